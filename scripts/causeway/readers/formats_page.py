@@ -31,6 +31,7 @@ REFUSED = {
         "one row per kernel, none per launch: name the trace beside them"
     ),
     "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
+    "the raw page as the window of Nsight Compute saves it": "print it with `ncu --import REPORT --csv --page raw`",
     "rocprofiler-compute's analysis database (tables compute_*)": "metrics per kernel: name the workload's folder",
     "text in UTF-16, archives (zip, 7-Zip, tar)": "convert or unpack them first",
 }

@@ -69,7 +69,19 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         "Name it in the sheet of `telemetry` in the configuration, beside an export of launches.",
     ),
 )
-_PATTERNS = tuple((re.compile(pattern.encode(), re.MULTILINE), what, advice) for pattern, what, advice in _REPORTS)
+_WINDOW = (  # its first column or its first row has the names of the metrics
+    r'^(?:[^\n]*,)?"?Function Name"?,(?s:.*?)\b[a-z0-9]+__[\w.]+ \[[^\]\n]+\]',
+    "the raw page as the window of Nsight Compute saves it, with the units in the names of the metrics",
+    "the page as `ncu --csv` prints it",
+    _NCU,
+)
+_PATTERNS = tuple(
+    (re.compile(pattern.encode(), re.MULTILINE), what, expected, advice)
+    for pattern, what, expected, advice in (
+        *((pattern, what, "one row per launch", advice) for pattern, what, advice in _REPORTS),
+        _WINDOW,
+    )
+)
 
 
 def printed_report(path: Path, source: str) -> ExportError | None:
@@ -88,7 +100,7 @@ def printed_report(path: Path, source: str) -> ExportError | None:
         return None
     if b"\x00" in head:
         return None
-    for pattern, what, advice in _PATTERNS:
+    for pattern, what, expected, advice in _PATTERNS:
         if pattern.search(head):
-            return ExportError(source, f"it is {what}", "one row per launch", advice)
+            return ExportError(source, f"it is {what}", expected, advice)
     return None

@@ -94,6 +94,22 @@ def test_a_report_is_named_with_the_command_that_writes_what_is_read(name, tmp_p
     assert command in read.error["advice"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"ID","Function Name","Block Size [block]","gpu__time_duration.sum [us]"\n"0","k","64, 1, 1","2.5"\n',
+        '"ID","0"\n"Function Name","k"\n"Block Size [block]","64, 1, 1"\n"gpu__time_duration.sum [us]","2.5"\n',
+    ],
+    ids=["launches in rows", "launches in columns"],
+)
+def test_a_page_saved_from_the_window_of_nsight_compute_is_named(text, tmp_path):
+    path = tmp_path / "page.csv"
+    path.write_text(f"\ufeff{text}", encoding="utf-8")
+    error = Read(path, tmp_path / "e").error
+    assert error["found"].startswith("it is the raw page as the window of Nsight Compute saves it")
+    assert "ncu --import REPORT --csv --page raw" in error["advice"]
+
+
 def test_a_compressed_report_is_named_too(tmp_path):
     path = tmp_path / "report.csv.gz"
     path.write_bytes(gzip.compress(REPORTS["kernels"][2].encode()))
