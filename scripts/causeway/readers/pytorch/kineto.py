@@ -150,7 +150,7 @@ class KinetoReader:
         if any(self.map["categories"][category] == "calls" for category in self.seen):
             advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
         if not any(self.kinds.values()):
-            found = "it is a Chrome trace without any event of PyTorch's profiler, as JAX and TensorFlow write them"
+            found = "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write"
             advice = (
                 "Name a trace of torch.profiler; of other tools, profile with `nsys profile` and export that, or write"
                 " the kernels as a table (CSV, one row per launch)."

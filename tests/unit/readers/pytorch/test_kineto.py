@@ -351,13 +351,20 @@ JAX = [
 TENSORFLOW = [
     {"ph": "X", "cat": "Op", "name": "MatMul", "pid": 5, "tid": 0, "ts": 1, "dur": 2, "args": {"op": "MatMul"}}
 ]
+AUTOGRAD = [  # of PyTorch before 1.8: no categories but that of the arrows
+    {"ph": "X", "name": "aten::add", "pid": "CPU functions", "tid": 1, "ts": 1.5, "dur": 9.5, "args": {}},
+    {"ph": "s", "name": "aten::add", "pid": "CPU functions", "tid": 1, "ts": 1.5, "id": 1, "cat": "cpu_to_cuda"},
+    {"ph": "f", "name": "k(int)", "pid": "CUDA functions", "tid": 0, "ts": 4.5, "id": 1, "cat": "cpu_to_cuda"},
+    {"ph": "X", "name": "k(int)", "pid": "CUDA functions", "tid": 0, "ts": 4.5, "dur": 2.5, "args": {}},
+]
 
 
-@pytest.mark.parametrize("events", [JAX, TENSORFLOW, []], ids=["JAX", "TensorFlow", "none"])
+@pytest.mark.parametrize("events", [JAX, TENSORFLOW, AUTOGRAD, []], ids=["JAX", "TensorFlow", "autograd", "none"])
 def test_a_chrome_trace_of_another_tool_is_not_told_to_set_an_option_of_pytorch(events, tmp_path):
     read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
     assert read.status == "refused"
-    assert read.error["found"].startswith("it is a Chrome trace without any event of PyTorch's profiler")
+    assert read.error["found"].startswith("it is a Chrome trace without events of torch.profiler")
+    assert "older PyTorch" in read.error["found"]
     assert "`nsys profile`" in read.error["advice"]
     assert "ProfilerActivity" not in read.error["advice"]
 
