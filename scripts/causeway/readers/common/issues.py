@@ -51,6 +51,10 @@ CATALOGUE = {
         "caution",
         "all times are multiples of a coarse tick: short durations are rounded, small differences mean nothing",
     ),
+    "coarse_starts": Kind(
+        "caution",
+        "starts are multiples of a coarse tick, durations are not: gaps, overlaps and waits may be wrong by up to it",
+    ),
     "missing_name": Kind("caution", "launches without a kernel name"),
     "merged_names": Kind(
         "info",

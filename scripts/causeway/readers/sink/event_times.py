@@ -1,5 +1,6 @@
 """Which times can be those of an event, and what the times of all launches show of their clock."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,6 +12,10 @@ COARSE_NS = 100
 COARSE_ROWS = 3
 """Launches whose times are all multiples of a tick of this many ns or more, in at least so many rows, were measured
 with a coarse clock.
+"""
+COARSE_STARTS = 10
+"""Starts alone that are all multiples of such a tick are taken for rounded in at least so many rows: nvprof prints
+starts in seconds with six decimals beside durations in nanoseconds, and few starts share a tick by chance.
 """
 
 
@@ -103,14 +108,17 @@ class ClockTick:
     ----------
     first_ns : int or None
         The earliest start so far.
-    tick_ns : int or None
+    tick_ns : int
         The greatest common divisor of all durations and of the distances of all starts, in nanoseconds; only a bound
-        once it is below `COARSE_NS`.
+        once it is below `COARSE_NS`; 0 where none of them is above 0.
+    start_tick_ns : int
+        The same of the distances of all starts.
     """
 
     def __init__(self) -> None:
         self.first_ns: int | None = None
-        self.tick_ns: int | None = None
+        self.tick_ns = 0
+        self.start_tick_ns = 0
         self._origin = 0
 
     def take(self, start: np.ndarray, duration: np.ndarray) -> None:
@@ -118,6 +126,8 @@ class ClockTick:
         if self.first_ns is None:
             self._origin = self.first_ns = int(start[0])
         self.first_ns = min(int(start.min()), self.first_ns)
-        if self.tick_ns is None or self.tick_ns >= COARSE_NS:
-            tick = np.gcd.reduce(duration, initial=self.tick_ns or 0)
-            self.tick_ns = int(np.gcd.reduce(start - self._origin, initial=tick))
+        if not 0 < self.start_tick_ns < COARSE_NS:
+            self.start_tick_ns = int(np.gcd.reduce(start - self._origin, initial=self.start_tick_ns))
+        if not 0 < self.tick_ns < COARSE_NS:
+            tick = math.gcd(self.tick_ns, self.start_tick_ns)
+            self.tick_ns = int(np.gcd.reduce(duration, initial=tick))

@@ -20,7 +20,7 @@ from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, 
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
-from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, ClockTick, possible_events
+from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import Processes
@@ -352,9 +352,10 @@ class Sink:
 
     def note_at_end(self) -> None:
         """Note what only the whole export shows: the tick of its clock, and names of ranges that were merged."""
-        tick = self._clock.tick_ns or 0
-        if tick >= COARSE_NS and self.n_launches >= COARSE_ROWS:
-            self.issues.add("coarse_clock", self.n_launches, f"a tick of {tick:,} ns")
+        if self._clock.tick_ns >= COARSE_NS and self.n_launches >= COARSE_ROWS:
+            self.issues.add("coarse_clock", self.n_launches, f"a tick of {self._clock.tick_ns:,} ns")
+        elif self._clock.start_tick_ns >= COARSE_NS and self.n_launches >= COARSE_STARTS:
+            self.issues.add("coarse_starts", self.n_launches, f"a tick of {self._clock.start_tick_ns:,} ns")
         for names in (self.range_names, self.call_names, self.mpi_names, self.communicators):
             self.issues.add("merged_names", names.merged, f"beyond {len(names.texts):,} names")
         self.issues.add("merged_ids", self._ids.merged)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reading import Read
 
 from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL
 from causeway.readers.common.issues import Issues
@@ -58,6 +59,34 @@ def test_the_tick_of_a_clock_is_that_of_all_its_times(tick):
         first = min(first, int(start.min()))
     assert clock.tick_ns == tick if tick >= COARSE_NS else clock.tick_ns < COARSE_NS
     assert clock.first_ns <= first
+
+
+def test_the_tick_of_starts_is_told_apart_from_that_of_all_times():
+    clock = ClockTick()
+    clock.take(np.array([7000]), np.array([0]))
+    assert (clock.start_tick_ns, clock.tick_ns) == (0, 0)  # one launch of no duration shows no tick
+    clock.take(np.array([9000, 12_000]), np.array([300, 900]))
+    assert (clock.start_tick_ns, clock.tick_ns) == (1000, 100)
+    clock.take(np.array([5000]), np.array([1234]))
+    assert clock.start_tick_ns == 1000
+    assert 0 < clock.tick_ns < COARSE_NS
+
+
+@pytest.mark.parametrize(
+    ("rows", "duration", "issue"),
+    [(12, "{at}.257", "coarse_starts"), (12, "{at}", "coarse_clock"), (9, "{at}.257", None)],
+    ids=["starts", "all times", "too few to tell"],
+)
+def test_starts_that_were_printed_with_too_few_digits_are_noted(rows, duration, issue, tmp_path):
+    lines = ['"Start","Duration","Grid X","Grid Y","Grid Z","Device","Stream","Name"', "s,us,,,,,,"]
+    for at in range(rows):
+        lines.append(f'0.{31000 + 17 * at:06},{duration.format(at=at + 3)},4,1,1,"A GPU (0)","7","k(int)"')
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    read = Read(path, tmp_path / "e")
+    assert read.launches.num_rows == rows
+    for kind in ("coarse_starts", "coarse_clock"):
+        assert read.count(kind) == (rows if kind == issue else 0)
 
 
 def test_work_of_a_device_whose_times_are_both_zero_has_none():
