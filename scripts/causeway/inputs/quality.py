@@ -264,6 +264,7 @@ UNMATCHED = {
     "unknown_node": "no export has their node",
     "unknown_device": "no export of their node has such a device",
     "ambiguous_device": "several ranks of their node have a device of that number, and no UUID tells which",
+    "bus_address": "their file has bus addresses alone, and not as many as its node has devices in the exports",
     "no_session_start": "no export says when its session started",
 }
 SKIPPED = ("same_time",)

@@ -60,7 +60,7 @@ def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readin
     Raises
     ------
     ExportError
-        Without a header, or without a column of times.
+        Without a header, without a column of times, or where several devices take turns and no column names them.
     """
     form = format_of(name)
     rows = rows_of(lines, ",", readings)
@@ -87,13 +87,21 @@ def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readin
                 yield row
 
     (_read_long if name == "long" else _read_wide)(path, data(), columns, form, readings)
+    told_apart = {*form.device, *form.uuid, *(() if readings.device else form.bus)}
+    if not told_apart & set(columns) and readings.take_turns():
+        raise ExportError(
+            str(path),
+            "several devices take turns in its rows, and no column says which",
+            "a column that names the device, or the rows of one device",
+            ADVICE[name],
+        )
 
 
 def _read_wide(
     path: Path, rows: Iterator[list[str]], columns: list[str], form: TelemetryFormat, readings: Readings
 ) -> None:
     """Read rows that have one column per metric."""
-    keys = {*form.time, *form.node, *form.device, *form.uuid}
+    keys = {*form.time, *form.node, *form.device, *form.bus, *form.uuid}
     metrics: dict[str, dict[str, TelemetryMetric]] = {}  # by device that the column names, empty: that of the row
     for column in columns:
         if column in keys:

@@ -1,6 +1,7 @@
 """Which device of the dataset each device of a source is: by node and UUID, by index, or by the order of ranks."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ UUID = "uuid"
 INDEX = "index"
 ONLY_ONE = "only_one"
 RANK_ORDER = "rank_order"
+BUS_ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+"""Domain, bus, device and function of a GPU on PCI Express, as nvidia-smi writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +120,9 @@ def match_devices(
     matched : dict of SourceDevice to (DatasetDevice, str)
         With what it rests on: uuid, index (the device's number in the export), only_one (one device on either side),
         rank_order (each rank calls its own device 0: the k-th rank of the node has the k-th device, which launchers
-        usually do but no table says).
+        usually do but no table says; or the source has bus addresses alone, by which nvidia-smi numbers the devices).
     unmatched : dict of SourceDevice to str
-        The reason: unknown_node, unknown_device or ambiguous_device.
+        The reason: unknown_node, unknown_device, ambiguous_device or bus_address.
     """
     matched: dict[SourceDevice, tuple[DatasetDevice, str]] = {}
     unmatched: dict[SourceDevice, str] = {}
@@ -152,7 +155,8 @@ def _on_node(
     found: dict[SourceDevice, tuple[DatasetDevice, str]] = {}
     missing: dict[SourceDevice, str] = {}
     indices = sorted({one.index for one in sources if one.index.isdigit()}, key=int)
-    ranks = sorted(devices, key=lambda device: device.rank)
+    buses = sorted({one.index for one in sources if BUS_ADDRESS.fullmatch(one.index)}, key=lambda bus: bus.zfill(16))
+    ranks = sorted(devices, key=lambda device: (device.rank, device.device))
     in_order = len(devices) > 1 and len(by_number) == 1 and len(indices) == len({one.rank for one in ranks})
     for one in sources:
         same = [device for digest in sorted(digests(one.uuid)) for device in by_gpu.get(digest, [])]
@@ -169,6 +173,10 @@ def _on_node(
             found[one] = ranks[indices.index(one.index)], RANK_ORDER
         elif len(sources) == len(devices) == 1:
             found[one] = devices[0], ONLY_ONE
+        elif one.index in buses and len(buses) == len(devices):
+            found[one] = ranks[buses.index(one.index)], RANK_ORDER
+        elif one.index in buses:
+            missing[one] = "bus_address"
         else:
             missing[one] = "ambiguous_device" if one.index in by_number else "unknown_device"
     return found, missing

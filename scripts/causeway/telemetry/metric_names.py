@@ -38,13 +38,14 @@ class TelemetryMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class TelemetryFormat:
-    """The columns of a format: raw names, in small letters, of time, node, device and UUID, and its metrics by raw
-    name.
+    """The columns of a format: raw names, in small letters, of time, node, device, bus address and UUID, and its
+    metrics by raw name.
     """
 
     time: tuple[str, ...]
     node: tuple[str, ...]
     device: tuple[str, ...]
+    bus: tuple[str, ...]
     uuid: tuple[str, ...]
     metrics: dict[str, TelemetryMetric]
 
@@ -65,7 +66,7 @@ def format_of(name: str) -> TelemetryFormat:
         If the map has no such format.
     """
     entry = column_map()["formats"][name]
-    keys = {key: tuple(raw.lower() for raw in entry.get(key, ())) for key in ("time", "node", "device", "uuid")}
+    keys = {key: tuple(raw.lower() for raw in entry.get(key, ())) for key in ("time", "node", "device", "bus", "uuid")}
     return TelemetryFormat(
         metrics={raw.lower(): TelemetryMetric(**one) for raw, one in entry["metrics"].items()}, **keys
     )

@@ -20,13 +20,21 @@ MOST_NAMED = 20
 """Columns without a meaning here that a document names."""
 SHOWN = 80
 """Characters of an example."""
+FEWEST_GAPS = 8
+"""Intervals between readings by which bursts are told."""
+BURST = 0.1
+"""Share of the time that the shorter half of the intervals takes up at most where readings come in bursts: near a half
+where one device is read at a steady rate, a few milliseconds of each period where several are.
+"""
 LONGEST_NAME = 200
 """Characters of the names of a device."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SourceDevice:
-    """A device as a source names it: its node, its index and its UUID, each empty where the source does not say."""
+    """A device as a source names it: its node, its index, else its bus address, and its UUID, each empty where the
+    source does not say.
+    """
 
     node: str = ""
     index: str = ""
@@ -117,7 +125,9 @@ class Readings:
 
     def _devices(self, rows: pd.DataFrame, form: TelemetryFormat) -> np.ndarray:
         """Return the number of each row's device, -1 beyond the bound."""
-        columns = {"node": (form.node, self.node), "index": (form.device, self.device), "uuid": (form.uuid, "")}
+        numbered = self.device or not rows.columns.intersection(form.device).empty
+        index = form.device if numbered else form.bus
+        columns = {"node": (form.node, self.node), "index": (index, self.device), "uuid": (form.uuid, "")}
         keys = pd.DataFrame({name: _first(rows, *choice) for name, choice in columns.items()})
         keys["index"] = keys["index"].str.strip().str.lower().str.removeprefix("card").str.removeprefix("gpu")
         groups = keys.groupby(list(keys.columns), sort=False, dropna=False).ngroup().to_numpy()
@@ -141,6 +151,15 @@ class Readings:
         if there.any():
             code = self.metrics.setdefault(name, len(self.metrics))
             self.parts.append((times[there], device[there], np.full(int(there.sum()), code), values[there]))
+
+    def take_turns(self) -> bool:
+        """Return whether readings come in bursts, as where a tool writes one row of each device at a time."""
+        if not self.parts:
+            return False
+        time, device, metric, _ = (np.concatenate(part) for part in zip(*self.parts, strict=True))
+        series = device * MOST_METRICS + metric
+        gaps = np.sort(np.diff(np.unique(time[series == np.bincount(series).argmax()])))
+        return gaps.size >= FEWEST_GAPS and gaps[: gaps.size // 2].sum() < BURST * gaps.sum()
 
     def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return time (int64, ns, UTC), device, metric (int64, their numbers) and value (float64) of all readings, each

@@ -69,3 +69,16 @@ def test_ranks_that_each_call_their_device_0_are_taken_in_order_and_it_is_said()
 def test_one_device_on_either_side():
     source = SourceDevice(index="")
     assert match_devices([source], [export(0, 0)])[0][source][1] == "only_one"
+
+
+def test_bus_addresses_are_devices_in_order_where_there_are_as_many():
+    exports = [export(rank, 0) for rank in (4, 5)]
+    sources = [SourceDevice(index=bus) for bus in ("00000000:c1:00.0", "00000000:0a:00.0")]
+    assert ranks(match_devices(sources, exports)[0]) == {
+        ("", "00000000:0a:00.0"): (4, "rank_order"),
+        ("", "00000000:c1:00.0"): (5, "rank_order"),
+    }
+    matched, unmatched = match_devices(sources, [export(0, 0)])
+    assert not matched
+    assert set(unmatched.values()) == {"bus_address"}
+    assert match_devices(sources[:1], [export(0, 0)])[0][sources[0]][1] == "only_one"

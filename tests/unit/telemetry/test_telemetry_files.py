@@ -99,6 +99,39 @@ def test_nvidia_smi_without_units_and_in_another_zone(tmp_path):
     assert values == {(0, "n7", "3", "power_w"): 50.1, (0, "n7", "3", "gpu_utilisation_ratio"): 0.97}
 
 
+def rows_of_two(header, cells):
+    """Return a query's rows of two devices, read each second one 4 ms after the other."""
+    rows = [
+        f"2024/05/01 10:00:{second:02d}.{100 + 4 * at}, {cells[at]}{50 + at * 200} W"
+        for second in range(6)
+        for at in (0, 1)
+    ]
+    return "\n".join([header, *rows]) + "\n"
+
+
+def test_nvidia_smi_tells_devices_apart_by_bus_address(tmp_path):
+    text = rows_of_two("timestamp, pci.bus_id, power.draw [W]", ["00000000:0A:00.0, ", "00000000:C1:00.0, "])
+    readings, values = read(tmp_path, text)
+    assert values[100_000_000, "", "00000000:0a:00.0", "power_w"] == 50
+    assert values[104_000_000, "", "00000000:c1:00.0", "power_w"] == 250
+    assert not readings.ignored
+    one = "\n".join(line for line in text.splitlines() if "C1" not in line)
+    assert {one.index for one in read(tmp_path, one, device="3")[0].devices} == {"3"}
+
+
+def test_rows_of_several_devices_that_no_column_names_are_refused(tmp_path):
+    text = rows_of_two("timestamp, power.draw [W]", ["", ""])
+    with pytest.raises(ExportError, match=r"take turns.*index,uuid"):
+        read(tmp_path, text)
+    with pytest.raises(ExportError, match="take turns"):
+        read(tmp_path, text, device="3")
+    one = "\n".join(line for line in text.splitlines() if "250 W" not in line)
+    assert len(read(tmp_path, one)[1]) == 6
+    # a device that is read ten times in a second whose time is written in whole seconds
+    coarse = [f"2024/05/01 10:00:{at // 10:02d}, 50 W" for at in range(100)]
+    assert len(read(tmp_path, "\n".join(["timestamp, power.draw [W]", *coarse]))[1]) == 10
+
+
 def test_nvidia_smi_dmon(tmp_path):
     readings, values = read(tmp_path, DMON)
     assert readings.found == "nvidia-smi-dmon"
