@@ -16,10 +16,17 @@ def read_nvidia_dmon(path: Path, lines: Iterator[str], readings: Readings) -> No
     Raises
     ------
     ExportError
-        Where rows have no date and time.
+        Where rows have no date and time, or are of processes, as `nvidia-smi pmon` writes them.
     """
     form = format_of("nvidia-smi-dmon")
     for columns, rows in _blocks(lines, "gpu"):
+        if "pid" in columns:
+            raise ExportError(
+                str(path),
+                "its rows are of processes, as nvidia-smi pmon writes them, not of devices",
+                "nvidia-smi dmon with both date and time",
+                "Record with nvidia-smi dmon -o DT.",
+            )
         if "date" not in columns or "time" not in columns:
             raise ExportError(
                 str(path),

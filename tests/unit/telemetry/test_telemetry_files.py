@@ -149,6 +149,17 @@ def test_dmon_without_dates_says_how_to_record_them(tmp_path):
         read(tmp_path, text)
 
 
+def test_pmon_is_not_taken_for_dmon(tmp_path):
+    # what each process uses: the first one's share is not what the device did
+    text = """#Date       Time        gpu         pid   type     sm    mem    command
+#YYYYMMDD   HH:MM:SS    Idx           #    C/G      %      %    name
+ 20240501   10:00:00      0       1234     C     60     20    python
+ 20240501   10:00:00      0       5678     C     30     10    python
+"""
+    with pytest.raises(ExportError, match="processes.*dmon -o DT"):
+        read(tmp_path, text)
+
+
 def test_dcgmi_dmon(tmp_path):
     readings, values = read(tmp_path, DCGMI)
     assert readings.found == "dcgmi"
