@@ -3,12 +3,15 @@
 import csv
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from causeway.core.errors import ExportError
 from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric, format_of, own_metric, raw_name
 from causeway.telemetry.readings import MOST_METRICS, Readings, frames
 
+FIRST_LINES = 64
+"""Lines by which a format is recognised, and before which its header stands."""
 LONGEST_LINE = 1 << 20
 """Characters of a line; a longer one is no row."""
 ADVICE = {
@@ -44,6 +47,19 @@ def header_of(path: Path, text: str) -> list[str] | None:
     return names if names and not any(re.fullmatch(r"[\d./: T+-]+", name) for name in names) else None
 
 
+def _header(path: Path, rows: Iterator[list[str]], form: TelemetryFormat) -> tuple[list[str], list[str] | None]:
+    """Return the first row that is a header with times or a row of data, and its fields as `header_of` has them; what
+    the tool says before its header (`'CTRL' + 'C' to stop watching output:`, `WARNING: ...`) is passed over.
+    """
+    first: list[str] = []
+    columns = None
+    for first in islice(rows, FIRST_LINES):
+        columns = header_of(path, ",".join(first))
+        if columns is None or set(form.time) & set(columns):
+            break
+    return first, columns
+
+
 def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readings) -> None:
     """Read a file of a format with a header; a header that comes again is left out.
 
@@ -64,8 +80,7 @@ def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readin
     """
     form = format_of(name)
     rows = rows_of(lines, ",", readings)
-    first = next(rows, [])
-    columns = header_of(path, ",".join(first))
+    first, columns = _header(path, rows, form)
     beside = path.with_name(path.name + ".HEADER")
     pending = [first] if columns is None and first else []
     if columns is None and name == "ldms" and beside.is_file():

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.telemetry.delimited_text import LONGEST_LINE, read_delimited
+from causeway.telemetry.delimited_text import FIRST_LINES, LONGEST_LINE, read_delimited
 from causeway.telemetry.device_rows import read_dcgmi, read_nvidia_dmon
 from causeway.telemetry.exporter_dump import read_exporter
 from causeway.telemetry.metric_names import raw_name
 from causeway.telemetry.readings import Readings
 
-FIRST_LINES = 64
-"""Lines by which a format is recognised."""
 FORMATS = "nvidia-smi, nvidia-smi-dmon, dcgmi, dcgm-exporter, rocm-smi, amd-smi, ldms, long"
 
 

@@ -99,6 +99,22 @@ def test_nvidia_smi_without_units_and_in_another_zone(tmp_path):
     assert values == {(0, "n7", "3", "power_w"): 50.1, (0, "n7", "3", "gpu_utilisation_ratio"): 0.97}
 
 
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        (AMD, "'CTRL' + 'C' to stop watching output:\n"),
+        (ROCM, "\nWARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status\n\n"),
+        (SMI, "Recording, please wait\n"),
+    ],
+)
+def test_what_a_tool_says_before_its_header_is_passed_over(tmp_path, text, before):
+    readings, values = read(tmp_path, before + text)
+    plain, wanted = read(tmp_path, text)
+    assert values == wanted
+    assert readings.rows == plain.rows
+    assert readings.bad == plain.bad
+
+
 def rows_of_two(header, cells):
     """Return a query's rows of two devices, read each second one 4 ms after the other."""
     rows = [
@@ -156,7 +172,7 @@ def test_pmon_is_not_taken_for_dmon(tmp_path):
  20240501   10:00:00      0       1234     C     60     20    python
  20240501   10:00:00      0       5678     C     30     10    python
 """
-    with pytest.raises(ExportError, match="processes.*dmon -o DT"):
+    with pytest.raises(ExportError, match=r"processes.*dmon -o DT"):
         read(tmp_path, text)
 
 
