@@ -87,7 +87,8 @@ def _metrics(
 
 def _blocks(lines: Iterator[str], mark: str) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Yield the columns of the header before some rows, in small letters, and these rows: of bounded number, and all
-    below one header. A header has a # and the word `mark`; rows of units have a # or begin with ID.
+    below one header. A header has a # and the word `mark`; rows of units have a # or begin with ID, Id in
+    older versions.
     """
     columns: list[str] = []
     rows: list[list[str]] = []
@@ -101,7 +102,7 @@ def _blocks(lines: Iterator[str], mark: str) -> Iterator[tuple[list[str], list[l
                     yield columns, rows
                 columns = names
                 rows = []
-        elif words and columns and "ID" not in words[:4]:
+        elif words and columns and not any(word.upper() == "ID" for word in words[:4]):
             rows.append(words)
             if len(rows) == CHUNK_ROWS:
                 yield columns, rows

@@ -192,6 +192,13 @@ def test_dcgmi_dmon(tmp_path):
         read(tmp_path, plain)
 
 
+def test_dcgmi_dmon_of_an_older_version(tmp_path):
+    text = DCGMI.replace("#Entity", "# Entity").replace(" ID ", "       Id ")
+    readings, values = read(tmp_path, text)
+    assert values == read(tmp_path, DCGMI)[1]
+    assert list(readings.bad) == ["part_of_a_gpu"]
+
+
 def test_dcgmi_dmon_with_reasons_and_limits(tmp_path):
     # short names of fields 112, 160, 164, 190 in DCGM's dcgm_fields.cpp, one GPU and one that has none of them
     text = "".join(
