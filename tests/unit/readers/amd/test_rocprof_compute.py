@@ -200,6 +200,35 @@ def test_both_spellings_and_a_counter_of_a_later_pass(tmp_path):
         assert getattr(one, table).equals(getattr(other, table)), table
 
 
+def test_counter_files_of_rocprofv2_have_a_launch_configuration_and_no_counters_but_those_asked_for(tmp_path):
+    # both headers of its file plugin, each with the empty line after it
+    old = "Dispatch_ID,GPU_ID,Queue_ID,Queue_Index,PID,TID,GRD,WGR,LDS,SCR,Arch_VGPR,ACCUM_VGPR,SGPR,Wave_Size,SIG,OBJ,"
+    new = (
+        "Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,Arch_VGPR,"
+    )
+    new += "Accum_VGPR,SGPR,Wave_Size,"
+    end = "Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID,SQ_WAVES,FETCH_SIZE\n\n"
+    first = tmp_path / "old.csv"
+    second = tmp_path / "new.csv"
+    first.write_text(
+        f"{old}{end}1,3,1,0,9,9,4096,256,512,16,8,4,32,64,140356026185088,1,k(int*) (.kd),1000,1500,0,64.0,12.5\n"
+        "2,3,1,2,9,9,4096,256,512,16,8,4,32,64,140356026184832,2,k(int*) (.kd),2000,2600,0,64.0,13.5\n"
+    )
+    second.write_text(
+        f"{new}{end}1,3,1,9,9,4096,256,512,16,8,4,32,64,k(int*) (.kd),1000,1500,0,64.0,12.5\n"
+        "2,3,1,9,9,4096,256,512,16,8,4,32,64,k(int*) (.kd),2000,2600,0,64.0,13.5\n"
+    )
+    one = Read(first, tmp_path / "a")
+    other = Read(second, tmp_path / "b")
+    for table in ("launches", "counters", "configurations", "kernels"):
+        assert getattr(one, table).equals(getattr(other, table)), table
+    keys = ["launch", "start_ns", "configuration", "rank", "device"]
+    assert one.counters.column_names == [*keys, "sq_waves", "FETCH_SIZE", "gpu_time"]
+    shape = one.configurations.to_pylist()[0]
+    wanted = {"grid_x": 4096, "block_x": 256, "lds_bytes": 512, "scratch_bytes": 16, "accum_vgpr": 4, "wave_size": 64}
+    assert {name: shape[name] for name in wanted} == wanted
+
+
 @pytest.mark.parametrize(
     ("text", "value", "rounded"),
     [
