@@ -21,6 +21,7 @@ _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?,[^\n]*[a-z0-9]__[a-z]')
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
 _ROCPROFV3_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"')
+_ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}')  # rocprof v1 writes an empty event first
 _NSYS_JSON = re.compile(rb'\{\s*"data"\s*:\s*\[|\{"(?:Type|\w+Event)"\s*:')
 _CHROME_TRACE_KEYS = (
     b'"traceEvents"',
@@ -102,6 +103,8 @@ def _detect_sqlite(path: Path) -> str | None:
 def _detect_json(text: bytes) -> str | None:
     if _ROCPROFV3_JSON.match(text):
         return "rocprofv3"
+    if _ROCPROF_JSON.match(text):
+        return "rocprof"
     if _NSYS_JSON.match(text):
         return "nsys"
     return "kineto" if any(key in text for key in _CHROME_TRACE_KEYS) else None

@@ -32,6 +32,10 @@ REFUSED = {
     ),
     "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
     "the raw page as the window of Nsight Compute saves it": "print it with `ncu --import REPORT --csv --page raw`",
+    "rocprof v1's results.json, rocprofv2's traces; alone, rocprofv3's *_agent_info.csv, traces of memory"
+    " (*_memory_allocation_trace.csv, *_scratch_memory_trace.csv) and samples of instructions": (
+        "no launches are read of them: name the file or folder that has these"
+    ),
     "rocprofiler-compute's analysis database (tables compute_*)": "metrics per kernel: name the workload's folder",
     "text in UTF-16, archives (zip, 7-Zip, tar)": "convert or unpack them first",
 }

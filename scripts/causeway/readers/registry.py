@@ -175,7 +175,12 @@ _RECORDS = (
             ),
         ),
         signs=Signs(
-            headers=(("KernelName", "gpu-id"), ("Dispatch_ID", "Kernel_Name"), ("Name", "Calls", "TotalDurationNs")),
+            headers=(
+                ("KernelName", "gpu-id"),
+                ("Dispatch_ID", "Kernel_Name"),
+                ("Name", "Calls", "TotalDurationNs"),
+                ("Domain", "Correlation_ID"),
+            ),
             tables=("KERN", "compute_kernel", "compute_workload"),
             files=("pmc_perf.csv", "results.csv", "timestamps.csv"),
             csv_folder=True,
@@ -203,6 +208,9 @@ _RECORDS = (
                 ("Agent_Id", "Kernel_Name", "Correlation_Id"),
                 ("Domain", "Function", "Correlation_Id"),
                 ("Direction", "Source_Agent_Id"),
+                ("Kind", "Operation", "Allocation_Size"),
+                ("Sample_Timestamp", "Dispatch_Id", "Instruction"),
+                ("Node_Id", "Logical_Node_Id", "Agent_Type"),
             ),
             files=("*kernel_trace.csv", "*counter_collection.csv", "*_results.json", "*_results.json.gz"),
             files_below=("*_kernel_trace.csv", "*_counter_collection.csv", "*_results.json*"),

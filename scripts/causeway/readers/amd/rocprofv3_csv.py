@@ -52,7 +52,7 @@ class TraceFile:
 
 def probe(path: Path) -> bool:
     """Return whether a file, or one below a folder, has one of the headers."""
-    return bool(_tables(path))
+    return bool(_tables(path) or _beside(path))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -70,6 +70,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
             sink.issues.add(
                 "unreadable_table", 1, f"{file.name}: its first line is not the header that such a file has"
             )
+    if not tables:
+        raise _without_launches(options.source, _beside(path))
     V3Reader(tables, sink, options).read()
 
 
@@ -81,6 +83,18 @@ def _files(path: Path) -> list[Path]:
             if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))
         ]
     return [path]
+
+
+def _without_launches(source: str, kinds: set[str]) -> ExportError:
+    found = f"it holds {', '.join(sorted(kinds))} and no launch of a kernel"
+    return ExportError(source, found, "a kernel trace, or counters", ADVICE)
+
+
+def _beside(path: Path) -> set[str]:
+    """Return the kinds of files that are known and not read."""
+    known = column_map("rocprofv3")["beside"]
+    headers = [set(header_of(file)) for file in _files(path)]
+    return {kind for kind, marks in known.items() if any(header >= set(marks) for header in headers)}
 
 
 def _tables(path: Path) -> list[TraceFile]:
@@ -157,9 +171,7 @@ class V3Reader:
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            kinds = sorted({table.kind for table in self.tables})
-            found = f"it holds {', '.join(kinds)} and no launch of a kernel"
-            raise ExportError(self.options.source, found, "a kernel trace, or counters", ADVICE)
+            raise _without_launches(self.options.source, {table.kind for table in self.tables})
         self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
 
     def _at(self, done: int) -> None:
