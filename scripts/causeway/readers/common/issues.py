@@ -119,6 +119,11 @@ CATALOGUE = {
     "several_processes": Kind(
         "info", "several processes in one export: each is a rank, numbered by device, then by process id"
     ),
+    "processes_in_turn": Kind(
+        "caution",
+        "processes of one export that do not all overlap in time: separate runs rather than ranks of one, or machines"
+        " whose clocks differ; give each a row of its own in the sheet",
+    ),
     "other_processes": Kind("info", "rows of processes that are no rank were left out"),
     "device_assumed": Kind("info", "no device in the export; taken as device 0"),
     "unknown_units": Kind("info", "units that are not known; their values were kept as they are"),

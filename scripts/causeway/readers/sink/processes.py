@@ -2,6 +2,7 @@
 named in an issue.
 """
 
+import itertools
 from collections.abc import Hashable
 
 import numpy as np
@@ -33,6 +34,7 @@ class Processes:
         self._reported: dict[int, int] = {}
         self._launches: set[int] = set()
         self._work: set[int] = set()
+        self._spans: dict[int, tuple[int, int]] = {}
 
     def code(self, key: Hashable = 0, rank: int | None = None) -> int:
         """Return the code of a process; `rank` is what the export reports for it, if anything."""
@@ -48,20 +50,41 @@ class Processes:
         if rank is not None and 0 <= rank < MOST_RANKS:
             self._reported.setdefault(code, rank)
 
-    def note(self, codes: np.ndarray, devices: np.ndarray, launches: bool) -> None:
-        """Remember which processes had launches (or transfers only), and each one's lowest device.
+    def note(
+        self,
+        codes: np.ndarray,
+        devices: np.ndarray,
+        launches: bool,
+        times: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """Remember which processes had launches (or transfers only), each one's lowest device, and from when to when
+        it had launches.
 
         Parameters
         ----------
         codes, devices : ndarray of int64, shape (n,)
             Of each event, its process's code and its device.
         launches : bool
+        times : tuple of two ndarray of int64, shape (n,), ns
+            Starts and durations, where launches have them.
         """
-        first, _ = distinct_rows([codes, devices])
-        for code, device in zip(codes[first].tolist(), devices[first].tolist(), strict=True):
+        first, inverse = distinct_rows([codes, devices])
+        spans = _spans(first, inverse, *times) if times else [None] * len(first)
+        for code, device, span in zip(codes[first].tolist(), devices[first].tolist(), spans, strict=True):
             (self._launches if launches else self._work).add(code)
             if launches:
                 self.devices[code] = min(device, self.devices.get(code, device))
+            if span:
+                begin, end = self._spans.get(code, span)
+                self._spans[code] = min(begin, span[0]), max(end, span[1])
+
+    def _gaps(self) -> list[int]:
+        """Return how long it is, in ns, from the last launch of all earlier processes to the first of the next ones,
+        wherever they do not overlap.
+        """
+        spans = sorted(self._spans.values())
+        ends = itertools.accumulate((end for _, end in spans), max)
+        return [begin - end for (begin, _), end in zip(spans[1:], ends, strict=False) if begin >= end]
 
     def ranks(self, sheet: int | None, position: int, issues: Issues) -> tuple[np.ndarray, str]:
         """Return each process's rank, -1 for processes without GPU work beside others with it, or without a rank beside
@@ -109,6 +132,8 @@ class Processes:
         for number, code in enumerate(order):
             ranks[code] = (sheet or 0) + number
         issues.add("several_processes", len(used), f"ranks {sheet or 0} to {(sheet or 0) + len(used) - 1}")
+        if gaps := self._gaps():
+            issues.add("processes_in_turn", len(gaps), f"gaps of up to {max(gaps) / 1e9:,.1f} s")
         return ranks, "export" if sheet is None else "sheet"
 
     @staticmethod
@@ -122,6 +147,18 @@ class Processes:
             return reported, "export"
         issues.add("rank_assumed", 1, f"rank {position}")
         return position, "position"
+
+
+def _spans(first: np.ndarray, inverse: np.ndarray, starts: np.ndarray, durations: np.ndarray) -> list[tuple[int, int]]:
+    """Return the earliest start and the latest end of each group of rows, as `distinct_rows` gives them."""
+    stops = starts + durations
+    if len(first) == 1:
+        return [(int(starts.min()), int(stops.max()))]
+    begins = starts[first]
+    ends = stops[first]
+    np.minimum.at(begins, inverse, starts)
+    np.maximum.at(ends, inverse, stops)
+    return list(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
 def _listed(ranks: list[int]) -> str:

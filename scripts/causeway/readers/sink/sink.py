@@ -164,7 +164,8 @@ class Sink:
         self._fit(columns, "device", "stream")
         columns["configuration"] = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
-        self.processes.note(columns["process"], columns["device"], launches=True)
+        times = columns["start_ns"], columns["duration_ns"]
+        self.processes.note(columns["process"], columns["device"], launches=True, times=times)
         self._events["launches"].add(event_batch("launches", n, columns))
 
     def transfers(

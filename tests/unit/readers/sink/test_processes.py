@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reading import Read
 
 from causeway.readers.common.issues import Issues
 from causeway.readers.sink.processes import MOST_RANKS, Processes
@@ -79,6 +80,24 @@ def test_of_several_processes_those_with_a_reported_rank_keep_it(reported, sheet
     assert {entry["kind"]: entry["count"] for entry in found.as_list()} == issues
 
 
+def test_processes_one_after_the_other_may_be_runs_and_it_is_said():
+    processes = launched(0, 1, 2)
+    # in two batches, of which the second has earlier launches of process 0, too
+    for codes, starts in (([0, 1, 0], [500, 100, 900]), ([0, 2, 2], [50, 5_000_001_050, 5_000_000_960])):
+        times = np.array(starts), np.full(3, 60)
+        processes.note(np.array(codes), np.zeros(3, np.int64), launches=True, times=times)
+    found = Issues()
+    processes.ranks(None, 0, found)
+    issues = {entry["kind"]: entry for entry in found.as_list()}
+    assert issues["processes_in_turn"]["count"] == 1
+    assert issues["processes_in_turn"]["detail"].endswith("gaps of up to 5.0 s")
+    times = np.array([900]), np.array([5_000_000_100])
+    processes.note(np.array([1]), np.array([1]), launches=True, times=times)
+    found = Issues()
+    processes.ranks(None, 0, found)
+    assert not found.count("processes_in_turn")
+
+
 def test_an_issue_names_few_of_many_ranks():
     processes = launched(*[0] * 3000)
     for code in range(3000):
@@ -92,3 +111,16 @@ def test_a_process_without_gpu_work_beside_others_with_it_has_no_rank():
     processes = launched(0, 1)
     processes.code("only calls")
     assert processes.ranks(None, 0, Issues())[0].tolist() == [0, 1, -1]
+
+
+def test_traces_of_several_runs_in_one_folder_are_said_to_be_in_turn(tmp_path):
+    header = "Kind,Agent_Id,Queue_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp"
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for number, name in enumerate(("small", "large")):
+        begin = number * 60_000_000_000
+        rows = [f"KERNEL_DISPATCH,4,1,{at},9,k,{at},{begin + 1000 * at},{begin + 1000 * at + 500}" for at in (1, 2)]
+        (folder / f"{name}_kernel_trace.csv").write_text("\n".join([header, *rows]) + "\n")
+    export = Read(folder, tmp_path / "t")
+    assert export.count("several_processes") == 2
+    assert export.issue("processes_in_turn")["severity"] == "caution"
