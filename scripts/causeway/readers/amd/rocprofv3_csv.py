@@ -135,6 +135,7 @@ class V3Reader:
         self.failure: ExportError | None = None
         self.agents: list[tuple[int, int, dict]] = []
         self.gpus: dict[str, int] = {}
+        self.counted: dict[str, set[str]] = {}  # counters read so far, by process
         self.by_type = False  # whether agents are numbered within their type
         self.process_of = self._group_processes()
         self.rank_of = ranks_in_names({table.group for table in tables})
@@ -330,11 +331,13 @@ class V3Reader:
         counters: list[list[str]] = []
         values: list[list[str]] = []
         last = None
+        measured: set[str] = set()
         for batch in file.batches():
             for row in batch.rows:
                 key = [row[at] for at in identity]
                 if key != last:
                     if len(rows) >= OPEN_ROWS:
+                        measured.update(*counters)
                         self._store(table, file, rows, counters, values)
                         rows = []
                         counters = []
@@ -345,7 +348,11 @@ class V3Reader:
                     values.append([])
                 counters[-1].append(row[position["counter"]])
                 values[-1].append(row[position["value"]])
+        measured.update(*counters)
         self._store(table, file, rows, counters, values)
+        before = self.counted.setdefault(self.process_of[table.group][0], set())
+        self.sink.issues.add("repeated_run", int(bool(measured) and measured <= before), table.label)
+        before |= measured
 
     def _store(self, table: TraceFile, file: CsvFile, rows: list, counters: list, values: list) -> None:
         if not rows:

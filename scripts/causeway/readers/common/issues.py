@@ -137,6 +137,11 @@ CATALOGUE = {
     "incomplete_launches": Kind("info", "launches that lack some of the metrics; the gaps are null"),
     "other_operations": Kind("info", "operations of a GPU that are neither kernels nor transfers were left out"),
     "repeated_counters": Kind("info", "counters measured again in a later pass; the first pass's values were kept"),
+    "repeated_run": Kind(
+        "caution",
+        "files of counters that earlier files of the folder have, too: perhaps further runs; a launch's first values"
+        " were kept: give each a row of its own in the sheet",
+    ),
     "other_execution": Kind(
         "caution",
         "launches whose times and counters, or counters of several passes, come from several executions of the program:"

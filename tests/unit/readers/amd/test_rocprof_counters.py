@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reading import Read
 
 from causeway.readers.amd import counter_passes
 from causeway.readers.amd.counter_passes import CounterStore
@@ -207,3 +208,14 @@ def test_a_last_row_without_line_end_is_kept_if_it_looks_whole(end, rows, tmp_pa
         assert len([row for batch in file.batches() for row in batch.rows]) == rows
         assert (file.failure is None) == (rows == 3)
     assert issues.count("truncated") == 3 - rows
+
+
+def test_files_of_the_same_counters_in_one_folder_are_said_to_be_further_runs(tmp_path):
+    header = "Correlation_Id,Dispatch_Id,Agent_Id,Process_Id,Grid_Size,Kernel_Name,Counter_Name,Counter_Value"
+    for at, (name, counters) in enumerate({"pinned": "AB", "managed": "AB", "other_pass": "BC"}.items()):
+        rows = [f"{one},{one},4,{at},64,k,{counter},{at}" for one in (1, 2) for counter in counters]
+        (tmp_path / f"{name}_counter_collection.csv").write_text("\n".join([header, *rows]) + "\n")
+    export = Read(tmp_path, tmp_path.with_name("t"))
+    assert export.count("repeated_run") == 1
+    assert export.issue("repeated_run")["detail"].endswith("pinned_counter_collection.csv")  # the last by name
+    assert export.counters.column("A").to_pylist() == [1.0, 1.0]
