@@ -38,7 +38,7 @@ def test_jobs_that_compile_at_once_do_no_harm(tmp_path):
     begun = run(tmp_path, 4, time.time() + 2)
     assert begun == [("777 1 2 1\n", "", 0)] * 4
     kept = {file.name for file in tmp_path.rglob("*.nb*")}
-    assert len([name for name in kept if name.endswith(".nbi")]) == 3  # number_rows, falls, latest_open
+    assert len([name for name in kept if name.endswith(".nbi")]) == 4  # number_rows, falls, outlasting, latest_open
     assert run(tmp_path, 1) == begun[:1]
     assert {file.name for file in tmp_path.rglob("*.nb*")} == kept  # loaded, not compiled again
     assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name]

@@ -99,6 +99,11 @@ CATALOGUE = {
         "launches that start after one made later on the same stream: the clock was set back in between, or several"
         " threads launch on it",
     ),
+    "outlasting": Kind(
+        "caution",
+        "launches that end after a later one of the same stream has ended: a stream runs one after the other, so their"
+        " durations are too long, a fault of some tracers of ROCm; or several streams share a number, or a queue",
+    ),
     "profiler_overhead": Kind("info", "the profiler itself was at work"),
     "heavy_profiler_overhead": Kind(
         "caution", "the profiler itself was at work for much of the time: durations near its work are suspect"

@@ -87,6 +87,39 @@ def falls(stream, series, latest):
     return count, first
 
 
+@compiled(types.UniTuple(int64, 2)(I8, I8, I8, I8, int64[:, ::1]))
+def outlasting(stream, series, start, end, latest):
+    """Find launches that end after a later one of their stream, of another launch call, has ended.
+
+    Parameters
+    ----------
+    stream, series, start, end : ndarray of int64, shape (n,)
+        The stream's number, the correlation or `NULL`, start and end, in order of the starts.
+    latest : ndarray of int64, shape (4, streams)
+        Correlation, start and end of the launch of each stream that ends last, and whether it was counted; it is
+        brought up to date.
+
+    Returns
+    -------
+    count, longest : int
+        How many there are, and how long after the start of such a later one they end at most, in ns.
+    """
+    count = np.int64(0)
+    longest = np.int64(0)
+    for i in range(start.size):
+        at = stream[i]
+        if end[i] >= latest[2, at]:
+            latest[0, at] = series[i]
+            latest[1, at] = start[i]
+            latest[2, at] = end[i]
+            latest[3, at] = 0
+        elif start[i] > latest[1, at] and end[i] > start[i] and (series[i] != latest[0, at] or series[i] == NULL):
+            count += 1 - latest[3, at]
+            latest[3, at] = 1
+            longest = max(longest, latest[2, at] - start[i])
+    return count, longest
+
+
 @compiled(void(I8, I8, I8, I8, int64[::1]))
 def latest_open(start, end, times, order, found):
     """Find for each time the latest-started range that holds it.

@@ -78,8 +78,7 @@ class StarWriter:
         facts = self.facts
         if facts.queue_known:
             issues.add("calls_without_launch", unanswered)
-        if self.stream_order.resets:
-            issues.add("clock_reset", self.stream_order.resets, f"the first at {self.stream_order.first_reset:,} ns")
+        self.stream_order.report(issues)
         for process, count in self.stream_order.count().items():
             rank = int(self.rank[process])
             facts.streams[rank] = facts.streams.get(rank, 0) + count

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from reading import Read
+from reading import Read, kernel
 
 from causeway.readers.common.constants import NULL
 from causeway.readers.sink import distinct, profiler_overhead
@@ -17,7 +17,14 @@ from causeway.readers.sink.profiler_overhead import ProfilerOverhead
 from causeway.readers.sink.stream_order import StreamOrder
 
 LAUNCH = np.dtype(
-    [("start_ns", "<i8"), ("process", "<i4"), ("device", "<u2"), ("stream", "<u4"), ("correlation", "<i8")]
+    [
+        ("start_ns", "<i8"),
+        ("process", "<i4"),
+        ("device", "<u2"),
+        ("stream", "<u4"),
+        ("correlation", "<i8"),
+        ("duration_ns", "<i8"),
+    ]
 )
 
 
@@ -54,6 +61,54 @@ def test_launches_out_of_order_are_found_whatever_the_blocks(worth, monkeypatch)
         assert order.resets == len(expected)
         assert order.first_reset == (min(expected) if expected else None)
         assert sum(order.count().values()) == len({tuple(row)[1:4] for row in rows.tolist()})
+
+
+@pytest.mark.parametrize("worth", [0, 1 << 60])
+def test_launches_that_outlast_a_later_one_are_found_whatever_the_blocks(worth, monkeypatch):
+    monkeypatch.setattr(distinct, "LEAST_ROWS", 0)
+    monkeypatch.setattr(distinct, "WORTH_ROWS", worth)
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(100):
+        rows = np.zeros(int(rng.integers(0, 80)), LAUNCH)
+        rows["start_ns"] = np.sort(rng.integers(0, 1000, len(rows)))
+        rows["duration_ns"] = rng.choice([0, 5, 20, 200], len(rows), p=[0.1, 0.5, 0.3, 0.1])
+        rows["stream"] = rng.integers(0, 2, len(rows))
+        rows["correlation"] = rng.choice([*range(9), NULL], len(rows))
+        culprits = set()
+        longest = 0
+        for stream in (0, 1):
+            mine = [row for row in rows.tolist() if row[3] == stream]
+            for at, (start, *_, call, duration) in enumerate(mine):
+                before = mine[:at]
+                if not before:
+                    continue
+                # of those that end at the same time the last counts
+                _, last = max((row[0] + row[5], place) for place, row in enumerate(before))
+                end = mine[last][0] + mine[last][5]
+                other = call == NULL or call != mine[last][4]
+                if start + duration < end and duration and start > mine[last][0] and other:
+                    culprits.add((stream, last))
+                    longest = max(longest, end - start)
+        order = StreamOrder()
+        for block in pieces(rows, rng):
+            order.take(block)
+        assert (order.outlasting, order.longest) == (len(culprits), longest)
+        found += len(culprits)
+    assert found > 100
+
+
+def test_an_end_long_after_the_next_launch_is_told_and_an_overlap_of_edges_or_in_a_graph_is_not(tmp_path):
+    def trace(*events):
+        path = tmp_path / "trace.json"
+        path.write_text(json.dumps({"traceEvents": [kernel(ts, dur, correlation=call) for ts, dur, call in events]}))
+        return Read(path, tmp_path / "t")
+
+    export = trace((0, 10, 1), (12, 1_600_000, 2), (30, 10, 3), (50, 10, 4))
+    assert export.issue("outlasting")["count"] == 1
+    assert export.issue("outlasting")["detail"].endswith("by up to 1,599.982 ms")
+    assert trace((0, 10, 1), (8, 10, 2), (17, 10, 3)).issue("outlasting") is None
+    assert trace((0, 100, 1), (10, 10, 1), (20, 10, 1), (101, 10, 2)).issue("outlasting") is None
 
 
 def test_a_correlation_that_starts_again_after_32_bits_is_no_reset():
