@@ -18,11 +18,14 @@ OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True, kw_only=True)
 class TelemetryMetric:
-    """A metric of a format: our name, the factor to its unit, and how its text is read (see the map)."""
+    """A metric of a format: our name, the factor to its unit, how its text is read, and the number that stands for none
+    (see the map).
+    """
 
     name: str
     factor: float = 1.0
     kind: str = "number"
+    absent: float | None = None
 
     def values(self, texts: pd.Series) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Return values by our name (float, shape (n,), NaN where there is none), and where the text is bad (bool)."""
@@ -32,6 +35,7 @@ class TelemetryMetric:
                 name: np.where(masks < 0, np.nan, (masks & bit) // bit) for bit, name in column_map()["reasons"].items()
             }, bad
         found, bad = {"number": numbers_of, "flag": flags_of, "state": states_of}[self.kind](texts)
+        found = np.where(found == self.absent, np.nan, found) if self.absent is not None else found
         # a division by 100 is exact where a product with .01 is not
         return {self.name: found * self.factor if self.factor >= 1 else found / round(1 / self.factor)}, bad
 

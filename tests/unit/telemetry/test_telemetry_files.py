@@ -260,6 +260,13 @@ def test_amd_smi_rocm_smi_and_ldms(tmp_path):
     assert values[0, "", "0", "throttle_any"] == 1
     assert values[10**9, "", "1", "gpu_utilisation_ratio"] == 0
     assert (10**9, "", "1", "sm_clock_hz") not in values
+    unknown = AMD.replace("1180,2100,", "65535,65535,")  # 0xffff: the driver does not give them
+    readings, without = read(tmp_path, unknown)
+    assert {key: values[key] for key in values.keys() - without.keys()} == {
+        (0, "", "0", "power_w"): 1180,
+        (0, "", "0", "sm_clock_hz"): 2.1e9,
+    }
+    assert not readings.bad
     readings, values = read(tmp_path, ROCM)
     assert readings.found == "rocm-smi"
     assert values[0, "", "0", "sm_clock_hz"] == 5e8
