@@ -76,6 +76,13 @@ def format_of(name: str) -> TelemetryFormat:
     )
 
 
+@functools.cache
+def ratios() -> frozenset[str]:
+    """Return our names of the map's metrics that lie between 0 and 1."""
+    known = {metric.name for name in column_map()["formats"] for metric in format_of(name).metrics.values()}
+    return frozenset(name for name in known if name.endswith("_ratio"))
+
+
 def raw_name(text: str) -> str:
     """Return a column's name as the map has it, without the unit in brackets and in small letters."""
     return re.sub(r"\s*\[[^\]]*\]\s*$", "", text).strip().lower()

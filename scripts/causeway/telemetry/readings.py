@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric
+from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric, ratios
 from causeway.telemetry.text_values import UNKNOWN_TIME, times_of
 
 CHUNK_ROWS = 1 << 15
@@ -25,6 +25,10 @@ FEWEST_GAPS = 8
 BURST = 0.1
 """Share of the time that the shorter half of the intervals takes up at most where readings come in bursts: near a half
 where one device is read at a steady rate, a few milliseconds of each period where several are.
+"""
+MOST_RATIO = 1.1
+"""A larger utilisation or activity is damage: DCGM gives some of thousands of percent and of 2^32 - 1. Those that are
+measured come out slightly above 1 at times.
 """
 LONGEST_NAME = 200
 """Characters of the names of a device."""
@@ -147,6 +151,9 @@ class Readings:
         if name not in self.metrics and len(self.metrics) >= MOST_METRICS:
             self.note("too_many_metrics", times.size, name)
             return
+        if name in ratios() and (over := values > MOST_RATIO).any():
+            self.note("impossible_ratio", int(over.sum()), float(values[over][0]))
+            values = np.where(over, np.nan, values)
         there = np.isfinite(values) & (device >= 0)
         if there.any():
             code = self.metrics.setdefault(name, len(self.metrics))

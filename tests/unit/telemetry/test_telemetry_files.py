@@ -192,6 +192,22 @@ def test_dcgmi_dmon(tmp_path):
         read(tmp_path, plain)
 
 
+def test_a_utilisation_of_thousands_of_percent_is_left_out_and_shown(tmp_path):
+    # DCGM gives such values now and then (its issue 199)
+    rows = "".join(
+        f"2024-05-01T10:00:0{at}+0000 GPU 0 {value} 0.5\n" for at, value in enumerate(("98", "4294967295", "2000"))
+    )
+    readings, values = read(tmp_path, f"2024-05-01T10:00:00+0000 #Entity GPUTL SMACT\n{rows}")
+    assert [value for key, value in values.items() if key[3] == "gpu_utilisation_ratio"] == [0.98]
+    assert [value for key, value in values.items() if key[3] == "sm_active_ratio"] == [0.5] * 3
+    assert readings.bad == {"impossible_ratio": [2, "42949672.95"]}
+    long = (
+        "time,device,metric,value\n2024-05-01T10:00:00Z,0,speedup_ratio,7\n2024-05-01T10:00:00Z,0,sm_active_ratio,7\n"
+    )
+    readings, values = read(tmp_path, long)  # of a name that is not ours nothing is known
+    assert values == {(0, "", "0", "speedup_ratio"): 7.0}
+
+
 def test_dcgmi_dmon_of_an_older_version(tmp_path):
     text = DCGMI.replace("#Entity", "# Entity").replace(" ID ", "       Id ")
     readings, values = read(tmp_path, text)
