@@ -26,6 +26,8 @@ BURST = 0.1
 """Share of the time that the shorter half of the intervals takes up at most where readings come in bursts: near a half
 where one device is read at a steady rate, a few milliseconds of each period where several are.
 """
+PAUSES = 0.95
+"""Intervals beyond this quantile are shortened to it: the recording was interrupted there."""
 MOST_RATIO = 1.1
 """A larger utilisation or activity is damage: DCGM gives some of thousands of percent and of 2^32 - 1. Those that are
 measured come out slightly above 1 at times.
@@ -166,7 +168,10 @@ class Readings:
         time, device, metric, _ = (np.concatenate(part) for part in zip(*self.parts, strict=True))
         series = device * MOST_METRICS + metric
         gaps = np.sort(np.diff(np.unique(time[series == np.bincount(series).argmax()])))
-        return gaps.size >= FEWEST_GAPS and gaps[: gaps.size // 2].sum() < BURST * gaps.sum()
+        if gaps.size < FEWEST_GAPS:
+            return False
+        gaps = np.minimum(gaps, np.quantile(gaps, PAUSES, method="lower"))
+        return bool(gaps[: gaps.size // 2].sum() < BURST * gaps.sum())
 
     def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return time (int64, ns, UTC), device, metric (int64, their numbers) and value (float64) of all readings, each

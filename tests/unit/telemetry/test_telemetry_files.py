@@ -143,6 +143,8 @@ def test_rows_of_several_devices_that_no_column_names_are_refused(tmp_path):
         read(tmp_path, text, device="3")
     one = "\n".join(line for line in text.splitlines() if "250 W" not in line)
     assert len(read(tmp_path, one)[1]) == 6
+    paused = [f"2024/05/01 {hour}:00:{at:02d}.000, 50 W" for hour in (10, 12) for at in range(40)]
+    assert len(read(tmp_path, "\n".join(["timestamp, power.draw [W]", *paused]))[1]) == 80
     # a device that is read ten times in a second whose time is written in whole seconds
     coarse = [f"2024/05/01 10:00:{at // 10:02d}, 50 W" for at in range(100)]
     assert len(read(tmp_path, "\n".join(["timestamp, power.draw [W]", *coarse]))[1]) == 10
