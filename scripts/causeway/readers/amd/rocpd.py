@@ -201,7 +201,7 @@ class RocpdReader:
         ids = batch["kernel"]
         symbols = tables.kernel_symbols()
         none = (None,) * 5
-        columns = {name: batch[name] for name in LAUNCH_SHAPE if name in batch}
+        columns = {name: batch[name] for name in ("queue_id", *LAUNCH_SHAPE) if name in batch}
         columns |= {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
         columns["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
         columns["device"] = self._agents(tables, batch.get("agent"), rows)

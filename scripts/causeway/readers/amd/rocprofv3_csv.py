@@ -271,7 +271,7 @@ class V3Reader:
         """Return the columns of launches under our names."""
         columns = {
             name: batch.integers(table.ours[name])
-            for name in ("number", "thread", "correlation", *LAUNCH_SHAPE)
+            for name in ("number", "thread", "correlation", "queue_id", *LAUNCH_SHAPE)
             if name in table.ours
         }
         columns["kernel"] = self.events.kernels(batch.texts(table.ours["name"]))

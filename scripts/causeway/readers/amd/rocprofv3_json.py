@@ -284,6 +284,7 @@ class JsonReader:
         columns["stream"] = self._integers(
             queue if stream is None else stream for stream, queue in zip(streams, queues, strict=True)
         )
+        columns["queue_id"] = self._integers(queues)
         step = self.rules["lds_granularity"]
         lds = [symbol.get("group_segment_size") for symbol in symbols]
         columns["lds_bytes"] = np.array([NULL if size is None else -(-size // step) * step for size in lds], np.int64)

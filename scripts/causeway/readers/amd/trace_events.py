@@ -12,6 +12,7 @@ from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.containers.csv_batches import without_rounded
+from causeway.readers.sink.distinct import distinct_rows
 from causeway.readers.sink.sink import Sink
 
 DEVICE_TO_HOST = 2
@@ -41,6 +42,7 @@ class RocmEvents:
         self.store = store
         self.copy_kinds = column_map("rocprofv3")["copy_kinds"]
         self.rounded = 0
+        self._default_queues: dict[tuple[int, int], int] = {}
         self._kernels: dict[str, int] = {}
         self._calls: dict[str, int] = {}
         self._ranges: dict[str, int] = {}
@@ -51,11 +53,13 @@ class RocmEvents:
         return _codes(names, self._kernels, self.sink.kernel)
 
     def launches(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Take launches: columns as `CounterStore.take` has them, and `correlation` (0 means none)."""
+        """Take launches: columns as `CounterStore.take` has them, `queue_id`, and `correlation` (0 means none)."""
         start, _, rounded = without_rounded(columns["start"], columns["stop"])
         self.rounded += int(rounded.sum())
         if rounded.any():
             columns = {name: np.broadcast_to(column, start.shape)[~rounded] for name, column in columns.items()}
+        if "queue_id" in columns:
+            columns = {**columns, "stream": self._streams(columns)}
         correlation = np.asarray(columns.get("correlation", NULL))
         self.sink.launches(
             columns["start"],
@@ -69,6 +73,28 @@ class RocmEvents:
         )
         if self.store is not None:
             self.store.launches(columns)
+
+    def _streams(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the streams of launches that have a queue, too.
+
+        Stream 0 is HIP's default stream, and that of all launches made without HIP (OpenMP, OpenCL) or recorded with
+        `--group-by-queue`. Of its launches, those in another queue than the first of their process and device are of
+        another stream, with a number below 0, which no stream has.
+        """
+        streams = columns["stream"]
+        names = ("process", "device", "queue_id")
+        at = np.flatnonzero((streams == 0) & (columns["queue_id"] != NULL))
+        if not at.size:
+            return streams
+        first, inverse = distinct_rows([columns[name][at] for name in names])
+        numbers = np.zeros(len(first), np.int64)
+        for one in range(len(first)):
+            process, device, queue = (int(columns[name][at[first[one]]]) for name in names)
+            if queue != self._default_queues.setdefault((process, device), queue):
+                numbers[one] = ~queue
+        streams = streams.copy()
+        streams[at] = numbers[inverse]
+        return streams
 
     def copies(
         self, columns: Mapping[str, np.ndarray], directions: Sequence[str], source: np.ndarray, target: np.ndarray

@@ -55,7 +55,7 @@ def make_run(n=40, pid=4242, seed=1):
             "start": start,
             "stop": start + chosen.randrange(1000, 90_000),
             "agent": chosen.choice(GPUS),
-            "queue": 1 + at % 3,
+            "queue": 1 + at % 4,
             "stream": at % 4,
             "scratch": 0,
             "block": block,
