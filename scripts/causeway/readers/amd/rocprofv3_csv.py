@@ -85,6 +85,26 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
+def _executions(processes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
+    """Give a process of every pass, each an execution with process ids of its own in its files' names, one key.
+
+    Where folders `pmc_1`, `pmc_2` ... hold equally many such processes, the first of each in the order of their ids are
+    executions of one process, and so on.
+    """
+    folders: dict[tuple[str, ...], dict[tuple[str, ...], list[tuple[str, str]]]] = {}
+    for group in sorted((one for one in processes if one[1].isdecimal()), key=lambda one: (one[0], int(one[1]))):
+        parts = Path(group[0]).parts
+        execution = tuple(part for part in parts if PASS.fullmatch(part))
+        if execution:
+            outside = tuple(part for part in parts if part not in execution)
+            folders.setdefault(outside, {}).setdefault(execution, []).append(group)
+    for executions in folders.values():
+        if len({len(groups) for groups in executions.values()}) == 1:
+            for first, *others in zip(*executions.values(), strict=True):
+                processes |= {group: (processes[first][0], processes[group][1]) for group in others}
+    return processes
+
+
 def _without_launches(source: str, kinds: set[str]) -> ExportError:
     found = f"it holds {', '.join(sorted(kinds))} and no launch of a kernel"
     return ExportError(source, found, "a kernel trace, or counters", ADVICE)
@@ -190,6 +210,8 @@ class V3Reader:
         }
         if not launching:
             return self._passes(processes)
+        processes = _executions(processes)
+        self.sink.issues.add("executions_in_turn", len(processes) - len({key for key, _ in processes.values()}))
         others = sorted(
             {table.group for table in self.tables} - processes.keys()
         )  # another execution of the same program

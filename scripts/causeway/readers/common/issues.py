@@ -96,8 +96,8 @@ CATALOGUE = {
     "dropped_events": Kind("caution", "the profiler reports that events may have been lost"),
     "clock_reset": Kind(
         "caution",
-        "launches that start after one made later on the same stream: the clock was set back in between, or several"
-        " threads launch on it",
+        "launches that start after one made later on the same stream: the clock was set back in between, several"
+        " threads launch on it, or the export holds several executions",
     ),
     "outlasting": Kind(
         "caution",
@@ -142,6 +142,11 @@ CATALOGUE = {
     "incomplete_launches": Kind("info", "launches that lack some of the metrics; the gaps are null"),
     "other_operations": Kind("info", "operations of a GPU that are neither kernels nor transfers were left out"),
     "repeated_counters": Kind("info", "counters measured again in a later pass; the first pass's values were kept"),
+    "executions_in_turn": Kind(
+        "caution",
+        "executions that follow another of the same process, in folders of passes with a trace each: the time between"
+        " them counts as idle; name the folder of one pass for the time line of one",
+    ),
     "repeated_run": Kind(
         "caution",
         "files of counters that earlier files of the folder have, too: perhaps further runs; a launch's first values"
