@@ -1,18 +1,22 @@
 """Errors for files and folders that no reader takes: what they are, and what to do."""
 
 import codecs
+import re
 from collections import Counter
 from pathlib import Path
 
 from causeway.core.errors import ExportError
 from causeway.readers.common.files import first_bytes
 from causeway.readers.detect import detect
+from causeway.readers.plain.table import TELEMETRY_ADVICE
 from causeway.readers.registry import FORMATS
 
 FILES_LOOKED_AT = 256
 """Files of a folder that are examined, to name what it holds."""
 
 _PACKED = ((b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4"))
+_TELEMETRY = re.compile(rb"^(?:\S+\s+)?#\s*(?:gpu|entity)\b|\bDCGM_FI_", re.IGNORECASE | re.MULTILINE)
+"""The header of `nvidia-smi dmon` or `dcgmi dmon`, and a metric of dcgm-exporter."""
 _REPORTS = {
     ".nsys-rep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
     ".qdrep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
@@ -62,6 +66,8 @@ def unknown(path: Path, source: str) -> ExportError:
             expected,
             "Convert it: `iconv -f UTF-16 -t UTF-8`.",
         )
+    if _TELEMETRY.search(first_bytes(path, 4096)):
+        return ExportError(source, "it is telemetry of devices, not of launches", expected, TELEMETRY_ADVICE)
     advice = "Name the right file in the sheet, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
 

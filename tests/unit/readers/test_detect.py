@@ -183,6 +183,15 @@ def test_detection_imports_nothing_heavy():
         ("trace.zip", b"PK\x03\x04\x14\x00", "compressed with zip", "Uncompress"),
         ("trace.json.zst", b"\x28\xb5\x2f\xfd\x04", "the compressed data ends early", "compress it again"),
         ("notes.txt", b"nothing of the kind\n", "of no known format", "Name the right file"),
+        ("notes.md", b"# GPUs of the node\n", "of no known format", "Name the right file"),
+        (
+            "dmon.txt",
+            b"# gpu    pwr  gtemp\n# Idx      W      C\n    0    200     40\n",
+            "telemetry",
+            "docs/telemetry.md",
+        ),
+        ("dcgmi.txt", b"2024-03-05T10:00:00+0100 #Entity   POWER\n", "telemetry", "docs/telemetry.md"),
+        ("dump.prom", b'DCGM_FI_DEV_GPU_TEMP{gpu="0"} 42 1709629200000\n', "telemetry", "docs/telemetry.md"),
     ],
 )
 def test_what_no_reader_takes_is_named_with_a_way_out(tmp_path, name, content, found, advice):

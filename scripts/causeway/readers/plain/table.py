@@ -28,6 +28,8 @@ from causeway.readers.sink.sink import Sink
 ALL_LAUNCHES = "(all launches)"
 """The kernel of a table without a kernel column."""
 
+TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside the export of a run."
+
 ORDERED_ROWS = 1 << 15
 """Rows per block that are handed over when the file's order is not the rows' order."""
 
@@ -85,6 +87,8 @@ class TableReader:
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
             advice = "Rename the column, or name it under `targets.tables` in the configuration."
+            if tool := _telemetry(columns):
+                advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
             raise self._error(
                 f"there is no column {wanted}; it has {have}", f"a column {wanted} with the measured value", advice
             )
@@ -248,3 +252,13 @@ def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
     coded = column.cast(pa.string()).dictionary_encode()
     known = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
     return known[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
+
+
+def _telemetry(columns: list[str]) -> str | None:
+    """Return the format of telemetry whose time or device, and a metric, are among columns, None if there is none."""
+    names = {column.partition("[")[0].strip().lower() for column in columns}
+    for word, known in column_map("telemetry")["formats"].items():
+        keys = {key.lower() for key in (*known.get("time", ()), *known.get("device", ()))}
+        if names & keys and names & known.get("metrics", {}).keys():
+            return word
+    return None

@@ -95,6 +95,19 @@ def test_refusals(tmp_path, text, words):
     assert words in export.error["found"]
 
 
+@pytest.mark.parametrize(
+    ("header", "tool"),
+    [
+        ("timestamp, name, power.draw [W], utilization.gpu [%]", "nvidia-smi"),
+        ("timestamp,gpu,socket_power,gfx_activity", "amd-smi"),
+    ],
+)
+def test_telemetry_is_refused_with_what_to_do_with_it(tmp_path, header, tool):
+    advice = read(tmp_path, f"{header}\n{','.join('1' * 4)}\n").error["advice"]
+    assert f"Is it telemetry of {tool}? Name it in a sheet of telemetry" in advice
+    assert "telemetry" not in read(tmp_path, "time,loss\n1,2\n", "v").error["advice"]
+
+
 def test_rows_that_do_not_fit_the_header_are_left_out_and_counted(tmp_path):
     export = read(tmp_path, "y,x\n1,2\n3\n4,5,6\n7,8\n9")
     assert export.counters.column("y").to_pylist() == [1, 7]
