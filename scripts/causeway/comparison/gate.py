@@ -37,6 +37,8 @@ NOT_COMPARED = {
 }
 """Why there is no row of a metric."""
 VERBS = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}
+WHOLE_TIME = "max_slowdown_percent"
+"""Limit that also holds with the kernels and configurations that only one run has: work may have moved into them."""
 
 
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:
@@ -74,7 +76,13 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
             )
         elif not judged:
             found.append(_not_compared(names, limit, words, metric))
-        found += [_judged(names, limit, float(limits[limit]), row, words, sign) for row in judged]
+        states = [_judged(names, limit, float(limits[limit]), row, words, sign) for row in judged]
+        if limit == WHOLE_TIME:
+            states = [
+                _with_work_of_one_run(state, document["decomposition"], float(limits[limit]), row)
+                for state, row in zip(states, judged, strict=True)
+            ]
+        found += states
     found += _least_efficiency(names, rows, limits["min_efficiency"])
     if limits["forbid_new_kernels"]:
         new = [row for row in rows if row["level"] == "kernel" and row["verdict"] == NEW]
@@ -168,8 +176,7 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
         state = NOT_JUDGED if row["level"] == "run" or sign * row["change_percent"] > most else INCONCLUSIVE
     else:
         interval = f" [{row['low_percent']:+.2f}, {row['high_percent']:+.2f}]"
-        ends = sorted(sign * row[key] for key in ("low_percent", "high_percent"))
-        state = BROKEN if ends[0] > most else HELD if ends[1] <= most else INCONCLUSIVE
+        state = _state_of_interval(*sorted(sign * row[key] for key in ("low_percent", "high_percent")), most)
     unit = "points" if row["metric"] == "efficiency" else "%"
     what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
     if state == NOT_JUDGED:
@@ -179,6 +186,54 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
         said = f"which {VERBS[state]} {limit} = {most:g}"
     sentence = f"{names}: {what} changed by {row['change_percent']:+.2f} {unit}{interval}, {said}."
     return _state(names, limit, row["candidate"], state, sentence)
+
+
+def _state_of_interval(low: float, high: float, most: float) -> str:
+    return BROKEN if low > most else HELD if high <= most else INCONCLUSIVE
+
+
+def _with_work_of_one_run(state: dict, kernels: Sequence[Mapping], most: float, row: Mapping) -> dict:
+    """Return the state of a limit of the whole GPU time, with what only one run launches counted.
+
+    The interval is that of the same launches: what only one run launches was measured once. Beyond the limit, the limit
+    is not judged, as nothing shows whether other kernels do the same work.
+    """
+    share, other = _work_of_one_run(kernels)
+    if other <= 0 or state["state"] not in (HELD, INCONCLUSIVE):
+        return state
+    change, low, high = (share * row[f"{key}_percent"] + other for key in ("change", "low", "high"))
+    reached = _state_of_interval(low, high, most)
+    if reached in (HELD, state["state"]):
+        return state
+    said = "which does not decide it"
+    if reached == BROKEN:
+        reached = NOT_JUDGED
+        said = (
+            f"so {state['limit']} cannot be judged and the gate stays closed: whether these do the same work is not"
+            " known; compare with a baseline that has them, raise this limit, or leave it away"
+        )
+    sentence = (
+        f"{state['sentence'].removesuffix('.')}; with kernels and configurations of one run alone, GPU time changed by"
+        f" {change:+.2f} % [{low:+.2f}, {high:+.2f}], {said}."
+    )
+    return {**state, "state": reached, "sentence": sentence}
+
+
+def _work_of_one_run(kernels: Sequence[Mapping]) -> tuple[float, float]:
+    """Return the share of the kernels of both runs in the baseline's GPU time, and how much more time kernels and
+    configurations of one run alone take in the candidate than in the baseline, in percent of the baseline's GPU time.
+
+    The baseline is scaled to as many launches of the kernels of both runs as the candidate has.
+    """
+    both = [part for part in kernels if part["match"] not in (NEW, GONE)]
+    common = sum(part["baseline_ns"] for part in both)
+    if not common:
+        return 0.0, 0.0
+    gone = sum(part["baseline_ns"] for part in kernels if part["match"] == GONE)
+    new = sum(part["candidate_ns"] for part in kernels if part["match"] == NEW)
+    launched = (common + sum(part["launches_ns"] for part in both)) / common
+    more = new - launched * gone + sum(part["configurations_ns"] for part in both)
+    return common / (common + gone), 100 * more / (launched * (common + gone))
 
 
 def _least_efficiency(names: str, rows: Sequence[Mapping], least: float | None) -> list[dict]:

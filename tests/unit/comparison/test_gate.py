@@ -3,39 +3,10 @@
 import re
 
 import pytest
+from gate_samples import DOCUMENT, NONE, SIDES, row
 
 from causeway.comparison.gate import LIMITS, judge, missing, outcome, reasons
 from causeway.core.vocabulary import MISSING_DATA
-
-NONE = {
-    **dict.fromkeys(LIMITS),
-    "min_efficiency": None,
-    "min_share": 0.01,
-    "forbid_new_kernels": False,
-    "strict": False,
-}
-SIDES = ("baseline", "candidate")
-DOCUMENT = {**{side: {"dataset": side, "gpu_time_ns": 1000} for side in SIDES}, "decomposition": []}
-
-
-def row(change, low, high, level="run", metric="time_per_launch", total=500, **more):
-    totals = {
-        "baseline_total_ns": total,
-        "candidate_total_ns": total,
-        "candidate": "k",
-        "verdict": "?",
-        "candidate_value": 0.9,
-        "reason": "too few launches",
-    }
-    return {
-        "level": level,
-        "metric": metric,
-        "change_percent": change,
-        "low_percent": low,
-        "high_percent": high,
-        **totals,
-        **more,
-    }
 
 
 @pytest.mark.parametrize(

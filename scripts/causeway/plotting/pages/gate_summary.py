@@ -157,7 +157,7 @@ def _pair(
 
 def _totals(document: Mapping) -> str:
     """Return the GPU time of both runs and where the difference comes from: limits of time concern the same launches,
-    so that further launches and new kernels stand here alone.
+    so that what further launches and new kernels take stands here.
     """
     before, after = (document[side]["gpu_time_ns"] for side in SIDES)
     share = f" ({formatting.signed(100 * (after - before) / before)[0]} %)" if before else ""

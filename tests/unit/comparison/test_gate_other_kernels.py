@@ -1,0 +1,74 @@
+"""The limit of the whole GPU time with the kernels and configurations that only one run has."""
+
+import pytest
+from gate_samples import DOCUMENT, NONE, row
+
+from causeway.comparison.gate import judge, outcome, reasons
+
+
+def part(name, match, before, after, launches=0, configurations=0):
+    """Return a kernel's part of the difference: `launches` ns for more launches, `configurations` ns of one run alone."""
+    return {
+        "kernel": name,
+        "match": match,
+        "baseline_ns": before,
+        "candidate_ns": after,
+        "launches_ns": launches,
+        "configurations_ns": configurations,
+    }
+
+
+@pytest.mark.parametrize(
+    ("parts", "change", "state", "said"),
+    [
+        # 1000 ns, and a new kernel of 39, 40, 41 or 60 beside them: an interval of 1 % on either side of 0
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 39)], 0, "held", None),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 40)], 0, "held", None),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 41)], 0, "inconclusive", "+4.10 % [+3.10, +5.10]"),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 60)], 0, "inconclusive", "+6.00 % [+5.00, +7.00]"),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 61)], 0, "not judged", "+6.10 % [+5.10, +7.10]"),
+        # what the same launches gain pays for the new kernel: 1000 -> 700 + 330 or 380
+        ([part("a", "exact", 1000, 700), part("b", "new", 0, 330)], -30, "held", None),
+        ([part("a", "exact", 1000, 700), part("b", "new", 0, 380)], -30, "not judged", "+8.00 % [+7.00, +9.00]"),
+        # so does a kernel that is gone: 500 + 500 -> 500 + 530 or 580; half of the time is in the same launches
+        ([part("a", "exact", 500, 500), part("b", "gone", 500, 0), part("c", "new", 0, 530)], 0, "held", None),
+        (
+            [part("a", "exact", 500, 500), part("b", "gone", 500, 0), part("c", "new", 0, 580)],
+            0,
+            "not judged",
+            "+8.00 % [+7.50, +8.50]",
+        ),
+        # half as many iterations, so that of the gone kernel only half is expected: 250 + 250 -> 250 + 290
+        (
+            [part("a", "exact", 500, 250, -250), part("b", "gone", 500, 0), part("c", "new", 0, 290)],
+            0,
+            "not judged",
+            "+8.00 % [+7.50, +8.50]",
+        ),
+        # twice as many iterations of a larger problem are no slowdown
+        ([part("a", "exact", 500, 1000, 500), part("b", "gone", 500, 0), part("c", "new", 0, 1000)], 0, "held", None),
+        ([part("a", "exact", 1000, 2000, 1000)], 0, "held", None),
+        # other shapes of the same kernel hide work as new kernels do
+        ([part("a", "exact", 1000, 1080, 0, 80)], 0, "not judged", "+8.00 % [+7.00, +9.00]"),
+        # the same launches alone decide where nothing is added to them
+        ([part("a", "exact", 1000, 1000), part("b", "gone", 300, 0)], 4.5, "inconclusive", None),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 1)], 4.5, "inconclusive", None),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 900)], 4.5, "not judged", "+94.50 % [+93.50, +95.50]"),
+        ([part("a", "exact", 1000, 1000), part("b", "new", 0, 900)], 7, "broken", None),
+    ],
+)
+def test_the_limit_of_the_whole_gpu_time_counts_kernels_that_only_one_run_has(parts, change, state, said):
+    limits = {**NONE, "max_slowdown_percent": 5}
+    (found,) = judge({**DOCUMENT, "decomposition": parts}, [row(change, change - 1, change + 1)], limits)
+    assert found["state"] == state
+    assert ("one run alone" in found["sentence"]) == (said is not None)
+    if said is None:
+        return
+    assert f"; with kernels and configurations of one run alone, GPU time changed by {said}, " in found["sentence"]
+    closed = (
+        "so max_slowdown_percent cannot be judged and the gate stays closed: whether these do the same work is not"
+        " known; compare with a baseline that has them, raise this limit, or leave it away."
+    )
+    assert found["sentence"].endswith(closed if state == "not judged" else "which does not decide it.")
+    assert bool(reasons([found], strict=False)) == (state == "not judged")
+    assert outcome([found], reasons([found], strict=False)) == "could not tell"
