@@ -93,7 +93,7 @@ rule plot_history:
 
 rule judge_gate:
     input:
-        comparisons=every_comparison,
+        comparisons=judged_comparisons,
         exports=every_compared_folder,
         lib=modules("comparison"),
     output:

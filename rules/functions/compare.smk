@@ -4,6 +4,8 @@ their datasets.
 Required: what config.smk sets. Sets: PAIRS (each pair of the configuration by `{baseline}__{candidate}`).
 """
 
+from causeway.comparison.gate import has_limit
+
 SIDES = ("baseline", "candidate")
 
 
@@ -109,3 +111,13 @@ def every_comparison(wildcards):
             "configuration: `compare: pairs:` names no pair; add for example `- {baseline: before, candidate: after}`"
         )
     return [f"results/compare/{pair}/comparison.json" for pair in PAIRS]
+
+
+def judged_comparisons(wildcards):
+    """Return the documents of all comparisons for a gate; without any limit, stop before they are made."""
+    if not has_limit(config["gate"]):
+        raise WorkflowError(
+            "configuration: `gate:` sets no limit; set one, for example `max_slowdown_percent: 5`"
+            " (`causeway gate ... --limit max_slowdown_percent=5`)"
+        )
+    return every_comparison(wildcards)

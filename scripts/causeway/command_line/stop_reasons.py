@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 _REFUSED = re.compile(r'^WorkflowError in file ".*", line \d+:$')
 """A configuration or a sheet that the rule files refuse, before any step runs."""
+_REFUSED_INPUT = ("Error:", "  WorkflowError:")
+"""What follows the head of a configuration that a step's input refuses: `InputFunctionException in rule ...`."""
 _CALL = re.compile(r'^  File ".*", line \d+, in ')
 _FAILED = re.compile(r"^Error in (?:local)?rule (\w+)(?:, jobid: .*)?:$")
 _LOG = re.compile(r"^Logfile .+:$")
@@ -34,6 +37,8 @@ def stop_reasons(lines: Sequence[str]) -> list[str]:
     for index, line in enumerate(lines):
         if _REFUSED.match(line):
             return [" ".join(_until_calls(lines[index + 1 :]))]
+        if line.startswith("InputFunctionException in rule ") and tuple(lines[index + 1 : index + 3]) == _REFUSED_INPUT:
+            return [" ".join(takewhile(lambda said: said != "Wildcards:", map(str.strip, lines[index + 3 :])))]
         if match := _NO_STEP.match(line):
             return [f"{NO_STEP} {match[1]}"]
     starts = [index for index, line in enumerate(lines) if _FAILED.match(line)]

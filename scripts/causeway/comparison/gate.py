@@ -41,6 +41,11 @@ WHOLE_TIME = "max_slowdown_percent"
 """Limit that also holds with the kernels and configurations that only one run has: work may have moved into them."""
 
 
+def has_limit(limits: Mapping) -> bool:
+    """Return whether `gate` of the configuration sets any limit."""
+    return limits["forbid_new_kernels"] or any(limits[limit] is not None for limit in (*LIMITS, "min_efficiency"))
+
+
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:
     """Return every limit that is set, with its state for each group it concerns and one sentence.
 

@@ -25,6 +25,15 @@ if config.get("refused"):
     refuse()
 
 
+def no_limit(wildcards):
+    raise WorkflowError("configuration: `gate:` sets no limit;\\nset one")
+
+
+rule limited:
+    input: no_limit
+    output: "limited"
+
+
 rule sentence:
     output: "sentence"
     log: "{folder}/sentence.log"
@@ -75,6 +84,7 @@ def snakemake(tmp_path):
             ["configuration: bins: 3 is not of type 'object'; the schema describes every key"],
             False,
         ),
+        (["limited"], ["configuration: `gate:` sets no limit; set one"], False),
         (["nothing"], ["no step of the workflow makes nothing"], False),
     ],
 )
@@ -156,6 +166,17 @@ def test_a_home_that_cannot_be_written_stops_nothing(home, tmp_path, monkeypatch
     assert alone.returncode, "Snakemake no longer needs a cache in the home"
     assert run_workflow(line) == 0
     assert (tmp_path / "a").is_file()
+
+
+def test_a_gate_without_a_limit_stops_before_a_step_runs(tmp_path, capsys):
+    export = REAL / "kineto" / "hta" / "triton_example.json.gz"
+    out = tmp_path / "out"
+    assert command.main(["gate", str(export), str(export), "--out", str(out), "--set", "gate.min_share=0.1"]) == 2
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "causeway: configuration: `gate:` sets no limit; set one, for example `max_slowdown_percent: 5`"
+        " (`causeway gate ... --limit max_slowdown_percent=5`)"
+    ]
+    assert not list((out / "results").glob("*/tables"))
 
 
 def test_a_window_of_another_dataset_names_those_that_have_windows(tmp_path, capsys):

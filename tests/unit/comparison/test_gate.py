@@ -5,7 +5,7 @@ import re
 import pytest
 from gate_samples import DOCUMENT, NONE, SIDES, row
 
-from causeway.comparison.gate import LIMITS, judge, missing, outcome, reasons
+from causeway.comparison.gate import LIMITS, has_limit, judge, missing, outcome, reasons
 from causeway.core.vocabulary import MISSING_DATA
 
 
@@ -62,6 +62,20 @@ def test_what_is_not_decided_stops_only_a_strict_gate():
     states = judge(DOCUMENT, [row(6, 4, 8)], {**NONE, "max_slowdown_percent": 5})
     assert reasons(states, strict=False) == []
     assert len(reasons(states, strict=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({}, False),
+        ({"min_share": 0.5, "strict": True}, False),
+        ({"max_span_increase_percent": 0}, True),
+        ({"min_efficiency": 0.0}, True),
+        ({"forbid_new_kernels": True}, True),
+    ],
+)
+def test_what_sets_a_limit(limits, said):
+    assert has_limit({**NONE, **limits}) is said
 
 
 @pytest.mark.parametrize("limit", [limit for limit, (level, *_) in LIMITS.items() if level == "run"])
