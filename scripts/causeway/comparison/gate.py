@@ -100,7 +100,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
                 f"{names}: kernel {name_in_quotes(row['candidate'])} is new.",
             )
             for row in new
-        ]
+        ] or [_state(names, "forbid_new_kernels", None, HELD, f"{names}: no kernel is new.")]
     return found
 
 

@@ -56,6 +56,8 @@ def test_new_kernels_break_the_gate_where_they_are_forbidden():
         == "baseline -> candidate: kernel 'surprise' is new."
     )
     assert judge(DOCUMENT, rows, NONE) == []
+    (none,) = judge(DOCUMENT, [row(2, 1, 3, level="kernel")], {**NONE, "forbid_new_kernels": True})
+    assert (none["state"], none["sentence"]) == ("held", "baseline -> candidate: no kernel is new.")
 
 
 def test_what_is_not_decided_stops_only_a_strict_gate():
