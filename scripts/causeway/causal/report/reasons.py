@@ -6,8 +6,7 @@ from causeway.causal.data.feature_labels import ABOUT
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
-from causeway.causal.report.sentences import instability, nothing_found
-from causeway.numeric.effective_size import shown_below
+from causeway.causal.report.sentences import instability, nothing_found, samples_in_words
 
 COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
 """Reason of the graph of a collective with causes."""
@@ -38,8 +37,9 @@ def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str
         if not outcome.arrows:
             reasons.append(nothing_sentence(outcome).rstrip("."))
         if outcome.n_effective < FLAGGED_BELOW:
-            few = shown_below(outcome.n_effective, FLAGGED_BELOW)
-            reasons.append(f"{few} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care")
+            few = f"fewer than {FLAGGED_BELOW:.0f}"
+            size = f"{samples_in_words(outcome.n_effective)}, {few}" if outcome.arrows else f"{few} effective samples"
+            reasons.append(f"{size}: read with care")  # without a cause the first reason has the number
         if outcome.arrows and outcome.scope.is_collective:
             reasons.append(COLLECTIVE)
     opposite = [one for one in outcome.examination.slopes if one.label == "opposite"]

@@ -6,12 +6,14 @@ from causeway.causal.data.feature_labels import called, capital
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
+from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import ratio, significant, time, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
+from causeway.numeric.effective_size import shown_below
 
 RAISE = {
     "+": ("raise", "raises"),
@@ -269,6 +271,12 @@ def instability(cause: UnstableCause) -> str:
     return f"found in {100 * cause.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
 
 
+def samples_in_words(n_effective: float) -> str:
+    """Return an effective size in words, below the limit of few ones where it is."""
+    few = n_effective < FLAGGED_BELOW
+    return f"{shown_below(n_effective, FLAGGED_BELOW) if few else f'{n_effective:,.0f}'} effective samples"
+
+
 def nothing_found(
     n_effective: float,
     detectable_share: float,
@@ -281,9 +289,9 @@ def nothing_found(
     near = [f"{called(cause.feature)} ({instability(cause)})" for cause in unstable]
     near += [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
     if near:
-        return f"No cause found that holds: {', '.join(near)}; {n_effective:,.0f} effective samples."
+        return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
     least = max(100 * detectable_share, 0.1)
     return (
-        f"No cause found: {n_effective:,.0f} effective samples; an effect above {least:.1f} % of the variance would"
-        " have been seen."
+        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of the variance would have"
+        " been seen."
     )

@@ -41,7 +41,7 @@ def test_reasons_begin_with_what_is_missing():
     nothing = "No cause found: 120 effective samples; an effect above 2.0 % of the variance would have been seen"
     assert reasons_of(few, ["a contradiction"]) == [
         nothing,
-        "120 effective samples, fewer than 300: read with care",
+        "fewer than 300 effective samples: read with care",
         "a note",
         "a contradiction",
     ]
@@ -106,8 +106,12 @@ def test_a_refuted_cause_says_what_it_does_not_survive():
 
 
 def test_a_size_below_a_limit_is_not_rounded_to_it():
-    reasons = reasons_of(replace(outcome("k", 0.4), n_effective=299.7))
-    assert "299 effective samples, fewer than 300: read with care" in reasons
+    assert reasons_of(replace(outcome("k", 0.4), n_effective=299.7)) == [
+        "No cause found: 299 effective samples; an effect above 2.0 % of the variance would have been seen",
+        "fewer than 300 effective samples: read with care",
+    ]
+    reasons = reasons_of(replace(outcome("k", 1e-9, [arrow("x")]), n_effective=299.7))
+    assert reasons == ["299 effective samples, fewer than 300: read with care"]
 
 
 def test_merged_columns_are_counted():
