@@ -19,6 +19,11 @@ MEMORY_STALL_EXPLAINED = (
     "Memory stall: the time by which a launch and the copy linked to it differ; not the warp stalls of Nsight Compute."
 )
 """What stands where a page first names the memory stall."""
+OTHER_TRANSFERS = (
+    "Transfers and bytes in flight are those of other transfers: the linked one is part of the definition of the memory"
+    " stall."
+)
+"""What stands where causes of the memory stall are listed (docs/causes.md)."""
 
 
 def stated(table: "pa.Table", name: str, default: str = "") -> str:

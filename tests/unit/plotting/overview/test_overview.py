@@ -209,6 +209,13 @@ def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
     write_overview.main(job)
     text = (tmp_path / "overview.html").read_text()
     assert '<a href="#demo--memory_stall">memory stall</a>' in text
+    other = (
+        "Transfers and bytes in flight are those of other transfers: the linked one is part of the definition of"
+        " the memory stall."
+    )
+    assert text.count(other) == 1
+    section = text.partition("Why: causes of memory stall")[2]
+    assert section.index(other) < section.index('class="scope"')
     assert text.count("<h1") == 1
     assert "Where this run loses time" in text
 

@@ -13,6 +13,7 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAIN
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.target_labels import OTHER_TRANSFERS
 from causeway.plotting.figures.causal_graph import draw_causal_graph, legend
 from causeway.plotting.figures.kernels import Kernel
 
@@ -253,6 +254,8 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
             nothing.append(tag("tr", cells, tag("td", verdict_tag(search.graph["verdict"])), id=place))
     box = anchor(dataset, target, "why")
     parts = [tag("h3", f"Why: causes of {target_name(target)}", id=box)]
+    if target == MEMORY_STALL:
+        parts.append(tag("p", OTHER_TRANSFERS, class_="note"))
     if blocks:
         words = (
             "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
