@@ -103,6 +103,8 @@ def reads_like(words, kind, value):
         return _same_text(words, str(value))
     if kind == "date":
         return words == datetime.datetime.fromtimestamp(value // 10**9, datetime.UTC).date().isoformat()
+    if words == "nothing":
+        return kind == "time" and value == 0
     if "<" in words:
         return 0 < value < {"percent": 0.05, "share": 0.0005}[kind]
     if ">" in words:

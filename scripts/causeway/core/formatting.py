@@ -76,6 +76,11 @@ def time(ns: float) -> str:
     return f"{significant(ns / size)} {name}"
 
 
+def saving(ns: float) -> str:
+    """Return a saved time, ns; `nothing` where that is 0, as for a change of what limits nothing."""
+    return time(ns) if ns else "nothing"
+
+
 def time_three_digits(ns: int) -> str:
     """Return a time, ns, with its own SI unit and three digits, zeros included and thousands together: `2.00 s`."""
     name, size = time_unit(ns)

@@ -47,6 +47,19 @@ def test_each_change_has_what_it_saves_before_and_after_and_what_limits_next(tmp
     assert compare_replays([sides[0], {}]) is None
 
 
+def test_a_change_that_saves_nothing_is_said_so(tmp_path):
+    folders = {"a": write_run(tmp_path / "a", 1, 60), "b": write_run(tmp_path / "b", 2, 60)}
+    rows = [("copies_free", None, None, 1000, 1000, "host", "cudaMalloc", 100)]
+    replays = {
+        "a": write_replay(tmp_path / "a" / "replay.parquet", rows),
+        "b": write_replay(tmp_path / "b" / "replay.parquet", AFTER),
+    }
+    ((document, rows),) = read_comparisons([write_comparison(tmp_path, [["a"], ["b"]], folders, None, replays)])
+    page = str(draw_comparison(document, rows, [], changes="", totals="", ratios=""))
+    assert '<td class="n">nothing</td>' in page
+    assert ">0 ns" not in page.partition("What a change would save")[2]
+
+
 def test_the_document_and_the_page_say_it_or_that_a_side_has_no_replay(tmp_path):
     folders = {"a": write_run(tmp_path / "a", 1, 60), "b": write_run(tmp_path / "b", 2, 60)}
     replays = {

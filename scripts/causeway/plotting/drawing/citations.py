@@ -53,6 +53,11 @@ def time(value: float | None, query: str) -> Markup | str:
     return cited(value if value is None else formatting.time(value), value, query, "time")
 
 
+def saving(value: float | None, query: str) -> Markup | str:
+    """Return a saved time that is known in ns, in words where nothing is saved."""
+    return cited(value if value is None else formatting.saving(value), value, query, "time")
+
+
 def percent(value: float | None, query: str) -> Markup | str:
     """Return a percentage that is known as such."""
     return cited(formatting.percent(value), value, query, "percent")

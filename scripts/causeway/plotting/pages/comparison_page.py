@@ -242,7 +242,8 @@ def _replay(row: Mapping) -> dict:
             found["sides"].append({"time": "not replayed", "saved": formatting.NOT_MEASURED})
             found["limits"].append(formatting.NOT_MEASURED)
             continue
-        saved = f"{formatting.time(one['saved_ns'])}, {formatting.percent(one['saved_percent'])}"
+        saved = formatting.saving(one["saved_ns"])
+        saved += f", {formatting.percent(one['saved_percent'])}" if one["saved_ns"] else ""
         found["sides"].append({"time": formatting.time(one["predicted_ns"]), "saved": saved})
         limit = one["limited_by"] and f"{PATH_KINDS[one['limited_by']]}: {full_name(one['limited_name'])[:160]}"
         found["limits"].append(limit or formatting.NOT_MEASURED)

@@ -89,7 +89,7 @@ def _replays(replay: "pa.Table", name: str) -> list[Markup]:
             tag("td", citations.time(row["predicted_ns"], of_table("predicted_ns", file, where)), class_="n"),
             tag(
                 "td",
-                citations.time(row["time_ns"] - row["predicted_ns"], of_table("time_ns - predicted_ns", file, where)),
+                citations.saving(row["time_ns"] - row["predicted_ns"], of_table("time_ns - predicted_ns", file, where)),
                 class_="n",
             ),
             tag("td", citations.time(row["naive_ns"], of_table("naive_ns", file, where)), class_="n"),
