@@ -215,6 +215,10 @@ def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
     )
     assert text.count(other) == 1
     section = text.partition("Why: causes of memory stall")[2]
+    assert (
+        "Changes are in percent of what was observed: a fall may be more than all of it, as with a low value launches may take"
+        " longer than that."
+    ) in section
     assert section.index(other) < section.index('class="scope"')
     assert text.count("<h1") == 1
     assert "Where this run loses time" in text

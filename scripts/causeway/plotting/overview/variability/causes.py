@@ -260,8 +260,9 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
         words = (
             "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
             " values lie between), in brackets the interval. GPU time: what the cause costs over the run, against its"
-            " better value, but for collectives, whose time includes waiting. Each holds if no unmeasured common cause"
-            " acts on both ends."
+            " better value, but for collectives, whose time includes waiting. Changes are in percent of what was"
+            " observed: a fall may be more than all of it, as with a low value launches may take longer than that. Each"
+            " holds if no unmeasured common cause acts on both ends."
         )
         signs, height = legend(900, fragile=True)
         key = tag(
