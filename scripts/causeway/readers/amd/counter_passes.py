@@ -78,7 +78,7 @@ class CounterStore:
         Raises
         ------
         ExportError
-            If the export has more than `MOST_METRICS` counters.
+            If the export has more than `MOST_COLUMNS` counters.
         """
         code = self._values.layout(counters)
         check_metrics(len(self._values.columns), self.sink.metadata["source"])

@@ -21,5 +21,10 @@ LONGEST_NS = 100 * 86_400 * 1_000_000_000
 downstream.
 """
 
+MOST_COLUMNS = 20_000
+"""Columns of a table, and metrics of an export, which become columns: more than twice those of the widest capture of
+counters that we know of (8,006), and each costs memory in every block.
+"""
+
 WRAPPED = 1 << 31
 """A correlation that falls by as much has come to the end of its 32 bits and starts again."""

@@ -18,16 +18,13 @@ import pyarrow.parquet as pq
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 15
 LONGEST_CELL = 1 << 24
-MOST_COLUMNS = 20_000
-"""Columns of a table: more than twice those of the widest capture of counters that we know of (8,006), and each costs
-memory in every block.
-"""
 RETRIES = 40
 """Columns that may turn out to be text after the first block before all columns are tried one by one."""
 

@@ -11,16 +11,11 @@ import pyarrow as pa
 from causeway.core.errors import ExportError
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.column_maps import column_map, metric_field, plain_name
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import MOST_COLUMNS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import base_unit, number, scaled
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
-
-MOST_METRICS = 20_000
-"""Metrics of an export, as many as a table may have columns (`csv_and_parquet.MOST_COLUMNS`): each is a column, and
-costs memory in every block.
-"""
 
 BLOCK_VALUES = 1 << 19
 """Values per block that is handed to the writer."""
@@ -73,7 +68,7 @@ class CounterTable:
         Raises
         ------
         ExportError
-            If there are more than `MOST_METRICS`.
+            If there are more than `MOST_COLUMNS`.
         """
         base, factor, known = base_unit(unit)
         if not known:
@@ -167,12 +162,12 @@ def check_metrics(metrics: int, source: str) -> None:
     Raises
     ------
     ExportError
-        If they are more than `MOST_METRICS`.
+        If they are more than `MOST_COLUMNS`.
     """
-    if metrics > MOST_METRICS:
-        found = f"it has more than {MOST_METRICS:,} different metrics"
+    if metrics > MOST_COLUMNS:
+        found = f"it has more than {MOST_COLUMNS:,} different metrics"
         advice = "Profile fewer metrics, or check that its columns hold what their names say."
-        raise ExportError(source, found, f"at most {MOST_METRICS:,} metrics", advice)
+        raise ExportError(source, found, f"at most {MOST_COLUMNS:,} metrics", advice)
 
 
 def with_duration(fields: list[pa.Field], sink: Sink) -> tuple[list[pa.Field], tuple[str, str] | None]:
