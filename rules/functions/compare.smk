@@ -26,6 +26,12 @@ def load_pairs():
                 " each run stands once, on one side"
             )
         name = f"{pair['baseline']}__{pair['candidate']}"
+        if name in pairs and any(pairs[name][side] != pair[side] for side in SIDES):
+            first, second = (f"{one['baseline']} and {one['candidate']}" for one in (pairs[name], pair))
+            raise WorkflowError(
+                f"configuration: compare: the pairs {first}, {second} would both be results/compare/{name}; give one of"
+                " these datasets another name in the sheet"
+            )
         if name in pairs:
             raise WorkflowError(
                 f"configuration: compare: the pair {pair['baseline']} and {pair['candidate']} stands twice in `pairs`"

@@ -59,6 +59,23 @@ def test_a_wrong_choice_stops_at_start_with_its_name(folder, rows, settings, mes
     assert "Traceback" not in run.stdout
 
 
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (("a", "b__c"), "the pairs a__b and c, a and b__c would both be results/compare/a__b__c; give one of these "),
+        (("a__b", "c"), "the pair a__b and c stands twice in `pairs`"),
+    ],
+)
+def test_pairs_that_would_share_a_folder_stop_at_start(folder, second, message):
+    rows = [(name, "", "a.csv", "table") for name in ("a", "a__b", "b__c", "c")]
+    pairs = [{"baseline": one, "candidate": other} for one, other in (("a__b", "c"), second)]
+    config = write_analysis(folder, rows, f"compare: {{pairs: {pairs}}}\n")
+    run = run_snakemake(folder, "--dry-run", "--quiet", "all", config=config)
+    assert run.returncode != 0
+    assert f"configuration: compare: {message}" in run.stdout
+    assert "Traceback" not in run.stdout
+
+
 def test_a_missing_sheet_is_named(folder):
     (folder / "config.yaml").write_text("datasets: nowhere.tsv\n")
     run = run_snakemake(folder, "--dry-run", config=folder / "config.yaml")
