@@ -25,7 +25,7 @@ from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
 from causeway.command_line.output import answer, remark
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
-from causeway.command_line.stop_reasons import NO_STEP
+from causeway.command_line.stop_reasons import NoStepError
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
 from causeway.core.files.machine_errors import fault_behind, sentence
@@ -231,9 +231,7 @@ def _windows(options: argparse.Namespace) -> int:
     with alone_in(options.out):
         try:
             code = run_workflow(command)
-        except CausewayError as error:
-            if not str(error).startswith(NO_STEP):
-                raise
+        except NoStepError:
             names = sorted(path.parent.name for path in (options.out / "results").glob("*/clocks.json"))
             raise CausewayError(
                 f"{options.out}: no window of {options.dataset} can be written: the datasets with a time line are"

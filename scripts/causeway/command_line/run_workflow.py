@@ -15,7 +15,7 @@ from pathlib import Path
 
 from causeway.command_line.output import remark
 from causeway.command_line.progress import WorkflowProgress
-from causeway.command_line.stop_reasons import stop_reasons
+from causeway.command_line.stop_reasons import NoStepError, asked_for_no_step, stop_reasons
 from causeway.core.errors import CausewayError
 from causeway.core.installation import workflow_folder
 
@@ -56,6 +56,8 @@ def run_workflow(command: Sequence[str]) -> int:
     ------
     CausewayError
         If Snakemake fails; the message says why in the workflow's own sentences, else it is the end of the output.
+    NoStepError
+        If no step makes what was asked for.
     """
     remark(f"{shlex.join(command)}\n")
     progress = WorkflowProgress()
@@ -89,7 +91,10 @@ def run_workflow(command: Sequence[str]) -> int:
         return INTERRUPTED
     if code:
         if reasons := stop_reasons(progress.kept):
-            raise CausewayError("\n".join([*reasons, *_where_it_is_kept(command, progress)]))
+            said = "\n".join([*reasons, *_where_it_is_kept(command, progress)])
+            if asked_for_no_step(progress.kept):
+                raise NoStepError(said)
+            raise CausewayError(said)
         ending = "\n".join(progress.kept)
         raise CausewayError(f"Snakemake stopped with exit code {code}; its last lines are:\n{ending}")
     return 0

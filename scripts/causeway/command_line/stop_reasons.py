@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from causeway.core.errors import CausewayError
+
 _REFUSED = re.compile(r'^WorkflowError in file ".*", line \d+:$')
 """A configuration or a sheet that the rule files refuse, before any step runs."""
 _REFUSED_INPUT = ("Error:", "  WorkflowError:")
@@ -14,10 +16,17 @@ _LOG = re.compile(r"^Logfile .+:$")
 _RULER = re.compile(r"^={10,}$")
 _SENTENCE = re.compile(r"^\d\d:\d\d:\d\d ERROR (.+)$")
 _NO_STEP = re.compile(r"^No rule to produce (\S+) \(")
-NO_STEP = "no step of the workflow makes"
-"""How the sentence begins of a file that no rule makes."""
 INTERNAL = "internal error: "
 """How the sentence begins of an error that no code expected: all that is known of it belongs in a report."""
+
+
+class NoStepError(CausewayError):
+    """A file was asked for that no step of the workflow makes."""
+
+
+def asked_for_no_step(lines: Sequence[str]) -> bool:
+    """Return whether Snakemake stopped because no step makes a file; `lines` are the end of its output."""
+    return any(_NO_STEP.match(line) for line in lines)
 
 
 def stop_reasons(lines: Sequence[str]) -> list[str]:
@@ -40,7 +49,7 @@ def stop_reasons(lines: Sequence[str]) -> list[str]:
         if line.startswith("InputFunctionException in rule ") and tuple(lines[index + 1 : index + 3]) == _REFUSED_INPUT:
             return [" ".join(takewhile(lambda said: said != "Wildcards:", map(str.strip, lines[index + 3 :])))]
         if match := _NO_STEP.match(line):
-            return [f"{NO_STEP} {match[1]}"]
+            return [f"no step of the workflow makes {match[1]}"]
     starts = [index for index, line in enumerate(lines) if _FAILED.match(line)]
     ends = [*starts[1:], len(lines)] if starts else []
     said = [_last_sentence(lines[begin:end]) for begin, end in zip(starts, ends, strict=True)]

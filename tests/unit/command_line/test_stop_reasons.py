@@ -9,7 +9,7 @@ import pytest
 
 from causeway.command_line import __main__ as command
 from causeway.command_line.run_workflow import run_workflow, snakemake_command
-from causeway.command_line.stop_reasons import stop_reasons
+from causeway.command_line.stop_reasons import NoStepError, stop_reasons
 from causeway.core.errors import CausewayError
 from support import REAL
 
@@ -66,12 +66,12 @@ def snakemake(tmp_path):
     line = [sys.executable, "-m", "snakemake", "--snakefile", str(tmp_path / "Snakefile"), "--cores", "1"]
     line += ["--directory", str(tmp_path), "--show-failed-logs", "--keep-going"]
 
-    def run(*targets):
+    def stopped(*targets):
         with pytest.raises(CausewayError) as refusal:
             run_workflow([*line, *targets])
-        return str(refusal.value)
+        return refusal.value
 
-    return run
+    return stopped
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def snakemake(tmp_path):
     ],
 )
 def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, snakemake, tmp_path):
-    *said, last = [*snakemake(*targets).split("\n"), *([] if ran else [""])]
+    *said, last = [*str(snakemake(*targets)).split("\n"), *([] if ran else [""])]
     assert sorted(said) == sorted(reasons)
     kept = f"What was finished is kept: the same command goes on from there. Logs: {tmp_path}/results/logs"
     assert last == (kept if ran else "")
@@ -97,7 +97,7 @@ def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, 
 
 @pytest.mark.parametrize("targets", [["mute"], ["internal"], ["sentence", "mute"]])
 def test_a_step_without_a_sentence_leaves_all_that_was_printed(targets, snakemake):
-    said = snakemake(*targets)
+    said = str(snakemake(*targets))
     assert said.startswith("Snakemake stopped with exit code 1; its last lines are:\n")
     assert f"Error in rule {targets[-1]}:" in said
     assert "Killed" in said or "internal error: KeyError: 3. Please report" in said
@@ -166,6 +166,30 @@ def test_a_home_that_cannot_be_written_stops_nothing(home, tmp_path, monkeypatch
     assert alone.returncode, "Snakemake no longer needs a cache in the home"
     assert run_workflow(line) == 0
     assert (tmp_path / "a").is_file()
+
+
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        (NoStepError("in any words"), "{out}: no window of a can be written: the datasets with a time line are mine"),
+        (CausewayError("no step of the workflow makes sense"), "no step of the workflow makes sense"),
+    ],
+)
+def test_what_no_step_makes_is_known_by_its_type(stop, message, tmp_path, monkeypatch, capsys):
+    def stopped(_):
+        raise stop
+
+    (tmp_path / "config.yaml").write_text("datasets: datasets.tsv\n")
+    (tmp_path / "results" / "mine").mkdir(parents=True)
+    (tmp_path / "results" / "mine" / "clocks.json").write_text("{}")
+    monkeypatch.setattr(command, "run_workflow", stopped)
+    assert command.main(["windows", "a", "whole", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"causeway: {message.format(out=tmp_path)}\n"
+
+
+@pytest.mark.parametrize(("target", "is_missing"), [("nothing", True), ("sentence", False), ("limited", False)])
+def test_a_file_that_no_step_makes_has_an_error_of_its_own(target, is_missing, snakemake):
+    assert isinstance(snakemake(target), NoStepError) is is_missing
 
 
 def test_a_gate_without_a_limit_stops_before_a_step_runs(tmp_path, capsys):
