@@ -1,6 +1,7 @@
 """What a command says where Snakemake stops: the sentences of the workflow, and all else as it was printed."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from causeway.command_line import __main__ as command
 from causeway.command_line.run_workflow import run_workflow, snakemake_command
 from causeway.command_line.stop_reasons import NoStepError, stop_reasons
 from causeway.core.errors import CausewayError
-from support import REAL
+from support import REAL, ROOT
 
 WORKFLOW = """
 from snakemake.exceptions import WorkflowError
@@ -164,6 +165,9 @@ def test_a_home_that_cannot_be_written_stops_nothing(home, tmp_path, monkeypatch
     line += ["--directory", str(tmp_path), "a"]
     alone = subprocess.run(line, env=os.environ, capture_output=True, text=True, check=False)
     assert alone.returncode, "Snakemake no longer needs a cache in the home"
+    advice = re.search(r'XDG_CACHE_HOME="\$PWD/(\S+)"', (ROOT / "docs" / "faq.md").read_text())
+    advised = os.environ | {"XDG_CACHE_HOME": str(tmp_path / advice[1])}
+    assert subprocess.run([*line, "--dry-run"], env=advised, capture_output=True, check=False).returncode == 0
     assert run_workflow(line) == 0
     assert (tmp_path / "a").is_file()
 
