@@ -3,6 +3,7 @@ hold.
 """
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -81,10 +82,19 @@ def to_one_launch(page):
     yield
 
 
-def test_an_axis_says_times_with_their_unit_and_shares_without(made, watched):
+def test_axes_and_legend_say_values_with_their_unit(made, watched):
     page = opened(made, watched)
     assert page.evaluate("CW.state().amount('variability', 4370)") == "4.37 µs"
-    assert page.evaluate("CW.state().amount('compute', 0.98765)") == "0.988"
+    assert page.evaluate("CW.state().amount('compute', 0.98765)") == "98.8 %"
+    assert page.evaluate("CW.state().amount('host to device', 0.3129)") == "0.313 at once"
+    assert page.evaluate("CW.state().amount('communication', 1.234, 'ranks')") == "1.23 ranks"
+    assert page.evaluate("CW.state().amount('launches', 1234)") == "1230 per s"
+    lanes = page.locator("#lanes .name").all_text_contents()
+    assert sum("at once" in lane for lane in lanes) == 2
+    page.locator("#metric").select_option(label="compute")
+    settled(page)
+    legend = page.locator("#legend").inner_text()
+    assert re.search(r"^Light is 0, dark is [\d.]+ %", legend), legend
 
 
 def test_the_page_is_silent_needs_no_network_and_fits(made, watched):

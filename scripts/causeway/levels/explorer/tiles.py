@@ -50,7 +50,8 @@ def metrics_of(levels: Levels, path: PathPieces | None = None) -> list[dict]:
     any.
     """
     found = [
-        {"name": name, "unit": "" if "active" in name else "share", "meaning": meaning} for name, _, meaning in BUSY
+        {"name": name, "unit": "at once" if "at once" in meaning else "share", "meaning": meaning}
+        for name, _, meaning in BUSY
     ]
     found += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
     found.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})

@@ -2,8 +2,8 @@
 var LANES = [
   ["Compute kernels at once", ["active compute kernels"]],
   ["Communication", ["communication", "exposed communication"]],
-  ["Ranks inside a collective (their communication kernels)", ["communication"], "counted"],
-  ["Copies", ["host to device", "device to host", "on device", "memory sets"]],
+  ["Ranks inside a collective (their communication kernels)", ["communication"], "ranks"],
+  ["Copies at once", ["host to device", "device to host", "on device", "memory sets"]],
   ["Efficiency: time in compute kernels", ["compute"]],
   ["Variability: mean |deviation|", ["variability"]],
   ["Critical path", ["kernel", "collective", "copy", "launch", "host", "wait"].map(function (k) { return "critical path: " + k; }), "stacked"]
@@ -26,14 +26,17 @@ function sampleLanes() {
   });
   return found.concat(left.map(function (n) { return ["Mean of " + n, [n]]; })).slice(0, MOST_LANES);
 }
-// a metric's value as its axis says it: times and clocks with their unit
-function amount(name, value) {
-  if (index.metrics[number(name)].unit === "ns" || /_ns$/.test(name)) return time(value);
+// a metric's value with its unit, as axes and legends say it; `counted`: what a lane counts instead. What runs at once
+// is said in the lane's name, as the axis has no room for it
+function amount(name, value, counted) {
+  var unit = counted || index.metrics[number(name)].unit;
+  if (unit === "ns" || /_ns$/.test(name)) return time(value);
   if (/_hz$/.test(name)) return Number((value / 1e6).toPrecision(4)) + " MHz";
-  return String(Number(value.toPrecision(3)));
+  if (unit === "share" || (!unit && /_ratio$/.test(name))) return Number((100 * value).toPrecision(3)) + " %";
+  return Number(value.toPrecision(3)) + (unit ? " " + unit : "");
 }
 function makeLanes() {
-  plots = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "counted" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
+  plots = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
     var stacked = lane[2] === "stacked", box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
     var title = make("div", lane[0], "name");
     if (names.length > 1) names.forEach(function (n, i) {
@@ -48,7 +51,7 @@ function makeLanes() {
       cursor: { sync: { key: "cw" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { time: false, auto: false }, y: { range: function (u, low, high) { return [0, (high > 0 ? high : 1) * 1.08]; } } },
       axes: [{ show: false }, { size: X0, ticks: { show: false }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
-               values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v); }); } }],
+               values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v, lane[2] === "ranks" && lane[2]).replace(/ at once$/, ""); }); } }],
       series: [{}].concat(stacked ? names.map(function (n, i) {  // sums from the last one on, the largest first
         return { fill: STACK_INKS[i], width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) };
       }) : names.map(function (n, i) {
@@ -63,7 +66,7 @@ function makeLanes() {
     };
     var plot = new uPlot(options, [[0]].concat(names.map(function () { return [null]; })), box);
     plot.over.addEventListener("wheel", wheel, { passive: false });
-    return { plot: plot, names: names, stacked: stacked, times: lane[2] === "counted" ? index.rows.length : 1 };
+    return { plot: plot, names: names, stacked: stacked, times: lane[2] === "ranks" ? index.rows.length : 1 };
   });
 }
 function drawLanes(level, needed) {

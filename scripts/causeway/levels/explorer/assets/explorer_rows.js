@@ -51,7 +51,7 @@ function drawRows(level, needed) {
   axis(c, count * high);
   var m = index.metrics[metric];
   $("rowtitle").textContent = "Ranks over time: " + m.name + " (" + m.meaning + ")";
-  function said(v) { return m.unit === "ns" ? time(v) : Number(v.toPrecision(3)) + " " + m.unit; }
+  function said(v) { return amount(m.name, v); }
   var beyond = top < largest ? " or more (the largest is " + said(largest) + ")" : "";
   $("legend").textContent = "Light is 0, dark is " + said(top) + beyond + "; white: nothing there. " +
     (index.rows.length > count ? "Rows " + (offset + 1) + " to " + (offset + count) + " of " + index.rows.length + "." : "") + (index.whole ? "" : " The blue line below: launches one by one.") + " A click on a name chooses that rank for the lanes and launches.";
