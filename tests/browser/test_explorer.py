@@ -97,6 +97,21 @@ def test_axes_and_legend_say_values_with_their_unit(made, watched):
     assert re.search(r"^Light is 0, dark is [\d.]+ %", legend), legend
 
 
+def test_the_list_of_launches_says_what_to_do_until_it_has_some(made, watched):
+    page = opened(made, watched)
+    hint = "Zoom in until at most 200 launches are in view, or choose a class and a kernel above"
+    assert page.locator("#list").inner_text().startswith(hint)
+    while span(page) > 5e6:
+        click_row(page)
+        told = page.locator("#list").inner_text().startswith(hint)
+        assert told == (page.locator("#list tbody tr").count() == 0)
+    for _ in range(2):  # a class, a kernel of it
+        page.locator("#kernels tbody tr").first.click()
+        settled(page)
+    assert 1 <= page.locator("#list tbody tr").count() <= 100
+    assert hint not in page.locator("#list").inner_text()
+
+
 def test_the_page_is_silent_needs_no_network_and_fits(made, watched):
     page = opened(made, watched)
     assert watched.said == []

@@ -1,4 +1,5 @@
 // The explorer's launches: bars of each stream, and tables from class to kernel to configuration to launch.
+var LIST_HINT = "Zoom in until at most 200 launches are in view, or choose a class and a kernel above: each launch is then listed here.";
 function launchesInView(needed) {
   var within = index.launches.filter(function (l) { return l[1] < view[1] && l[2] > view[0]; });
   var all = within.reduce(function (n, l) { return n + l[3]; }, 0);
@@ -81,7 +82,11 @@ function drawTable(found, why) {
   var box = $("kernels"), list = $("list");
   box.replaceChildren();
   list.replaceChildren();
-  if (!found.length) { box.appendChild(make("p", why || "No launch here.")); return; }
+  if (!found.length) {
+    box.appendChild(make("p", why || "No launch here."));
+    list.appendChild(make("p", LIST_HINT));
+    return;
+  }
   var mine = found.filter(chosen), depth = Math.min(path.length, 3), groups = new Map();
   var nav = make("p");
   ["all classes"].concat(path).forEach(function (name, d) {
@@ -109,7 +114,7 @@ function drawTable(found, why) {
         row(rows, [moment(l[0], Math.max(span() / 1000, 1)), time(l[1]), (away < 0 ? "-" : "+") + time(Math.abs(away)), index.configurations[l[2]][4].slice(0, 24)],
           function () { open(l); });
       });
-  }
+  } else list.appendChild(make("p", LIST_HINT));
 }
 function head(box, names) {
   var table = make("table"), tr = table.createTHead().insertRow(), body = table.createTBody();
