@@ -23,7 +23,7 @@ HOSTILE = "k<script>alert(1)</script>::run"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The explorer of a run of two exports, with two findings; and the raw values of its launches."""
+    """The explorer of a run of two exports, with three findings, one without a place; and the raw values of its launches."""
     home = tmp_path_factory.mktemp("explorer") / "demo"
     folders, clocks = write_run(home, 20_000, 2, 1, span=2_000_000_000)
     build(folders, clocks, home / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=100_000, link=link)
@@ -37,8 +37,9 @@ def made(tmp_path_factory):
     )
     kept = {"rank": [0], "bin": [7], "kernel": ["k"], "target": [1.0]}
     write_table(table_of("kept", kept), target / "kept.parquet", "kept")
-    finding = {"dataset": "demo", "target": "kernel_variability", "verdict": "supported"}
+    finding = {"dataset": "demo", "target": "kernel_variability", "verdict": "supported", "kind": "cause"}
     findings = [finding | {"scope": "k", "headline": HOSTILE}, finding | {"scope": "absent", "headline": "nowhere"}]
+    findings.append(finding | {"scope": "k", "headline": "k varies", "kind": "variability"})
     write_json({"findings": findings}, home.parent / "findings.json")
     pieces = {"rank": [0] * 3 + [10] * 2, "start_ns": [0, 900_000_000, 10**9, 0, 500_000_000]}
     pieces |= {"duration_ns": [900_000_000, 100_000_000, 10**9, 500_000_000, 1_500_000_000]}
@@ -117,7 +118,13 @@ def test_the_page_is_silent_needs_no_network_and_fits(made, watched):
     assert watched.said == []
     assert watched.outside() == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    assert page.locator("#findings button").all_text_contents() == [HOSTILE]
+    assert page.locator("#findings button").all_text_contents() == [HOSTILE, "k varies"]
+
+
+def test_a_finding_that_was_counted_has_no_verdict_of_a_test(made, watched):
+    """The overview has the same words."""
+    page = opened(made, watched)
+    assert page.locator("#findings .verdict").all_text_contents() == [" supported", " counted, not inferred"]
 
 
 def test_from_the_whole_run_to_one_launch_and_back_in_few_quick_steps(made, watched):

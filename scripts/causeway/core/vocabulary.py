@@ -33,6 +33,9 @@ INCONCLUSIVE = "inconclusive"
 REFUTED = "refuted"
 VERDICTS = (SUPPORTED, INCONCLUSIVE, REFUTED)
 """Verdicts of findings, arrows and graphs."""
+INFERRED = ("cause", "no_cause", "comparison")
+COUNTED = "counted, not inferred"
+"""Kinds of findings whose verdict is that of a test; what pages say of all others in its place."""
 
 FRAGILE_BELOW = 0.27
 """Robustness value (Cinelli and Hazlett, "Making sense of sensitivity", J. R. Stat. Soc. B 82, 2020) below which a
@@ -393,8 +396,6 @@ WAITING_REASONS = {
     "before_first": "before the first work of the device",
     "after_last": "after the last work of the device",
 }
-"""Why a device runs neither a launch nor a transfer, in the order of the rows of `waiting`; all but the last two lie
-between its first and its last work.
-"""
+"""Why a device runs neither launch nor transfer, in the order of `waiting`; the last two are outside of its work."""
 CALLED_SINCE = "called_since"
 """Metadata of `steps.parquet`, JSON: by rank the start of its first launch that the call assigns to a step, ns."""

@@ -15,6 +15,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG
 from causeway.core.tables import read_table
+from causeway.core.vocabulary import COUNTED, INFERRED
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.explorer.tiles import (
@@ -146,7 +147,9 @@ def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, 
 
 
 def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[dict]:
-    """Return the dataset's findings that have a window: their headline and verdict, and the window in ns."""
+    """Return the dataset's findings that have a window: their headline, their verdict or that they are counted, and
+    the window in ns.
+    """
     found = []
     for index, finding in enumerate(findings):
         if finding["dataset"] != folder.name:
@@ -157,7 +160,7 @@ def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[di
             continue  # about the whole of it, or nothing that has a time
         entry = {
             "headline": finding["headline"],
-            "verdict": finding.get("verdict"),
+            "verdict": finding["verdict"] if finding["kind"] in INFERRED else COUNTED,
             "begin": begin - origin,
             "end": end - origin,
         }

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, target_name
+from causeway.core.vocabulary import COUNTED, INFERRED, MEMORY_STALL, SUPPORTED, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
@@ -217,10 +217,9 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     click the claim at length and further claims about the same kernel.
     """
     place = ("findings", number)
-    inferred = finding["kind"] in ("cause", "no_cause", "comparison")
-    under = [verdict_tag(finding["verdict"])] if inferred else []
+    under = [verdict_tag(finding["verdict"])] if finding["kind"] in INFERRED else []
     under += _sizes(place, finding)
-    under += [tag("span", KINDS.get(finding["kind"], "counted, not inferred"))]
+    under += [tag("span", KINDS.get(finding["kind"], COUNTED))]
     under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
     if finding["n"] is not None:
         what = "collectives" if finding["kind"] == "straggler" else "launches"
