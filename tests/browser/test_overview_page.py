@@ -157,6 +157,13 @@ def test_it_prints_whole(results, watched):
     page.evaluate(OPEN)
     left_out = "Array.from(document.querySelectorAll('nav.toc, button[data-toggle], #query, .hint'))"
     assert page.evaluate(f"{left_out}.every(function (e) {{ return !e.getClientRects().length; }})")
+    apart = """Array.from(document.querySelectorAll('h2, h3, h4')).map(function (heading) {
+        var next = heading.nextElementSibling;
+        return next && next.matches('div') && heading.matches('h3') ? next.firstElementChild : next;
+    }).filter(function (next) { return next && next.matches('p') && getComputedStyle(next).breakAfter !== 'avoid'; })
+      .map(function (next) { return next.textContent; })"""
+    assert page.evaluate(apart) == [], "a heading and its note stand on the page of what they are about"
+    assert page.evaluate("getComputedStyle(document.querySelector('.map')).breakInside") == "avoid"
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
     page.set_viewport_size({"width": 1047, "height": 718})  # A4 across less its margins at 96 pixels an inch
     assert page.evaluate("document.documentElement.scrollWidth") <= 1047
