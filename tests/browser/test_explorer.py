@@ -222,7 +222,7 @@ def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
         "Compute kernels",
         "Communicationcommunication",
         "Ranks inside a collective",
-        "Copieshost to devicedevice to hoston devicememory sets",
+        "Copies at oncehost to devicedevice to hoston devicememory sets",
         "Efficiency",
         "Variability",
     )

@@ -397,5 +397,4 @@ WAITING_REASONS = {
     "after_last": "after the last work of the device",
 }
 """Why a device runs neither launch nor transfer, in the order of `waiting`; the last two are outside of its work."""
-CALLED_SINCE = "called_since"
-"""Metadata of `steps.parquet`, JSON: by rank the start of its first launch that the call assigns to a step, ns."""
+CALLED_SINCE = "called_since"  # metadata of `steps.parquet`, JSON: by rank the start of its first known call, ns
