@@ -39,9 +39,9 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
             continue
         indicators, names = _indicators(levels, codes, counts)
         if not names:
-            dropped.append(
-                Dropped(name, f"{levels.size:,} levels, none holds {100 * MIN_LEVEL_SHARE:.0f} % of the rows")
-            )
+            but_one = ", but for one" if counts.max() >= MIN_LEVEL_SHARE * codes.size else ","
+            least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows"
+            dropped.append(Dropped(name, f"{levels.size:,} levels{but_one} none holds {least}"))
             continue
         candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
         alike.setdefault(_grouping(indicators), []).append(candidate)
@@ -60,11 +60,11 @@ def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tu
     """
     order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
     frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * codes.size][:MAX_LEVELS]
-    if not frequent:
-        return np.zeros((codes.size, 0)), ()
     others = codes.size - counts[frequent].sum()
     are_others_few = others < MIN_LEVEL_SHARE * codes.size
     shown = frequent[1:] if are_others_few else frequent
+    if not shown:
+        return np.zeros((codes.size, 0)), ()
     reference = str(levels[frequent[0]]) if are_others_few else "other"
     return np.column_stack([(codes == i).astype(float) for i in shown]), (reference, *(str(levels[i]) for i in shown))
 

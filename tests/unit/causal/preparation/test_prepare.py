@@ -184,3 +184,10 @@ def test_levels_are_compared_with_rare_ones_only_where_these_are_not_few(rng, ra
     assert dropped == []
     assert found.levels[0] == first
     assert found.values.sum(axis=0).tolist() == ([400 - rare] if first == "a" else [600, 400 - rare])
+
+
+def test_a_level_beside_few_rare_ones_is_nothing_to_compare():
+    values = np.array(["a"] * 995 + [f"c{at}" for at in range(5)], object)
+    found, (dropped,) = category_candidates([("letter", Feature("letter", values))])
+    assert found == []
+    assert dropped.reason == "6 levels, but for one none holds 1 % of the rows"
