@@ -1,4 +1,4 @@
-"""Reports that profilers print for people to read: summaries, tables in columns, telemetry. None holds what is analysed
+"""Reports that profilers print for people to read: summaries, tables in columns. None holds what is analysed
 here, and each is easily taken for the export that does: the error says which command writes that one.
 """
 
@@ -62,11 +62,6 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         r"^[ \t]*Metric Name[ \t]{2,}Metric Unit[ \t]+Metric Value",
         "a page of Nsight Compute as text, not as CSV",
         _NCU,
-    ),
-    (
-        r"^timestamp, [^\n]*(?:clocks|power|utilization|temperature)\.",
-        "telemetry of nvidia-smi, which holds no launch",
-        "Name it in the sheet of `telemetry` in the configuration, beside an export of launches.",
     ),
 )
 _WINDOW = (  # its first column or its first row has the names of the metrics

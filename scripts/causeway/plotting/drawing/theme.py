@@ -3,16 +3,19 @@
 import contextlib
 import io
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
-from causeway.plotting.drawing.markup import plain
+from causeway.plotting.drawing.markup import number, plain
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+_PATH = re.compile(r'<path d="[^"]*"')
+_LONG = re.compile(r"-?\d+\.\d{3,}")
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 """The widest face first, in which texts are measured: a reader's fallback is narrower, so nothing comes to overlap."""
 SIZE = 12.5
@@ -150,7 +153,7 @@ def drawing() -> Iterator[None]:
 def svg_text(figure: "Figure") -> str:
     """Return a figure as SVG, without the date and version that would make equal figures differ, and close it.
 
-    Its heading becomes the file's title, which screen readers say.
+    Its heading becomes the file's title, which screen readers say. Coordinates of lines have two decimals.
     """
     import matplotlib.pyplot as plt
 
@@ -159,4 +162,5 @@ def svg_text(figure: "Figure") -> str:
         metadata = {"Date": None, "Creator": None, "Title": plain(figure.get_suptitle())}
         figure.savefig(file, format="svg", metadata=metadata)
     plt.close(figure)
-    return file.getvalue().replace("'DejaVu Sans'", FONT)
+    text = _PATH.sub(lambda path: _LONG.sub(lambda value: number(float(value.group())), path.group()), file.getvalue())
+    return text.replace("'DejaVu Sans'", FONT)

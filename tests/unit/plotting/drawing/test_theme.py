@@ -1,6 +1,9 @@
 """Ticks and colours."""
 
+import html
+import io
 import itertools
+import re
 
 import pytest
 
@@ -38,3 +41,29 @@ def test_text_colours_have_contrast_on_white(colour):
 def test_raising_and_lowering_differ_in_grey_print_by_more_than_colour():
     assert abs(luminance(theme.RAISES) - luminance(theme.LOWERS)) > 0.05
     assert abs(luminance(theme.LOWERS) - luminance(theme.UNDECIDED)) > 0.05
+
+
+def test_lines_of_a_figure_have_two_decimals_and_names_all_theirs():
+    """Against the same figure as matplotlib writes it; a name may look like a path."""
+    import matplotlib.pyplot as plt
+
+    def drawn():
+        figure, axes = plt.subplots()
+        axes.plot([0.123456, 1.7, 2.9], [3.14159, 1, 2])
+        axes.set_title('<path d="M 0.123456 7.654321"')
+        return figure
+
+    raw = io.StringIO()
+    with theme.drawing():
+        drawn().savefig(raw, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close("all")
+    text = theme.svg_text(drawn())
+    assert 'd="M 0.123456 7.654321"' in html.unescape(text)
+    paths = [[float(n) for n in re.findall(r"-?\d+\.?\d*", one)] for one in re.findall(r'<path d="([^"]*)"', text)]
+    as_written = [
+        [float(n) for n in re.findall(r"-?\d+\.?\d*", one)] for one in re.findall(r'<path d="([^"]*)"', raw.getvalue())
+    ]
+    assert len(paths) == len(as_written) > 5
+    for ours, full in zip(paths, as_written, strict=True):
+        assert ours == pytest.approx(full, abs=0.00501)
+    assert not re.search(r'<path d="[^"]*\.\d{3}', text)

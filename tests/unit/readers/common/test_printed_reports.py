@@ -79,7 +79,6 @@ REPORTS = {  # what it is, a part of what to do, text
         "==PROF== Connected to process 7\n  k(int) (8, 1, 1)x(64, 1, 1), Context 1, Stream 7\n    Section: Occupancy\n"
         "    Metric Name          Metric Unit Metric Value\n    Achieved Occupancy             %         2\n",
     ),
-    "nvidia-smi": ("telemetry of nvidia-smi", "`telemetry`", "timestamp, index, power.draw [W]\n2026/01/01, 0, 70 W\n"),
 }
 
 
