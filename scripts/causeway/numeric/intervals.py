@@ -282,3 +282,23 @@ def _subtract(a_low, a_high, b_low, b_high, low, high):
             n += 1
         j = max(j, k - 1)
     return n
+
+
+def window_of(start: np.ndarray, end: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """Return the position of the window in which each moment lies, -1 in none.
+
+    Parameters
+    ----------
+    start, end : ndarray of int64, shape (windows,), ns
+        Ascending, without overlap; a window is [start, end).
+    moments : ndarray of int64, shape (n,), ns
+        In any order.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    if not start.size:
+        return np.full(moments.size, -1)
+    at = np.searchsorted(start, moments, "right") - 1
+    return np.where((at >= 0) & (moments < end[np.maximum(at, 0)]), at, -1)

@@ -14,6 +14,7 @@ from causeway.core.event_blocks import chunks, numbers
 from causeway.core.tables import read_table, table_metadata
 from causeway.core.vocabulary import CALLED_SINCE
 from causeway.numeric.compiled import compiled
+from causeway.numeric.intervals import window_of
 
 OPEN_STEPS = 8
 """Steps of a rank whose launches are counted at once: those of one step may begin on one stream while another stream
@@ -53,22 +54,6 @@ class StepWindows:
         mine = mine[np.argsort(start[mine], kind="stable")]
         since = json.loads(table_metadata(path).get(CALLED_SINCE, "{}")).get(str(rank))
         return cls(number[mine], start[mine], start[mine] + duration[mine], since)
-
-    def at(self, moments: np.ndarray) -> np.ndarray:
-        """Return the position of the step in whose window each moment lies, `OUTSIDE` where in none.
-
-        Parameters
-        ----------
-        moments : ndarray of int64, shape (n,), ns
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-        """
-        if not self.start.size:
-            return np.full(moments.size, OUTSIDE)
-        found = np.maximum(np.searchsorted(self.start, moments, side="right") - 1, 0)
-        return np.where((moments >= self.start[found]) & (moments < self.end[found]), found, OUTSIDE)
 
 
 def add_steps(
@@ -110,11 +95,11 @@ def add_steps(
         mine = np.flatnonzero(batch.column("rank").to_numpy() == chosen.rank)
         start = clock.aligned(batch.column("start_ns").to_numpy()[mine])
         moment = start
-        step = steps.at(start)
+        step = window_of(steps.start, steps.end, start)
         if steps.since is not None:
             queue = np.maximum(numbers(batch.column("queue_ns"), 0)[mine], 0)
             moment = clock.aligned(batch.column("start_ns").to_numpy()[mine] - queue)
-            step = np.where(start < steps.since, OUTSIDE, steps.at(moment))
+            step = np.where(start < steps.since, OUTSIDE, window_of(steps.start, steps.end, moment))
         launched, device = (
             batch.column(name).to_numpy()[mine].astype(np.int64) for name in ("configuration", "device")
         )

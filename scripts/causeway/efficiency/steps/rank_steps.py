@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.numeric.intervals import window_of
+
 
 @dataclass(frozen=True, kw_only=True)
 class RankSteps:
@@ -31,8 +33,7 @@ class RankSteps:
         moments : ndarray of int64, shape (n,), ns
             In any order.
         """
-        at = np.searchsorted(self.start, moments, "right") - 1
-        return np.where((at >= 0) & (moments < self.end[np.maximum(at, 0)]), at, -1)
+        return window_of(self.start, self.end, moments)
 
     def kept(self, chosen: np.ndarray) -> "RankSteps":
         """Return the steps that a mask chooses.
