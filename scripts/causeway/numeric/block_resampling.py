@@ -37,6 +37,28 @@ def block_numbers(series: np.ndarray, n_rows: int) -> np.ndarray:
     return np.arange(n_rows) // length
 
 
+def fold_numbers(blocks: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray:
+    """Return for each row the number of its fold: of every `folds` successive blocks one goes to each, in random order.
+
+    An episode in time lies in all folds, and what comes back every so many blocks, as the layers of a step do, is not
+    always in the same one, where its effect could never be learnt.
+
+    Parameters
+    ----------
+    blocks : ndarray of int, shape (n_rows,)
+        The number of each row's block, 0 .. n_blocks - 1.
+    folds : int
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (n_rows,)
+        0 .. folds - 1.
+    """
+    rounds = -(-(int(blocks.max()) + 1) // folds)
+    return rng.permuted(np.tile(np.arange(folds), (rounds, 1)), axis=1).ravel()[blocks]
+
+
 def half_samples(blocks: np.ndarray, draws: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return masks of rows: random halves of the blocks and their complements, in turn.
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from causeway.causal.effects.location_scale import Causes, LocationScale, cross_fitted
 from causeway.causal.statistics.draw_weights import DrawWeights
+from causeway.numeric.block_resampling import fold_numbers
 
 FOLDS = 5
 MAX_ROWS = 5000
@@ -258,8 +259,8 @@ def estimate_contributions(
     Notes
     -----
     Where boosted trees predict unseen rows better than the additive model alone, both are cross-fitted in five folds of
-    whole blocks, dealt in turn: an episode in time must lie in all folds to be learnt. Else the additive model of all
-    rows is taken, which shrinks as far as the rows are few. The intervals are those of the additive model with other
+    whole blocks (`fold_numbers`): what must be learnt has to lie in all folds. Else the additive model of all rows is
+    taken, which shrinks as far as the rows are few. The intervals are those of the additive model with other
     weights of blocks, around the point estimate: its standard error and the distance of both models, widened.
     """
     if deviation.size > MAX_ROWS:
@@ -274,7 +275,9 @@ def estimate_contributions(
     everything = np.arange(deviation.size)
     model = LocationScale(pick_freeze.causes, everything, deviation, weights)
     centre = pick_freeze.sums(model, everything, rng, PICK_FREEZE_DRAWS)
-    parts = cross_fitted(pick_freeze.causes, blocks % FOLDS, deviation, weights, int(rng.integers(1 << 31)))
+    seed = int(rng.integers(1 << 31))
+    folds = fold_numbers(blocks, FOLDS, np.random.default_rng(seed))
+    parts = cross_fitted(pick_freeze.causes, folds, deviation, weights, seed)
     point = centre
     if parts[0][1].has_trees:
         point = _PickFreezeSums.empty(pick_freeze.directions)
