@@ -1,8 +1,7 @@
 """What is known of every feature that may be a cause: tier, group, unit, the words for it, what one can do about it.
 
-One record per column that `causal.data.features` writes under a name of its own. Sampled device metrics and counters
-have the names that their exports give them: `sampled_metric` and `counter` describe these. Whoever has a name, and the
-group that stands beside it in a table, asks `record_of`.
+One record per column that `causal.data.features` names itself; `sampled_metric` and `counter` describe those that their
+exports name. Whoever has a name, and the group that stands beside it in a table, asks `record_of`.
 """
 
 from dataclasses import dataclass
@@ -122,6 +121,22 @@ def _moment(*, name: str, label: str, subject: str, suggestion: str, table: str,
         label=label,
         subject=subject,
         suggestion=suggestion,
+        is_lever=False,
+        table=table,
+    )
+
+
+def _program_order(name: str, label: str, level: str, table: str) -> FeatureRecord:
+    """Return the record of what tells launches apart by where the program makes them; `level` says how one is."""
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group="time",
+        label=label,
+        subject=f"Being {level}",
+        everywhere=f"All launches as if {level}",
+        suggestion="program_order",
+        is_category=True,
         is_lever=False,
         table=table,
     )
@@ -271,18 +286,8 @@ FEATURES = (
         suggestion="iteration",
         table="steps",
     ),
-    FeatureRecord(
-        name="launch_in_step",
-        tier="context",
-        group="time",
-        label="order of launches in the step",
-        subject="Being {} (order in the step)",
-        everywhere="All launches as {} (order in the step)",
-        suggestion="launch_in_step",
-        is_category=True,
-        is_lever=False,
-        table="steps",
-    ),
+    _program_order("launch_in_step", "order of launches in the step", "{} (order in the step)", "steps"),
+    _program_order("launched_after", "launch before on the stream", "launched after {}", "launches"),
     _moment(
         name="since_start_ns",
         unit="ns",
@@ -329,11 +334,7 @@ FEATURES = (
         suggestion="copies",
         is_category=True,
     ),
-    _placement("stream"),
-    _placement("device"),
-    _placement("node"),
-    _placement("run"),
-    _placement("rank"),
+    *map(_placement, ("stream", "device", "node", "run", "rank")),
 )
 """All features with a name of their own, in the order in which they stand in `features.parquet`; `rank` identifies the
 row there and becomes a feature where a dataset has several.
@@ -355,10 +356,9 @@ ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIE N
 """Words in the names of sampled metrics that are written in capitals."""
 COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
-COUNTER_GROUPS = {
-    "memory system activity": "memory_accesses",
-    **dict.fromkeys(("warp stalls", "temporal characteristics", COUNTERS), "counter"),
-}
+COUNTER_GROUPS = {"memory system activity": "memory_accesses"} | dict.fromkeys(
+    ("warp stalls", "temporal characteristics", COUNTERS), "counter"
+)
 """Groups of counters (of `config/columns/counters.yaml`) with the key of what to try."""
 
 

@@ -36,6 +36,7 @@ LABELS = {
     "p2p_bytes_in_flight": "bytes copied between devices",
     "idle_before_ns": "idle time before the start",
     "launch_in_step": "order in the step",
+    "launched_after": "launch before it",
     "since_start_ns": "time since the run began",
 }
 """What headlines call features whose label is long or names what only the documentation explains."""

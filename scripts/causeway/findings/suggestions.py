@@ -21,9 +21,9 @@ CAUSES = {
     ),
     "drift": "Look for drift in the run: clocks, temperature, growing data; leave the warm-up out or fix the clocks.",
     "iteration": "Compare early and late launches of an iteration: what runs beside them, and what is in the caches.",
-    "launch_in_step": (
-        "Look at what this launch of the step works on: its layer, and the sizes and layout of its tensors. Modules, or"
-        " a range around each layer, would name it."
+    "program_order": (
+        "Find this launch in the program and look at what it works on: its layer, the sizes and layout of its tensors,"
+        " and what the launch before leaves in the caches. Modules, or a range around each layer, would name it."
     ),
     "operator": (
         "Look at this operator where the model calls it: what it launches there, and whether it can be fused, moved or"

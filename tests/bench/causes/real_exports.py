@@ -20,6 +20,7 @@ from tests.bench.inputs import ROOT
 from tests.unit.causal.whole_way import CAUSES, feature_words, tables_of
 
 from causal import assemble_features, discover_causes, discover_dataset_causes
+from causeway.causal.data.feature_roles import PROGRAM_ORDER
 from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.report.across_kernels import correct
 from causeway.core.feature_registry import DEVICE_METRICS, FEATURE_BY_NAME
@@ -67,7 +68,9 @@ def kind_of(name, group):
     """Return what a cause is for whoever looks for it: something to change or look up, or else where or when."""
     if name in COPIES or group == "transfer" or name == "p2p_bytes_in_flight":
         return "copy"
-    if name in ("step", "launch_in_step"):
+    if name in PROGRAM_ORDER:
+        return "order"
+    if name == "step":
         return "step"
     if group == DEVICE_METRICS:
         return "clock or power" if any(word in name for word in ("clock", "power", "throttle")) else "device metric"
@@ -78,7 +81,7 @@ def kind_of(name, group):
     return "when" if name in FEATURE_BY_NAME else "counter"
 
 
-ACTIONABLE = ("operator", "shape", "launch configuration", "step", "clock or power", "copy", "device metric")
+ACTIONABLE = ("operator", "shape", "launch configuration", "order", "step", "clock or power", "copy", "device metric")
 
 
 def searched(root, features):

@@ -113,53 +113,103 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
     assert whole["graph"]["sentences"][0].endswith("an effect above 1.0 % of the variance would have been seen.")
     assert [row["reason"] for row in whole["whatif"]] == ["refused: no cause was found here that could be set"]
-    with_cause = [documents for documents in found.values() if causes_of(documents["graph"])]
     assert len(found) == 10
-    assert [causes_of(documents["graph"]) for documents in with_cause] == [{"rank": "-"}, {"rank": "-"}]
-    assert with_cause == [named(found, "64x256x8_stage3"), named(found, "reduce_kernel")]
-    edges = [documents["graph"]["edges"][0] for documents in with_cause]
-    assert [(edge["sign_of"], edge["level"]) for edge in edges] == [("target", "0"), ("value", "0")]
-    assert all(edge["value_effect"] < -0.5 for edge in edges)
-    by_hand = [difference_of_devices(path, documents["graph"]["scope_name"]) for documents in with_cause]
-    assert [edge["value_effect"] for edge in edges] == pytest.approx(by_hand, abs=0.02)
-    refused = [documents for documents in found.values() if documents["graph"]["n_effective"] < 100]
-    assert len(refused) == 2
-    assert all(documents["graph"]["sentences"][0].startswith("Inconclusive: ") for documents in refused)
+    asked = [documents["whatif"][-1]["reason"] for documents in found.values()]
+    assert all(reason.startswith("refused: ") for reason in asked)
+    causes = [set(causes_of(documents["graph"])) for documents in found.values()]
+    assert set().union(*causes) == {"launched_after", "rank"}
+    assert sum("launched_after" in one for one in causes) == 7
+    documents = named(found, "reduce_kernel")
+    assert causes_of(documents["graph"]) == {"rank": "-"}
+    edge = documents["graph"]["edges"][0]
+    assert (edge["sign_of"], edge["level"]) == ("value", "0")
+    assert edge["value_effect"] < -0.5
+    by_hand = difference_of_devices(path, documents["graph"]["scope_name"])
+    assert edge["value_effect"] == pytest.approx(by_hand, abs=0.02)
+    few = [documents["graph"] for documents in found.values() if documents["graph"]["n_effective"] < 100]
+    assert [graph["verdict"] for graph in few] == ["inconclusive"] * 3
+    (refused,) = [graph for graph in few if not causes_of(graph)]
+    assert refused["sentences"][0].startswith("Inconclusive: 24 effective samples")
 
 
 def pairs_of(path, name):
     """Return the times of the launches of a kernel, ns, by its full name: all of them, and by grid and device those of
-    the first and of the second one of each pair in order of start, where a step has two: (pairs, 2).
+    the first and of the second one of each pair in order of start, where a step has two: (pairs, 2), with the grid of
+    the launch before each on its stream.
     """
-    query = """SELECT deviceId, gridX, gridY, gridZ, "end" - start FROM CUPTI_ACTIVITY_KIND_KERNEL
+    query = """WITH ordered AS (
+                   SELECT deviceId, demangledName, gridX, gridY, gridZ, start, "end" - start AS time,
+                          LAG(gridX || ' x ' || gridY || ' x ' || gridZ) OVER
+                              (PARTITION BY deviceId, streamId ORDER BY start) AS before
+                   FROM CUPTI_ACTIVITY_KIND_KERNEL)
+               SELECT deviceId, gridX, gridY, gridZ, before, time FROM ordered
                JOIN StringIds ON id = demangledName WHERE value = ? ORDER BY start"""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
         rows = export.execute(query, (name,)).fetchall()
-    times = {}
-    for *key, time in rows:
-        times.setdefault(tuple(key), []).append(time)
-    return np.array([row[-1] for row in rows]), [np.reshape(own, (-1, 2)) for own in times.values() if len(own) == 48]
+    groups = {}
+    for *key, before, time in rows:
+        groups.setdefault(tuple(key), []).append((time, before))
+    pairs = [own for own in groups.values() if len(own) == 48]
+    return np.array([row[-1] for row in rows]), [
+        (np.reshape([time for time, _ in own], (-1, 2)), np.reshape([before for _, before in own], (-1, 2)))
+        for own in pairs
+    ]
 
 
+@pytest.mark.parametrize("steps", [True, False])
 @pytest.mark.parametrize("part", ["64x256x8_stage3", "BinaryFunctor<float, float, float"])
-def test_kernels_of_the_h100_job_differ_by_their_order_in_the_step(tmp_path, data, part):
+def test_kernels_of_the_h100_job_differ_by_their_order_in_the_program(tmp_path, data, part, steps):
     """By hand: of the grids that a step launches twice, the second launch always takes another time; all of them as
-    the first one would change the mean of all launches of the kernel so much.
+    the first one would change the mean of all launches of the kernel so much. Where steps are not known, the launch
+    before tells the two apart.
     """
     (path,) = data.glob(f"{NSYS}/h100_2gpu_1s.sqlite")
-    found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], steps=True, kernels_count=4)
+    found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], steps=steps, kernels_count=4)
     documents = named(found, part)
-    (row,) = [row for row in documents["contributions"] if row["feature"] == "launch_in_step"]
+    feature = "launch_in_step" if steps else "launched_after"
+    (row,) = [row for row in documents["contributions"] if row["feature"] == feature]
     every, pairs = pairs_of(path, documents["graph"]["scope_name"])
-    change = np.concatenate([pair for pair in pairs if abs(np.diff(pair).mean()) > 0.1 * pair.mean()])
-    first, second = change.T
+    pairs = [pair for pair in pairs if abs(np.diff(pair[0]).mean()) > 0.1 * pair[0].mean()]
+    first, second = np.concatenate([times for times, _ in pairs]).T
     assert abs(np.sign(second - first).sum()) == first.size > 45
-    by_hand = 100 * change.size * (second - first).mean() / every.sum()
-    which = int(row["level"].split()[1])
-    by_hand = by_hand if which == 2 else -by_hand
+    by_hand = 100 * 2 * first.size * (second - first).mean() / every.sum()
+    if steps:
+        is_second = row["level"].split()[1] == "2"
+    else:
+        of_first, of_second = (set(one) for one in np.concatenate([before for _, before in pairs]).T)
+        assert not of_first & of_second
+        is_second = row["level"].split("(grid ")[1].rstrip(")") in of_second
+    by_hand = by_hand if is_second else -by_hand
     assert abs(by_hand) > 20
     assert row["mean_change_percent"] == pytest.approx(by_hand, rel=0.02)
     assert row["mean_change_low"] < by_hand < row["mean_change_high"]
+
+
+@pytest.mark.parametrize("job", ["before", "after"])
+def test_a_matrix_product_takes_five_times_as_long_after_one_kernel(tmp_path, data, job):
+    """The long products of a layer have the same grid as the short ones and no range of their own; the kernel before
+    them on the stream tells them apart. By hand, from the export alone: the mean after that kernel and after others.
+    """
+    (path,) = data.glob(f"{NSYS}/mfu_2gpu_{job}.sqlite")
+    found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{job}.sqlite"], steps=True, kernels_count=2)
+    documents = named(found, "192x192")
+    row = documents["contributions"][0]
+    query = """WITH ordered AS (
+                   SELECT deviceId, demangledName, gridX, "end" - start AS time,
+                          LAG(gridX) OVER (PARTITION BY deviceId, streamId ORDER BY start) AS grid_before
+                   FROM CUPTI_ACTIVITY_KIND_KERNEL)
+               SELECT grid_before, time FROM ordered JOIN StringIds ON id = demangledName WHERE value = ?"""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
+        grid_before, time = np.array(export.execute(query, (documents["graph"]["scope_name"],)).fetchall()).T
+    long = grid_before == 136500
+    assert time[long].min() > 4.5 * time[~long].max()
+    by_hand = 100 * (time[long].mean() - time[~long].mean()) / time.mean()
+    assert row["feature"] == "launched_after"
+    assert row["level"].startswith("vectorized-elementwise-kernel-")
+    assert row["level"].endswith(" (grid 136500 x 1 x 1)")
+    assert row["verdict"] == "supported"
+    assert row["mean_change_percent"] == pytest.approx(by_hand, rel=0.01)
+    assert row["contribution_percent"] > 99
 
 
 def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):

@@ -37,6 +37,7 @@ NO_THRESHOLDS = {
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",
+    "causal/data/launch_context.py": "NONE_BEFORE",
     "causal/data/step_context.py": "OUTSIDE",
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
     "causal/selection/backward.py": "MIN_LENGTH",

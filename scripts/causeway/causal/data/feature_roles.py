@@ -4,6 +4,12 @@ from causeway.core.feature_registry import FEATURE_BY_NAME
 
 LAUNCH_IN_STEP = "launch_in_step"
 """Which of the launches of its configuration in its step a launch is."""
+LAUNCHED_AFTER = "launched_after"
+"""Which launch began before a launch on its stream."""
+PROGRAM_ORDER = (LAUNCH_IN_STEP, LAUNCHED_AFTER)
+"""Features that tell launches apart by where the program makes them."""
+HOST_RECORD = tuple(name for name, one in FEATURE_BY_NAME.items() if one.table in ("operators", "shapes"))
+"""Features that say what the host was doing when it made a launch."""
 THROTTLE = "throttle_"
 """Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
 LEVER = "lever"
@@ -14,11 +20,11 @@ LAG = "lag"
 ROLES = {
     **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].tier == "launch"},
     **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
-    **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].table in ("operators", "shapes")},
+    **dict.fromkeys(HOST_RECORD, LEVER),
     **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
     **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
     **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
-    **dict.fromkeys(("iteration_position", "step", "step_position", LAUNCH_IN_STEP, "since_start_ns"), CLOCK),
+    **dict.fromkeys(("iteration_position", "step", "step_position", *PROGRAM_ORDER, "since_start_ns"), CLOCK),
     "previous_deviation": LAG,
 }
 """What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that

@@ -7,16 +7,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import int64, void
 
+from causeway.causal.data.feature_roles import LAUNCHED_AFTER
 from causeway.causal.data.in_flight import LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
-from causeway.core.tables import open_table
+from causeway.core.tables import open_table, read_table
+from causeway.numeric.compiled import I4, U4, compiled
 
 BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
 """CUPTI's copy kinds by direction."""
 LAST_INPUT = "last_h2d_bytes"
+NONE_BEFORE = -1
+"""In the place of a configuration: no launch began before on the stream."""
 STALE = 2.0
 """Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 
@@ -62,9 +67,70 @@ def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.fill_null(0) if column.null_count else column
 
 
+class LaunchesBefore:
+    """Which launch began before each on its stream, of the launches of one rank.
+
+    Parameters
+    ----------
+    rank : int
+    launch : ndarray of int64, shape (n,), ascending
+        Rows of the chosen launches, counted over all ranks.
+
+    Attributes
+    ----------
+    configuration : ndarray of int64, shape (n,)
+        Of the launch before; `NONE_BEFORE` where there is none.
+    """
+
+    def __init__(self, rank: int, launch: np.ndarray) -> None:
+        self.rank = rank
+        self.launch = launch
+        self.configuration = np.full(launch.size, NONE_BEFORE)
+        self._rows = 0
+        self._streams: dict[int, int] = {}
+        self._last = np.zeros(0, np.int64)
+
+    def add(self, rank: np.ndarray, device: np.ndarray, stream: np.ndarray, configuration: np.ndarray) -> None:
+        """Take the next rows of the table of launches, in order of start.
+
+        Parameters
+        ----------
+        rank, configuration : ndarray of uint32, shape (n,)
+        device : ndarray of uint16, shape (n,)
+        stream : ndarray of int, shape (n,)
+        """
+        mine = np.flatnonzero(rank == self.rank)
+        streams = pa.array((device[mine].astype(np.int64) << 48) ^ stream[mine].astype(np.int64)).dictionary_encode()
+        known = [self._streams.setdefault(one, len(self._streams)) for one in streams.dictionary.to_pylist()]
+        self._last = np.concatenate([self._last, np.full(len(self._streams) - self._last.size, NONE_BEFORE)])
+        place = np.asarray(known, np.int32)[streams.indices.to_numpy()]
+        before = np.empty(mine.size, np.int64)
+        _before(place, configuration[mine], self._last, before)
+        low, high = np.searchsorted(self.launch, [self._rows, self._rows + rank.size])
+        self.configuration[low:high] = before[np.searchsorted(mine, self.launch[low:high] - self._rows)]
+        self._rows += rank.size
+
+
+@compiled(void(I4, U4, int64[::1], int64[::1]))
+def _before(place, configuration, last, before):
+    for i in range(place.size):
+        before[i] = last[place[i]]
+        last[place[i]] = configuration[i]
+
+
+def _kernels_and_grids(folder: Path) -> dict[int, str]:
+    """Return the kernel and the grid of each of an export's configurations: the same words in all exports."""
+    kernels = {row["kernel"]: row["id"] for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
+    words = {NONE_BEFORE: None}
+    for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
+        grid = " x ".join(str(row[name]) for name in ("grid_x", "grid_y", "grid_z") if row[name] is not None)
+        words[row["configuration"]] = kernels[row["kernel"]] + (f" (grid {grid})" if grid else "")
+    return words
+
+
 def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray) -> None:
-    """Add launches_in_flight (int64), idle_before_ns (float, NaN where nothing began before) and previous_deviation
-    (float, ns, NaN for the first); and fill `start` and `device`.
+    """Add launches_in_flight (int64), idle_before_ns (float, NaN where nothing began before), previous_deviation
+    (float, ns, NaN for the first) and launched_after (text, None for the first); and fill `start` and `device`.
 
     Parameters
     ----------
@@ -85,13 +151,19 @@ def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray
     Notes
     -----
     Others are counted on the same device of the same rank. The previous deviation is that of the launch of the same
-    kernel on the same device which began before (ties: earlier row).
+    kernel on the same device which began before (ties: earlier row). What a launch was launched after is the kernel and
+    the grid of the one that began before on its stream (likewise): launches of one stream begin in the order in which
+    the program makes them.
     """
     sweep = LaunchSweep(chosen.rank, chosen.launch, kernel_of, means)
-    for chunk in _row_groups(path, "launches", ["start_ns", "duration_ns", "configuration", "rank", "device"]):
+    before = LaunchesBefore(chosen.rank, chosen.launch)
+    columns = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
+    for chunk in _row_groups(path, "launches", columns):
+        stream = chunk.pop("stream")
         wrong = sweep.add(*chunk.values())
         if wrong >= 0:
             raise TableError(f"{path}: row {wrong} has a configuration that configurations.parquet does not have")
+        before.add(chunk["rank"], chunk["device"], stream, chunk["configuration"])
     sweep.finish()
     if (sweep.device < 0).any():
         raise TableError(f"{path}: has no launch {chosen.launch[sweep.device < 0][0]} of rank {chosen.rank}")
@@ -99,6 +171,9 @@ def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray
     chosen.device = sweep.device
     chosen.features["launches_in_flight"] = sweep.in_flight
     chosen.features["idle_before_ns"] = sweep.idle
+    words = _kernels_and_grids(path.parent)
+    numbers, position = np.unique(before.configuration, return_inverse=True)
+    chosen.features[LAUNCHED_AFTER] = np.array([words[one] for one in numbers.tolist()], object)[position]
     if means is not None:
         chosen.features["previous_deviation"] = sweep.previous
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from causeway.causal.data.deviation import configuration_spread, standardised_deviation
-from causeway.causal.data.feature_roles import LAUNCH_IN_STEP
+from causeway.causal.data.deviation import clipped_deviation, configuration_spread, standardised_deviation
+from causeway.causal.data.feature_roles import HOST_RECORD
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.data.outcome import CONFIGURATION, Outcome, Scope
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
 from causeway.causal.discovery.between_configurations import configuration_effects
 from causeway.causal.discovery.cluster_representative import promote_better_members
@@ -22,8 +22,10 @@ from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
+from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed, generator
@@ -52,10 +54,21 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
         What the arrows were read from; None for a refusal.
     """
     with single_threaded():
-        return _discover(columns, rows, scope)
+        outcome, evidence = _discover(columns, rows, scope)
+        order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
+        if order_left_out and not any(is_supported_record(arrow) for arrow in outcome.arrows):
+            return _discover(columns, rows, scope, order_beside_record=True)
+        return outcome, evidence
 
 
-def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[Outcome, Evidence | None]:
+def is_supported_record(arrow: Arrow) -> bool:
+    """Tell whether an arrow is a supported cause that the host recorded."""
+    return arrow.name in HOST_RECORD and arrow.verdict == SUPPORTED
+
+
+def _discover(
+    columns: list[Feature], rows: Observations, scope: Scope, order_beside_record: bool = False
+) -> tuple[Outcome, Evidence | None]:
     rows, columns, refusal = _usable(columns, rows)
     base = {
         "scope": scope,
@@ -72,9 +85,11 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     ruled_out = dict.fromkeys(freed.dropped, DEFINITION)
     if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
         ruled_out |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
-    if np.ptp(rows.kernel):
-        ruled_out[LAUNCH_IN_STEP] = "counts the launches of each configuration for itself"
     rows = freed.rows
+    spread = configuration_spread(rows)
+    deviation = standardised_deviation(rows, spread)
+    response = clipped_deviation(deviation, rows.weight)[0]
+    ruled_out |= superfluous_orders(columns, rows, response, order_beside_record)
     prepared = prepare(columns, rows, scope.target, ruled_out)
     if freed.explained is not None:
         prepared.note(
@@ -84,8 +99,6 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     if not prepared.within and not prepared.between:
         refusal = "no feature is left after preparation"
         return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None
-    spread = configuration_spread(rows)
-    deviation = standardised_deviation(rows, spread)
     stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     for one in dropped:

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 
+from causeway.causal.data.feature_roles import PROGRAM_ORDER
 from causeway.causal.data.observations import Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, WhatIf
 from causeway.causal.effects.contributions import NORMAL_QUANTILE
@@ -23,7 +24,10 @@ from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 MAX_OUTSIDE = 0.1
 """Share of the launches that an intervention may bring where none was observed."""
 MOMENTS = frozenset(feature.name for feature in FEATURES if not feature.is_lever)
-NO_LEVER = "refused: a moment cannot be set; it stands for whatever changes with time"
+NO_LEVER = dict.fromkeys(MOMENTS, "a moment cannot be set; it stands for whatever changes with time") | dict.fromkeys(
+    PROGRAM_ORDER, "the order of the program cannot be set; it stands for what each launch works on"
+)
+"""Why each of `MOMENTS` is refused."""
 
 
 @dataclass
@@ -91,7 +95,8 @@ def what_ifs(model: InterventionModel, arrows: Sequence[Arrow]) -> list[WhatIf]:
     found: dict[str, list[WhatIf]] = {}
     for arrow in model.within:
         if arrow.name in MOMENTS:
-            found[arrow.name] = [_row(arrow, "as it was", "another time", reason=NO_LEVER)]
+            other = "another order" if arrow.name in PROGRAM_ORDER else "another time"
+            found[arrow.name] = [_row(arrow, "as it was", other, reason=f"refused: {NO_LEVER[arrow.name]}")]
         else:
             found[arrow.name] = _rows_within(arrow, model)
     for arrow in model.configured:

@@ -225,7 +225,7 @@ def _arrow(feature: str, model: InterventionModel) -> Arrow:
     arrows = (*model.within, *model.configured)
     found = next((arrow for arrow in arrows if feature in arrow.node.members), None)
     if feature in MOMENTS:
-        raise RefusedError(NO_LEVER.removeprefix("refused: "))
+        raise RefusedError(NO_LEVER[feature])
     if found is None:
         if all(column.name != feature for column in model.evidence.columns):
             raise RefusedError(f"nothing called {feature} was measured")
