@@ -13,6 +13,14 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 compiled = partial(njit, cache=True, nogil=True)
+compiled_borrowing = partial(compiled, _nrt=False)
+"""The same without reference counts of arrays: for functions that neither make nor return an array.
+
+The caller holds every array as long as the function runs. Counting costs two atomic operations for each array of each
+call, and numba removes few of them from branches (https://github.com/numba/numba/issues/2345 and 2350): a loop that
+hands arrays on to functions of its own takes several times as long. numba refuses to compile a function that makes an
+array here.
+"""
 
 
 def _read_only(kind: types.Type) -> types.Array:

@@ -9,7 +9,7 @@ ended just before it, the start is taken to have waited for that work: exports w
 import numpy as np
 from numba import int32, int64, uint8, void
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled_borrowing
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
 
 NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
@@ -27,7 +27,7 @@ _W8 = int64[::1]
 _W1 = uint8[::1]
 
 
-@compiled(int64(I8, int64, int64, I8, I8, I8, I4))
+@compiled_borrowing(int64(I8, int64, int64, I8, I8, I8, I4))
 def next_node(at, n, m, start, call_start, call_end, returns):
     """Return the next node of a rank: work i as i, the begin of call j as n + j, its return as n + m + j; -1: no more.
 
@@ -56,7 +56,7 @@ def next_node(at, n, m, start, call_start, call_end, returns):
     return found
 
 
-@compiled(void(int64[::1], int64, int64, int64))
+@compiled_borrowing(void(int64[::1], int64, int64, int64))
 def pass_node(at, node, n, m):
     """Go past a node that `next_node` gave."""
     if node >= n + m:
@@ -67,7 +67,7 @@ def pass_node(at, node, n, m):
         at[0] += 1
 
 
-@compiled(int64(int64, int64, int64, int64, I8))
+@compiled_borrowing(int64(int64, int64, int64, int64, I8))
 def ended_by(moment, last, previous, absent, ends):
     """Return the later of a stream's last two pieces of work that has ended by a moment; `absent` if none has."""
     if last >= 0 and ends[last] <= moment:
@@ -77,7 +77,7 @@ def ended_by(moment, last, previous, absent, ends):
     return absent
 
 
-@compiled(int64(int64, int64, int64, int64, I8, int64[:, ::1], I8))
+@compiled_borrowing(int64(int64, int64, int64, int64, I8, int64[:, ::1], I8))
 def latest_ended(scope, rank, moment, after, ends, recent, offsets):
     """Return the work within a scope that ended last, after `after` and by `moment`; -1 if none did."""
     first = scope if scope >= 0 else offsets[rank]
@@ -90,7 +90,7 @@ def latest_ended(scope, rank, moment, after, ends, recent, offsets):
     return best
 
 
-@compiled(int64(int64, int64, I8, I4, int64[:, ::1], I8, int64))
+@compiled_borrowing(int64(int64, int64, I8, I4, int64[:, ::1], I8, int64))
 def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
     """Return the call after which a thread went on: its own last one, or that of a thread it waited for."""
     thread = int64(threads[call])
@@ -105,7 +105,7 @@ def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
     return best
 
 
-@compiled(
+@compiled_borrowing(
     int64(
         _W8, int64, I4, I8, I8, I4, I4, I8, I8, I4, I4, I4, I4, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4, _W1, _W4,
         _W4,

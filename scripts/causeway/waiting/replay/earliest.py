@@ -8,9 +8,10 @@ most what was measured. So without a change every node runs exactly when it ran.
 """
 
 import numpy as np
-from numba import int32, int64, uint8, void
+from numba import boolean, int32, int64, uint8, void
+from numba.types import UniTuple
 
-from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND, ended_by, next_node, pass_node
 from causeway.waiting.graph.nodes import NO_SCOPE
 
@@ -19,7 +20,116 @@ _W4 = int32[::1]
 _W1 = uint8[::1]
 
 
-@compiled(
+@compiled_borrowing(int64(int64, boolean, int64))
+def _kept(measured, binding, usual):
+    """Return how much of a measured latency is kept: all of it where it bound, else at most the usual one; ns."""
+    return measured if binding else min(measured, usual)
+
+
+@compiled_borrowing(boolean(int64, int64, int64, int64, int64, I8, I8, I8))
+def _is_beyond(node, n, m, latest, before_work, start, call_start, call_end):
+    """Return whether a node, numbered as by `next_node`, lies beyond the moments up to which nodes are taken."""
+    if node >= n + m:
+        return call_end[node - n - m] > latest
+    if node >= n:
+        return call_start[node - n] > latest
+    return start[node] >= before_work
+
+
+@compiled_borrowing(void(int64, int64, I8, I8, I8, I4, I4, I8, int64, I8, int64[:, ::1], _W8, _W8, _W8, _W4))
+def _time_return(
+    c, rank, end, call_start, call_end, scope, call_work, offsets, returning, call_ns, recent, new_end, new_call_start,
+    new_call_end, new_call_work,
+):  # fmt: skip
+    """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
+
+    Without work to wait for it takes its own time; of that, where it did wait when measured, at most `returning`.
+    """
+    s = int64(scope[c])
+    first = s if s >= 0 else offsets[rank]
+    stop = s + 1 if s >= 0 else offsets[rank + 1]
+    waited = int64(call_work[c])
+    own = call_ns[c] if waited < 0 else min(call_end[c] - call_start[c], returning)
+    finish = new_call_start[c] + own
+    found = int64(-1)
+    for one in range(first, stop):
+        w = ended_by(call_end[c], recent[one, 0], recent[one, 1], -1, end)
+        if w < 0 or new_end[w] <= new_call_start[c]:
+            continue
+        seen = new_end[w] + _kept(call_end[c] - end[w], w == waited, returning)
+        if seen > finish or (seen == finish and w == waited):
+            finish = seen
+            found = w
+    new_call_end[c] = finish
+    new_call_work[c] = found
+
+
+@compiled_borrowing(int64(int64, int64, int64, I8, I8, I4, int64, I8, _W8, _W8))
+def _ready_after_call(c, begin, bound, call_start, call_end, scope, start_up, call_ns, new_call_start, new_call_end):
+    """Return when work that began at `begin` can start after its call: after its return, or, where the work began
+    earlier, after the call's begin; ns.
+    """
+    if call_end[c] <= begin:
+        return new_call_end[c] + _kept(begin - call_end[c], bound == BY_CALL, start_up)
+    gap = begin - call_start[c]
+    if scope[c] == NO_SCOPE:
+        return new_call_start[c] + min(gap, call_ns[c])
+    return new_call_start[c] + _kept(gap, bound == BY_CALL, start_up)
+
+
+@compiled_borrowing(
+    UniTuple(int64, 2)(
+        int64, I8, I8, I4, U1, I4, I4, I8, I8, I4, int64, int64, I8, _W8, _W8, _W8
+    )
+)  # fmt: skip
+def _earliest_start(
+    w, start, end, call, bound, before, other, call_start, call_end, scope, start_up, between, call_ns, new_end,
+    new_call_start, new_call_end,
+):  # fmt: skip
+    """Return when work starts, ns, and what bound it: of those that are ready last, what bound it when measured, else
+    the first of stream, other work and call.
+    """
+    best = np.iinfo(np.int64).min
+    how = NO_BOUND
+    p = int64(before[w])
+    if p >= 0:
+        best = new_end[p] + _kept(start[w] - end[p], bound[w] == BY_STREAM, between)
+        how = BY_STREAM
+    p = int64(other[w])
+    if p >= 0:
+        ready = new_end[p] + _kept(start[w] - end[p], bound[w] == BY_WORK, between)
+        if ready > best or (ready == best and bound[w] == BY_WORK):
+            best = ready
+            how = BY_WORK
+    c = int64(call[w])
+    if c >= 0:
+        ready = _ready_after_call(
+            c, start[w], bound[w], call_start, call_end, scope, start_up, call_ns, new_call_start, new_call_end
+        )
+        if ready > best or (ready == best and bound[w] == BY_CALL):
+            best = ready
+            how = BY_CALL
+    if how == NO_BOUND:
+        best = start[w]
+    return best, how
+
+
+@compiled_borrowing(void(int64, int64, I4, I8, I8, I8, I8, _W8, _W8, _W8, _W8, _W8))
+def _arrive(w, g, members, start, end, work_ns, slots, arrived, joint, new_start, new_end, arrival):
+    """Write when work of a collective ends: once the last rank has arrived, that of all ranks, each `work_ns` after the
+    last arrival; until then as long after its start as measured.
+    """
+    new_end[w] = new_start[w] + end[w] - start[w]
+    arrival[g] = max(arrival[g], new_start[w])
+    joint[slots[g] + arrived[g]] = w
+    arrived[g] += 1
+    if arrived[g] == members[g]:
+        for i in range(slots[g], slots[g + 1]):
+            v = joint[i]
+            new_end[v] = max(new_start[v], arrival[g] + work_ns[v])
+
+
+@compiled_borrowing(
     int64(
         int64[:, ::1], int64, int64, int64, int64, int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, I4, I4, I4,
         I8, I4, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
@@ -76,103 +186,39 @@ def advance(
     done = 0
     while done < most:
         node = next_node(at, n, m, start, call_start, call_end, returns)
-        if node < 0:
+        if node < 0 or (last < 0 and _is_beyond(node, n, m, latest, before_work, start, call_start, call_end)):
             break
-        if last < 0:
-            if node >= n + m:
-                beyond = call_end[node - n - m] > latest
-            elif node >= n:
-                beyond = call_start[node - n] > latest
-            else:
-                beyond = start[node] >= before_work
-            if beyond:
-                break
         pass_node(at, node, n, m)
         done += 1
         if node >= n + m:
-            c = node - n - m
-            s = int64(scope[c])
-            held = call_end[c] - call_start[c]
-            waited = int64(call_work[c])
-            finish = new_call_start[c] + (min(held, returning) if waited >= 0 else call_ns[c])
-            new_call_work[c] = -1
-            first = s if s >= 0 else offsets[rank]
-            stop = s + 1 if s >= 0 else offsets[rank + 1]
-            for one in range(first, stop):
-                w = ended_by(call_end[c], recent[one, 0], recent[one, 1], -1, end)
-                if w < 0:
-                    continue
-                tail = call_end[c] - end[w]
-                if w != waited:
-                    tail = min(tail, returning)
-                ready = new_end[w] + tail
-                if new_end[w] > new_call_start[c] and (ready > finish or (ready == finish and w == waited)):
-                    finish = ready
-                    new_call_work[c] = w
-            new_call_end[c] = finish
-            continue
-        if node >= n:
+            _time_return(
+                node - n - m, rank, end, call_start, call_end, scope, call_work, offsets, returning, call_ns, recent,
+                new_end, new_call_start, new_call_end, new_call_work,
+            )  # fmt: skip
+        elif node >= n:
             c = node - n
             earlier = call_before[c]
             new_call_start[c] = call_start[c] if earlier < 0 else new_call_end[earlier] + gap_ns[c]
             new_call_end[c] = new_call_start[c] + call_ns[c]
             new_call_work[c] = -1
-            continue
-        w = node
-        best = np.iinfo(np.int64).min
-        how = NO_BOUND
-        p = int64(before[w])
-        if p >= 0:
-            gap = start[w] - end[p]
-            best = new_end[p] + (gap if bound[w] == BY_STREAM else min(gap, between))
-            how = BY_STREAM
-        p = int64(other[w])
-        if p >= 0:
-            gap = start[w] - end[p]
-            ready = new_end[p] + (gap if bound[w] == BY_WORK else min(gap, between))
-            if ready > best or (ready == best and bound[w] == BY_WORK):
-                best = ready
-                how = BY_WORK
-        c = int64(call[w])
-        if c >= 0:
-            if call_end[c] <= start[w]:
-                gap = start[w] - call_end[c]
-                gap = gap if bound[w] == BY_CALL else min(gap, start_up)
-                ready = new_call_end[c] + gap
-            else:
-                gap = start[w] - call_start[c]
-                if scope[c] == NO_SCOPE:
-                    gap = min(gap, call_ns[c])
-                elif bound[w] != BY_CALL:
-                    gap = min(gap, start_up)
-                ready = new_call_start[c] + gap
-            if ready > best or (ready == best and bound[w] == BY_CALL):
-                best = ready
-                how = BY_CALL
-        if how == NO_BOUND:
-            best = start[w]
-        new_start[w] = best
-        new_bound[w] = how
-        new_end[w] = best + work_ns[w]
-        g = int64(member[w])
-        if g >= 0:
-            new_end[w] = best + end[w] - start[w]
-            arrival[g] = max(arrival[g], best)
-            joint[slots[g] + arrived[g]] = w
-            arrived[g] += 1
-            if arrived[g] == members[g]:
-                for i in range(slots[g], slots[g + 1]):
-                    v = joint[i]
-                    new_end[v] = max(new_start[v], arrival[g] + work_ns[v])
-        s = int64(stream[w])
-        recent[s, 1] = recent[s, 0]
-        recent[s, 0] = w
-        if w == last:
-            break
+        else:
+            new_start[node], new_bound[node] = _earliest_start(
+                node, start, end, call, bound, before, other, call_start, call_end, scope, start_up, between, call_ns,
+                new_end, new_call_start, new_call_end,
+            )  # fmt: skip
+            new_end[node] = new_start[node] + work_ns[node]
+            g = int64(member[node])
+            if g >= 0:
+                _arrive(node, g, members, start, end, work_ns, slots, arrived, joint, new_start, new_end, arrival)
+            s = int64(stream[node])
+            recent[s, 1] = recent[s, 0]
+            recent[s, 0] = node
+            if node == last:
+                break
     return done
 
 
-@compiled(
+@compiled_borrowing(
     void(
         _W8, I8, I8, I8, I8, int64[:, ::1], int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, I4, I4, I4, I8, I4,
         int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
