@@ -9,10 +9,11 @@ and all times are exact integers.
 
 import numpy as np
 from numba import int64, void
+from numba.types import UniTuple
 
 from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
-from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.numeric.compiled import I4, I8, U1, compiled, compiled_borrowing
 
 KINDS = 4
 UNKNOWN = np.iinfo(np.int64).min
@@ -121,79 +122,83 @@ class Sweep:
         _take(*events, self.now, self.stop, self.reach, self.edges, self.bin_at, *regions, *found, wait)
 
 
-@compiled(void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64))
-def _take(
-    rows,
-    kinds,
-    starts,
-    ends,
-    calls,
-    now,
-    stops,
-    reach,
-    edges,
-    bin_at,
-    low,
-    high,
-    spans,
-    total,
-    binned,
-    within,
-    idle,
-    wait,
-):
-    """One body, no functions of its own: a compiled function counts references to every array it is given, for every
-    event, which takes several times as long as the work.
-    """
+@compiled_borrowing(UniTuple(int64, 2)(int64, int64, int64, _M2))
+def _state_from(row, moment, until, reach):
+    """Return the state of a device at a moment, and up to when it lasts, at most `until`."""
+    state = int64(0)
+    stop = until
+    for kind in range(KINDS):
+        end = reach[row, kind]
+        if end > moment:
+            state |= int64(1) << kind
+            stop = min(stop, end)
+    return state, stop
+
+
+@compiled_borrowing(void(int64, int64, int64, int64, I8, int64[::1], _M3))
+def _add_to_bins(row, state, moment, stop, edges, bin_at, binned):
+    """Add the time from a moment to `stop` to the bins; later times are looked for from the moment's bin on."""
     bins = edges.size - 1
-    regions = spans.shape[1]
+    at = bin_at[row]
+    while at < bins and edges[at + 1] <= moment:
+        at += 1
+    bin_at[row] = at
+    while at < bins and edges[at] < stop:
+        left = max(moment, edges[at])
+        right = min(stop, edges[at + 1])
+        if left < right:
+            binned[row, at, state] += right - left
+        at += 1
+
+
+@compiled_borrowing(void(int64, int64, int64, int64, I8, I8, _M3, _M3))
+def _add_to_regions(row, state, moment, stop, low, high, spans, within):
+    """Add the time from a moment to `stop` to the regions; later times are looked for from the interval reached on."""
+    for region in range(spans.shape[1]):
+        at = spans[row, region, 2]
+        last = spans[row, region, 1]
+        while at < last and high[at] <= moment:
+            at += 1
+        spans[row, region, 2] = at
+        while at < last and low[at] < stop:
+            within[row, region, state] += min(stop, high[at]) - max(moment, low[at])
+            at += 1
+
+
+@compiled_borrowing(int64(int64, int64, int64, int64))
+def _idle_cause(since, until, called, wait):
+    """Return the row of `CAUSES` of idle time before an event whose call began at `called`."""
+    if called > since:
+        return 0
+    return 1 if until - since < wait else 2
+
+
+@compiled_borrowing(
+    void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64)
+)
+def _take(
+    rows, kinds, starts, ends, calls, now, stops, reach, edges, bin_at, low, high, spans, total, binned, within, idle,
+    wait,
+):  # fmt: skip
+    """Take events ordered by start: `Sweep.take`, with the attributes of `Sweep`."""
     for i in range(starts.size):
-        row = np.int64(rows[i])
+        row = int64(rows[i])
         until = min(starts[i], stops[row])
         moment = now[row]
         if until > moment:
-            since = until
+            idle_since = until
             while moment < until:
-                state = np.int64(0)
-                stop = until
-                for kind in range(KINDS):
-                    end = reach[row, kind]
-                    if end > moment:
-                        state |= np.int64(1) << kind
-                        stop = min(stop, end)
+                state, stop = _state_from(row, moment, until, reach)
                 total[row, state] += stop - moment
                 if state == 0:
-                    since = moment
+                    idle_since = moment
                     break
-                at = bin_at[row]
-                while at < bins and edges[at + 1] <= moment:
-                    at += 1
-                bin_at[row] = at
-                while at < bins and edges[at] < stop:
-                    left = max(moment, edges[at])
-                    right = min(stop, edges[at + 1])
-                    if left < right:
-                        binned[row, at, state] += right - left
-                    at += 1
-                for region in range(regions):
-                    at = spans[row, region, 2]
-                    last = spans[row, region, 1]
-                    while at < last and high[at] <= moment:
-                        at += 1
-                    spans[row, region, 2] = at
-                    while at < last and low[at] < stop:
-                        within[row, region, state] += min(stop, high[at]) - max(moment, low[at])
-                        at += 1
+                _add_to_bins(row, state, moment, stop, edges, bin_at, binned)
+                _add_to_regions(row, state, moment, stop, low, high, spans, within)
                 moment = stop
             now[row] = until
-            if since < until:
-                if calls[i] > since:
-                    cause = 0
-                elif until - since < wait:
-                    cause = 1
-                else:
-                    cause = 2
-                idle[row, cause] += until - since
+            if idle_since < until:
+                idle[row, _idle_cause(idle_since, until, calls[i], wait)] += until - idle_since
         reach[row, kinds[i]] = max(reach[row, kinds[i]], ends[i])
 
 
