@@ -19,7 +19,7 @@ compiled_borrowing = partial(compiled, _nrt=False)
 The caller holds every array as long as the function runs. Counting costs two atomic operations for each array of each
 call, and numba removes few of them from branches (https://github.com/numba/numba/issues/2345 and 2350): a loop that
 hands arrays on to functions of its own takes several times as long. numba refuses to compile a function that makes an
-array here.
+array here, or copies one to another. With `forceinline=True` a part of a loop that is given many arrays costs nothing.
 """
 
 

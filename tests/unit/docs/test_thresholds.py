@@ -132,7 +132,7 @@ NO_THRESHOLDS = {
     "waiting/idle/device_events.py": "COPY FIRST_COPY",
     "waiting/idle/event_waits.py": "MOST_WAITS NONE UNRECORDED",
     "waiting/idle/export_pass.py": "FIRST_PIECES NO_LIMIT",
-    "waiting/idle/gaps.py": "BLOCKING_PRIORITY GRAPH_KIND",
+    "waiting/idle/gaps.py": "GRAPH_KIND",
     "waiting/idle/host_timeline.py": "CALL_SLOTS MOST_SEGMENTS NO_THREAD",
     "waiting/idle/stack_sweep.py": "DEPTH RANK_SPREAD",
     "waiting/idle/totals.py": "CODES REASONS",

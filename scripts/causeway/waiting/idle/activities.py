@@ -5,15 +5,11 @@ import re
 import numpy as np
 
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
+from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, PLAIN
 
 MOST_TEXTS = 400
 """Different texts per export; what comes later counts as `other`."""
 LONGEST_TEXT = 120
-PLAIN, CAUSE, BLOCKING = range(3)
-"""Of activities at one moment the one with the highest priority counts: of blocking calls the outermost, of others the
-innermost.
-"""
-
 _BLOCKING = re.compile(
     r"Synchronize(?!d)|^(?:cuda|hip)(?:Malloc|Free|Host(?:Alloc|Malloc|Free|Register|Unregister))(?!.*Async)"
     r"|^cuMem(?:Alloc|Free|Host(?:Alloc|Register|Unregister)|Create|Map|Unmap|Release|SetAccess|Address)(?!.*Async)"

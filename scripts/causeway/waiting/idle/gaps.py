@@ -8,7 +8,7 @@ the host's, from q on the device's; work enqueued before a waited for the device
 import numpy as np
 from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, U1, U4, compiled
+from causeway.numeric.compiled import I4, I8, U1, U4, compiled_borrowing
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,
@@ -17,7 +17,7 @@ from causeway.waiting.idle.reason_words import (
     START_UP,
     UNKNOWN_REASON,
 )
-from causeway.waiting.idle.stack_sweep import slot_of
+from causeway.waiting.idle.stack_sweep import BLOCKING, CODE, END, KEY, START, THREAD, USER, slot_of
 
 ABSENT = np.iinfo(np.int64).min
 """The absent time of a call or a device."""
@@ -32,13 +32,13 @@ STATE = ("first", "now", "reach", "graph_reach", "name", "stream")
 """Fields of a piece of idle time, and of what is known of a device: its first start, the moment up to which its time
 is accounted for, how far its events and whole graphs reach, name and stream of the event that reaches farthest.
 """
-BLOCKING_PRIORITY = 2
+FIRST, NOW, REACH, GRAPH_REACH, NAME, STREAM = range(len(STATE))
 _M2 = int64[:, ::1]
 _M3 = int64[:, :, ::1]
 _W = int64[::1]
 
 
-@compiled(int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64))
+@compiled_borrowing(int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64))
 def _write(pieces, n, device, reason, meaning, code, begin, end, event):
     """Write a piece that is not empty; return how many there are."""
     if end > begin:
@@ -54,7 +54,7 @@ def _write(pieces, n, device, reason, meaning, code, begin, end, event):
     return n
 
 
-@compiled(int64(_M2, int64, int64, int64))
+@compiled_borrowing(int64(_M2, int64, int64, int64))
 def _first_after(segments, low, high, moment):
     """Return the first segment of a thread, in [low, high), that ends after a moment."""
     while low < high:
@@ -66,7 +66,7 @@ def _first_after(segments, low, high, moment):
     return low
 
 
-@compiled(int64(_M2, int64, int64, int64, int64, int64, int64, _M2, _W, _M2))
+@compiled_borrowing(int64(_M2, int64, int64, int64, int64, int64, int64, _M2, _W, _M2))
 def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activities):
     """Split [a, q) by what the launching thread did; return how many pieces there are."""
     at = _first_after(segments, offsets[thread], offsets[thread + 1], a)
@@ -76,14 +76,78 @@ def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activi
         end = min(segments[at, 2], q)
         code = segments[at, 3]
         n = _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, begin, event)
-        reason = BLOCKED_HOST if activities[code, 0] == BLOCKING_PRIORITY else LAUNCH_STARVED
+        reason = BLOCKED_HOST if activities[code, 0] == BLOCKING else LAUNCH_STARVED
         n = _write(pieces, n, device, reason, HOST, code, begin, end, event)
         moment = max(moment, end)
         at += 1
     return _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, q, event)
 
 
-@compiled(int64(int64, I4, U4, I4, U1, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
+@compiled_borrowing(int64(int64, int64, int64, _M2, _M2, _W), forceinline=True)
+def _most_pieces(call, stop, start, slots, segments, offsets):
+    """Return how many pieces a gap may have that ends at `start`, where a whole graph runs up to `stop`."""
+    if call < 0:
+        return 8
+    thread = slots[call, THREAD]
+    returned = min(slots[call, END], start)
+    low = _first_after(segments, offsets[thread], offsets[thread + 1], stop)
+    high = _first_after(segments, low, offsets[thread + 1], max(returned, stop))
+    return 8 + 2 * (high - low + 1)
+
+
+@compiled_borrowing(
+    int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64, int64, _M2, _M2, _W, _M2), forceinline=True
+)  # fmt: skip
+def _split_gap(
+    pieces, n, device, event, a, start, call, returned, queued, bound, slots, segments, offsets, activities
+):  # fmt: skip
+    """Split [a, start), in which a device was idle before an event, by reason; return how many pieces there are.
+
+    Parameters
+    ----------
+    pieces, slots, segments, offsets, activities : arrays
+        As in `take_events`.
+    n : int
+        Pieces before.
+    device, event : int
+    a, start, bound : int, ns
+    call : int
+        The event's call in `slots`; -1: not known.
+    returned : int, ns
+        The end of the call by the queue time or `ABSENT`.
+    queued : int
+        The code of `QUEUED`.
+    """
+    if call < 0 and returned == ABSENT:
+        return _write(pieces, n, device, UNKNOWN_REASON, NO_CALL, 0, a, start, event)
+    if call >= 0 and activities[slots[call, CODE], 1] and slots[call, USER] == device + 1:
+        return _write(pieces, n, device, GRAPH_INTERNAL, NODES, 0, a, start, event)
+    q = min(slots[call, END] if call >= 0 else returned, start)
+    if q <= a:
+        ready = min(a + bound, start)
+        n = _write(pieces, n, device, START_UP, QUEUED_START, 0, a, ready, event)
+    else:
+        if call >= 0:
+            n = _host_time(pieces, n, device, slots[call, THREAD], a, q, event, segments, offsets, activities)
+        else:
+            n = _write(pieces, n, device, LAUNCH_STARVED, NO_THREAD, 0, a, q, event)
+        ready = min(q + bound, start)
+        n = _write(pieces, n, device, START_UP, IDLE_START, 0, q, ready, event)
+    return _write(pieces, n, device, DEPENDENCY_STALLED, QUEUED, queued, ready, start, event)
+
+
+@compiled_borrowing(void(int64[::1], int64, int64, int64, int64))
+def _reach_to(known, end, kind, name, stream):
+    """Note how far an event reaches: in `STATE` of its device."""
+    whole = kind == GRAPH_KIND
+    if end > max(known[REACH], known[GRAPH_REACH]):
+        known[NAME] = name
+        known[STREAM] = -1 if whole else stream
+    reached = GRAPH_REACH if whole else REACH
+    known[reached] = max(known[reached], end)
+
+
+@compiled_borrowing(int64(int64, I4, U4, I4, U1, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
 def take_events(
     begin_at,
     devices,
@@ -143,67 +207,39 @@ def take_events(
         d = int64(devices[i])
         start = starts[i]
         known = state[d]
-        key = keys[i]
-        at = slot_of(key, mask)
-        found = key >= 0 and slots[at, 0] == key + 1
-        if known[0] == ABSENT:
-            known[0] = start
-            known[1] = start
-        if start > known[1]:
-            a = min(max(known[1], known[2]), start)
-            stop = min(max(a, known[3]), start)
-            room = 8
-            if found:
-                thread = slots[at, 4]
-                q = min(slots[at, 2], start)
-                low = _first_after(segments, offsets[thread], offsets[thread + 1], stop)
-                high = _first_after(segments, low, offsets[thread + 1], max(q, stop))
-                room += 2 * (high - low + 1)
-            if n + room > pieces.shape[0]:
+        slot = slot_of(keys[i], mask)
+        call = slot if keys[i] >= 0 and slots[slot, KEY] == keys[i] + 1 else int64(-1)
+        if known[FIRST] == ABSENT:
+            known[FIRST] = start
+            known[NOW] = start
+        if start > known[NOW]:
+            a = min(max(known[NOW], known[REACH]), start)
+            stop = min(max(a, known[GRAPH_REACH]), start)
+            if n + _most_pieces(call, stop, start, slots, segments, offsets) > pieces.shape[0]:
                 written[0] = n
                 return i
             n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, stop, i)
-            a = stop
-            if a < start:
-                queued = 2 * known[4] + (known[5] == int64(streams[i]))
-                if not found and returned[i] == ABSENT:
-                    n = _write(pieces, n, d, UNKNOWN_REASON, NO_CALL, 0, a, start, i)
-                elif found and activities[slots[at, 3], 1] and slots[at, 5] == d + 1:
-                    n = _write(pieces, n, d, GRAPH_INTERNAL, NODES, 0, a, start, i)
-                else:
-                    q = min(slots[at, 2] if found else returned[i], start)
-                    if q <= a:
-                        ready = min(a + bound, start)
-                        n = _write(pieces, n, d, START_UP, QUEUED_START, 0, a, ready, i)
-                    else:
-                        if found:
-                            n = _host_time(pieces, n, d, slots[at, 4], a, q, i, segments, offsets, activities)
-                        else:
-                            n = _write(pieces, n, d, LAUNCH_STARVED, NO_THREAD, 0, a, q, i)
-                        ready = min(q + bound, start)
-                        n = _write(pieces, n, d, START_UP, IDLE_START, 0, q, ready, i)
-                    n = _write(pieces, n, d, DEPENDENCY_STALLED, QUEUED, queued, ready, start, i)
-            known[1] = start
-        if found:
-            slots[at, 5] = d + 1
+            if stop < start:
+                queued = 2 * known[NAME] + (known[STREAM] == int64(streams[i]))
+                n = _split_gap(
+                    pieces, n, d, i, stop, start, call, returned[i], queued, bound, slots, segments, offsets, activities
+                )  # fmt: skip
+            known[NOW] = start
+        if call >= 0:
+            slots[call, USER] = d + 1
         if i < stream_rows.size:
             row = stream_rows[i]
             before[i] = called[row]
-            if found:
-                called[row] = slots[at, 1]
+            if call >= 0:
+                called[row] = slots[call, START]
             elif returned[i] != ABSENT:
                 called[row] = returned[i]
-        whole = kinds[i] == GRAPH_KIND
-        if ends[i] > max(known[2], known[3]):
-            known[4] = names[i]
-            known[5] = -1 if whole else int64(streams[i])
-        reached = 3 if whole else 2
-        known[reached] = max(known[reached], ends[i])
+        _reach_to(known, ends[i], kinds[i], names[i], int64(streams[i]))
     written[0] = n
     return starts.size
 
 
-@compiled(void(_M2, I8, _W))
+@compiled_borrowing(void(_M2, I8, _W))
 def take_details(pieces, code_of, details):
     """Write the code of each piece's detail, int64 of shape (n,): its own code if it is an activity of the host, else
     that of its meaning, `code_of`, int64 of shape (8,).
@@ -213,14 +249,14 @@ def take_details(pieces, code_of, details):
         details[i] = pieces[i, 3] if meaning == HOST else code_of[meaning]
 
 
-@compiled(void(_M2, _W))
+@compiled_borrowing(void(_M2, _W))
 def count_meanings(pieces, counts):
     """Count the pieces of each meaning into `counts`, int64 of shape (8,)."""
     for i in range(pieces.shape[0]):
         counts[pieces[i, 2]] += 1
 
 
-@compiled(void(_M2, I8, _M3))
+@compiled_borrowing(void(_M2, I8, _M3))
 def add_pieces(pieces, details, sums):
     """Add the lengths of pieces to the sums by device, reason and detail, int64 of shape (devices, reasons, codes)."""
     for i in range(pieces.shape[0]):
@@ -228,7 +264,7 @@ def add_pieces(pieces, details, sums):
         sums[piece[0], piece[1], details[i]] += piece[5] - piece[4]
 
 
-@compiled(int64(_M2, _M2))
+@compiled_borrowing(int64(_M2, _M2))
 def close_graphs(state, pieces):
     """Write what whole graphs last beyond the last launch or transfer of each device; return how many pieces.
 
@@ -237,7 +273,7 @@ def close_graphs(state, pieces):
     n = 0
     for d in range(state.shape[0]):
         known = state[d]
-        a = max(known[1], known[2])
-        if known[0] != ABSENT and known[3] > a:
-            n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, known[3], -1)
+        a = max(known[NOW], known[REACH])
+        if known[FIRST] != ABSENT and known[GRAPH_REACH] > a:
+            n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, known[GRAPH_REACH], -1)
     return n

@@ -2,9 +2,9 @@
 made launches, by their key.
 """
 
-from numba import int64, void
+from numba import boolean, int64, void
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled_borrowing
 
 DEPTH = 64
 """Activities open at once on one thread; further ones count as what encloses them."""
@@ -14,6 +14,11 @@ SLOT = ("key", "start", "end", "code", "thread", "user")
 """Fields of a segment, of an open activity, and of a call, whose key is 1 + `call_keys` (0: none) and whose user is
 1 + the device that last ran its work.
 """
+KEY, START, END, CODE, THREAD, USER = range(len(SLOT))
+PLAIN, CAUSE, BLOCKING = range(3)
+"""Priorities: of activities at one moment the one with the highest counts: of blocking calls the outermost, of others
+the innermost.
+"""
 RANK_SPREAD = 648_055
 """Slots between the calls of two ranks: 2^20 over the golden ratio, which keeps any number of ranks apart."""
 _M2 = int64[:, ::1]
@@ -22,7 +27,7 @@ _W = int64[::1]
 _R2 = int64[:, ::1]
 
 
-@compiled(int64(int64, int64))
+@compiled_borrowing(int64(int64, int64))
 def slot_of(key, mask):
     """Return the slot of a call's key: numbers of calls follow each other, so a rank's calls use slot after slot, and
     one is used again after as many calls as there are slots.
@@ -30,7 +35,21 @@ def slot_of(key, mask):
     return (key + (key >> 40) * RANK_SPREAD) & mask
 
 
-@compiled(int64(int64, int64, _W, _W, _M3, _R2, _M2, int64))
+@compiled_borrowing(boolean(_W, _W, _R2))
+def _hides(one, other, activities):
+    """Return whether of two open activities `one` is what the thread does: it has the higher priority, or, of equal
+    ones, is the inner (of blocking calls the outer) of the two: starts later, or then as well and ends earlier.
+    """
+    priority = activities[one[2], 0]
+    if priority != activities[other[2], 0]:
+        return priority > activities[other[2], 0]
+    blocking = priority == BLOCKING
+    if one[0] == other[0]:
+        return one[1] > other[1] if blocking else one[1] < other[1]
+    return not blocking and one[0] > other[0]
+
+
+@compiled_borrowing(int64(int64, int64, _W, _W, _M3, _R2, _M2, int64))
 def _advance(row, until, now, depth, opened, activities, segments, n):
     """Write the segments of a thread up to a moment; return how many segments there are.
 
@@ -41,30 +60,20 @@ def _advance(row, until, now, depth, opened, activities, segments, n):
         kept = 0
         for k in range(depth[row]):
             if opened[row, k, 1] > now[row]:
-                if kept < k:
-                    opened[row, kept] = opened[row, k]
+                for field in range(len(OPEN)):
+                    opened[row, kept, field] = opened[row, k, field]
                 kept += 1
         depth[row] = kept
         if kept == 0:
             now[row] = until
             break
         best = 0
-        stop = until
-        for k in range(kept):
-            begin = opened[row, k, 0]
-            end = opened[row, k, 1]
-            code = opened[row, k, 2]
-            stop = min(stop, end)
-            mine = activities[code, 0]
-            held = activities[opened[row, best, 2], 0]
-            if mine != held:
-                inner = mine > held
-            elif begin == opened[row, best, 0]:
-                inner = end > opened[row, best, 1] if mine == 2 else end < opened[row, best, 1]
-            else:
-                inner = mine < 2 and begin > opened[row, best, 0]
-            if inner:
+        stop = opened[row, 0, 1]
+        for k in range(1, kept):
+            stop = min(stop, opened[row, k, 1])
+            if _hides(opened[row, k], opened[row, best], activities):
                 best = k
+        stop = min(stop, until)
         segments[n, 0] = row
         segments[n, 1] = now[row]
         segments[n, 2] = stop
@@ -74,7 +83,7 @@ def _advance(row, until, now, depth, opened, activities, segments, n):
     return n
 
 
-@compiled(int64(I4, I8, I8, I8, _W, _W, _M3, _R2, _M2))
+@compiled_borrowing(int64(I4, I8, I8, I8, _W, _W, _M3, _R2, _M2))
 def take_activities(rows, begins, ends, codes, now, depth, opened, activities, segments):
     """Take activities ordered by start; write the segments that are final and return how many.
 
@@ -106,7 +115,7 @@ def take_activities(rows, begins, ends, codes, now, depth, opened, activities, s
     return n
 
 
-@compiled(int64(int64, _W, _W, _M3, _R2, _M2))
+@compiled_borrowing(int64(int64, _W, _W, _M3, _R2, _M2))
 def close_segments(until, now, depth, opened, activities, segments):
     """Write the segments of all threads up to a moment; return how many; arrays as in `take_activities`."""
     n = 0
@@ -115,7 +124,7 @@ def close_segments(until, now, depth, opened, activities, segments):
     return n
 
 
-@compiled(void(I8, I8, I8, I8, I4, _M2))
+@compiled_borrowing(void(I8, I8, I8, I8, I4, _M2))
 def remember_calls(keys, starts, ends, codes, threads, slots):
     """Keep calls by key in a table in which each key has one slot; a later call with another key of that slot replaces
     it. Of nested calls with one number (runtime and driver) the one that returns last is kept: it made the launch.
@@ -126,11 +135,11 @@ def remember_calls(keys, starts, ends, codes, threads, slots):
         if key < 0:
             continue
         slot = slots[slot_of(key, mask)]
-        if slot[0] != key + 1 or ends[i] > slot[2]:
-            if slot[0] != key + 1:
-                slot[5] = 0
-            slot[0] = key + 1
-            slot[1] = starts[i]
-            slot[2] = ends[i]
-            slot[3] = codes[i]
-            slot[4] = threads[i]
+        if slot[KEY] != key + 1 or ends[i] > slot[END]:
+            if slot[KEY] != key + 1:
+                slot[USER] = 0
+            slot[KEY] = key + 1
+            slot[START] = starts[i]
+            slot[END] = ends[i]
+            slot[CODE] = codes[i]
+            slot[THREAD] = threads[i]
