@@ -6,7 +6,7 @@ Only begins ascend, so what reaches beyond the open cell is written at once, as 
 import numpy as np
 from numba import int64, void
 
-from causeway.numeric.compiled import I8, U4, compiled
+from causeway.numeric.compiled import I8, U4, compiled_borrowing
 
 # busy series of a device: covered time of the first four is exclusive in this order, "active" ones count each event for
 # itself
@@ -27,9 +27,10 @@ BUSY_NAMES = (
     "compute_ns communication_ns exposed_communication_ns exposed_copy_ns active_compute_ns active_communication_ns"
     " host_to_device_ns device_to_host_ns on_device_ns memset_ns"
 ).split()
+_M2 = int64[:, ::1]
 
 
-@compiled(void(int64, int64[:, ::1], int64[:, ::1], int64[::1]))
+@compiled_borrowing(void(int64, _M2, _M2, int64[::1]))
 def close_busy(device, opened, pieces, filled):
     """Write the sums of a device's open cell as pieces (series, cell, ns), and empty it. `filled[2]` counts pieces."""
     n = filled[2]
@@ -43,27 +44,58 @@ def close_busy(device, opened, pieces, filled):
     filled[2] = n
 
 
-@compiled(
-    void(
-        int64,
-        int64,
-        I8,
-        I8,
-        I8,
-        U4,
-        I8,
-        I8,
-        I8,
-        I8,
-        I8,
-        int64,
-        int64,
-        int64[:, ::1],
-        int64[:, ::1],
-        int64[:, ::1],
-        int64[::1],
-    )
-)
+@compiled_borrowing(void(int64, int64, int64, _M2, _M2, int64[::1]))
+def _open_cell_of(device, moment, width, opened, pieces, filled):
+    """Write the sums of a device's open cell, and open that of a moment."""
+    close_busy(device, opened, pieces, filled)
+    cell = moment // width
+    opened[device, 0] = cell
+    opened[device, 1] = (cell + 1) * width
+
+
+@compiled_borrowing(void(int64, int64, int64, _M2, _M2, _M2, int64[::1]), forceinline=True)
+def _cover(device, moment, width, until, opened, pieces, filled):
+    """Add what is active up to a moment to the busy time of a device, whose open cell then is that of the moment."""
+    since = until[device, 0]
+    compute = until[device, 1]
+    communication = until[device, 2]
+    copy = until[device, 3]
+    active_until = max(compute, max(communication, copy))
+    while since < min(moment, active_until):
+        if since >= opened[device, 1]:
+            _open_cell_of(device, since, width, opened, pieces, filled)
+        stop = min(moment, opened[device, 1])
+        opened[device, 2 + COMPUTE] += max(0, min(compute, stop) - since)
+        opened[device, 2 + COMMUNICATION] += max(0, min(communication, stop) - since)
+        opened[device, 2 + EXPOSED_COMMUNICATION] += max(0, min(communication, stop) - max(since, compute))
+        opened[device, 2 + EXPOSED_COPY] += max(0, min(copy, stop) - max(since, max(compute, communication)))
+        since = stop
+    since = max(since, moment)
+    if since >= opened[device, 1]:
+        _open_cell_of(device, since, width, opened, pieces, filled)
+    until[device, 0] = since
+
+
+@compiled_borrowing(void(int64, int64, int64, int64, int64, _M2, _M2, int64[::1]), forceinline=True)
+def _add_active(device, what, begin, finish, width, opened, pieces, filled):
+    """Add an event that begins in the open cell to a kind of active time; what reaches beyond the cell is written."""
+    at = opened[device, 1]
+    opened[device, 2 + what] += min(finish, at) - begin
+    cell = opened[device, 0] + 1
+    n = filled[2]
+    while at < finish:
+        pieces[n, 0] = device * BUSY + what
+        pieces[n, 1] = cell
+        pieces[n, 2] = min(width, finish - at)
+        n += 1
+        cell += 1
+        at += width
+    filled[2] = n
+
+
+@compiled_borrowing(
+    void(int64, int64, I8, I8, I8, U4, I8, I8, I8, I8, I8, int64, int64, _M2, _M2, _M2, int64[::1])
+)  # fmt: skip
 def sweep(
     device, now, rows, start, duration, configuration, kind, t_rows, t_start, t_duration, t_kind,
     origin, width, until, opened, pieces, filled,
@@ -77,100 +109,31 @@ def sweep(
     is active exactly until its latest end, so no list of active events is needed. `opened` has each device's open cell:
     number, end, and ns of each kind of busy time. Times count from `origin`.
     """
-    since = until[device, 0]
-    compute = until[device, 1]
-    communication = until[device, 2]
-    copy = until[device, 3]
-    end = opened[device, 1]
-    in_compute = in_communication = exposed_communication = exposed_copy = np.int64(0)
-    i = j = 0
-    while True:
+    i = 0
+    j = 0
+    while i < rows.size or j < t_rows.size:
         if j < t_rows.size and (i == rows.size or t_start[t_rows[j]] < start[rows[i]]):
             row = t_rows[j]
             begin = t_start[row] - origin
-            length = t_duration[row]
-            what = 3
+            finish = begin + t_duration[row]
+            kind_of_event = int64(2)  # memory, as a kernel that copies
             active = COPY_IN + t_kind[row]
             j += 1
-        elif i < rows.size:
+        else:
             row = rows[i]
             begin = start[row] - origin
-            length = duration[row]
-            what = kind[configuration[row]] + 1
-            active = ACTIVE_COMPUTE + what - 1 if what < 3 else np.int64(-1)
+            finish = begin + duration[row]
+            kind_of_event = kind[configuration[row]]
+            active = ACTIVE_COMPUTE + kind_of_event if kind_of_event < 2 else int64(-1)
             i += 1
-        elif since < now:
-            begin = now
-            length = np.int64(0)
-            what = np.int64(0)
-            active = np.int64(-1)
-        else:
-            break
-        while since < begin:
-            if since >= end or since >= max(compute, max(communication, copy)):
-                opened[device, 2 + COMPUTE] += in_compute
-                opened[device, 2 + COMMUNICATION] += in_communication
-                opened[device, 2 + EXPOSED_COMMUNICATION] += exposed_communication
-                opened[device, 2 + EXPOSED_COPY] += exposed_copy
-                in_compute = in_communication = exposed_communication = exposed_copy = np.int64(0)
-                if since >= max(compute, max(communication, copy)):  # nothing is active until the next begin
-                    since = begin
-                if since >= end:
-                    close_busy(device, opened, pieces, filled)
-                    cell = since // width
-                    end = (cell + 1) * width
-                    opened[device, 0] = cell
-                    opened[device, 1] = end
-                if since == begin:
-                    break
-            stop = min(begin, end)
-            in_compute += max(0, min(compute, stop) - since)
-            in_communication += max(0, min(communication, stop) - since)
-            exposed_communication += max(0, min(communication, stop) - max(since, compute))
-            exposed_copy += max(0, min(copy, stop) - max(since, max(compute, communication)))
-            since = stop
-        if since >= end:
-            opened[device, 2 + COMPUTE] += in_compute
-            opened[device, 2 + COMMUNICATION] += in_communication
-            opened[device, 2 + EXPOSED_COMMUNICATION] += exposed_communication
-            opened[device, 2 + EXPOSED_COPY] += exposed_copy
-            in_compute = in_communication = exposed_communication = exposed_copy = np.int64(0)
-            close_busy(device, opened, pieces, filled)
-            cell = since // width
-            end = (cell + 1) * width
-            opened[device, 0] = cell
-            opened[device, 1] = end
-        finish = begin + length
-        if what == 1:
-            compute = max(compute, finish)
-        elif what == 2:
-            communication = max(communication, finish)
-        elif what == 3:
-            copy = max(copy, finish)
+        _cover(device, begin, width, until, opened, pieces, filled)
+        until[device, 1 + kind_of_event] = max(until[device, 1 + kind_of_event], finish)
         if active >= 0:
-            opened[device, 2 + active] += min(finish, end) - begin
-            at = end
-            cell = opened[device, 0] + 1
-            n = filled[2]
-            while at < finish:  # what reaches beyond the open cell is written at once: only begins ascend
-                pieces[n, 0] = device * BUSY + active
-                pieces[n, 1] = cell
-                pieces[n, 2] = min(width, finish - at)
-                n += 1
-                cell += 1
-                at += width
-            filled[2] = n
-    opened[device, 2 + COMPUTE] += in_compute
-    opened[device, 2 + COMMUNICATION] += in_communication
-    opened[device, 2 + EXPOSED_COMMUNICATION] += exposed_communication
-    opened[device, 2 + EXPOSED_COPY] += exposed_copy
-    until[device, 0] = since
-    until[device, 1] = compute
-    until[device, 2] = communication
-    until[device, 3] = copy
+            _add_active(device, active, begin, finish, width, opened, pieces, filled)
+    _cover(device, now, width, until, opened, pieces, filled)
 
 
-@compiled(int64(int64[:, ::1], I8, int64[:, ::1]))
+@compiled_borrowing(int64(_M2, I8, _M2))
 def merge_busy(pieces, order, merged):
     """Sum the ns of pieces of equal series and cell, adjacent in `order`; return how many are left."""
     n = np.int64(-1)
