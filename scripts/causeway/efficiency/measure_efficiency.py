@@ -19,7 +19,7 @@ from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIEL
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
 from causeway.efficiency.trees.role_balance import role_balance
-from causeway.numeric.mpi import Ranks
+from causeway.numeric.mpi import Ranks, merged
 
 
 def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def measure_efficiency(
         usable = [] if filtered else [Path(folder) for folder in folders]
         mine = ranks.share_of([folder_bytes(folder) for folder in usable])
         here = {at: (found, regions.times_of(found.folder)) for at in mine if (found := open_export(usable[at]))}
-    everywhere = dict(sorted(pair for part in ranks.exchange(here) for pair in part.items()))
+    everywhere = merged(ranks.exchange(here))
     opened = [one for one, _ in everywhere.values()]
     edges = bins_of(opened, clocks, choices["bins"])
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
@@ -92,13 +92,9 @@ def measure_efficiency(
     parts = ranks.collect((measured, shared, works))
     with ranks.together():
         if ranks.first:
-            of_exports, of_gpus, works = ({at: one for part in parts for at, one in part[k].items()} for k in range(3))
-            roles = roles_of(works[at] for at in sorted(works))
-            dataset = MeasuredDataset(
-                [of_exports[at] for at in sorted(of_exports)] or [_nothing()],
-                names,
-                [of_gpus[at] for at in sorted(of_gpus)],
-            )
+            of_exports, of_gpus, works = (merged(part) for part in zip(*parts, strict=True))
+            roles = roles_of(works.values())
+            dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()])
             names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
             found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
             found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))

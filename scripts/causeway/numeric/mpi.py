@@ -13,7 +13,8 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from causeway.core.installation import keep_pandas_out
 from causeway.core.logs import LOG, log_to
 
 T = TypeVar("T")
+Key = TypeVar("Key")
 FORWARDED_S = 0.5
 """So long a rank that ends all waits first: what the launcher has not yet forwarded of its words by then is lost."""
 LONGEST_NAP_S = 2e-3
@@ -160,6 +162,20 @@ class Ranks:
         self._meet()
         return value if self._comm is None else self._comm.bcast(value, root=0)
 
+    def of_first(self, find: Callable[[], T]) -> T:
+        """Return on every rank what a function returns on rank 0, where alone it is called.
+
+        Raises
+        ------
+        CausewayError
+            On every rank, if the function raised anything.
+        """
+        found = None
+        with self.together():
+            if self.first:
+                found = find()
+        return self.share(found)
+
     def load(self, *modules: str) -> None:
         """Import modules on one rank of each node, and then on the others: functions are compiled when their modules
         are imported, unless another process left them in the cache. Arrow does without pandas from then on.
@@ -286,6 +302,11 @@ def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
     except Exception as error:
         LOG.error("%s", traceback.format_exc())
         _end(ranks, in_words(error), agreed=False)
+
+
+def merged(parts: Iterable[Mapping[Key, T]]) -> dict[Key, T]:
+    """Return one mapping of those of several ranks, which have no key in common, in the order of the keys."""
+    return dict(sorted((pair for part in parts for pair in part.items()), key=itemgetter(0)))
 
 
 def _import(modules: Sequence[str]) -> None:

@@ -3,7 +3,7 @@ ranks, each of which reads some exports.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,19 +53,22 @@ def summarise_operators(
     depend on the order of launches.
     """
     ranks = ranks or Ranks()
-    found: tuple[Configurations, dict[str, Path]] | None = None
-    with ranks.together():
-        if ranks.first:
-            traced = {folder.name: folder for folder in map(Path, folders) if (folder / "launches.parquet").is_file()}
-            known = any((folder / "operators.parquet").is_file() for folder in traced.values())
-            found = (Configurations(traced), traced) if known else None
-    found = ranks.share(found)
+    found = ranks.of_first(lambda: _with_operators(map(Path, folders)))
     rows = _rows(*found, ranks) if found else []
     with ranks.together():
         if ranks.first:
             schema = SCHEMAS["operator_summary"]
             columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
             write_table(pa.table(columns, schema=schema), path, "operator_summary", metadata={"dataset": dataset})
+
+
+def _with_operators(folders: Iterable[Path]) -> tuple[Configurations, dict[str, Path]] | None:
+    """Return the configurations of the exports that have launches, and their folders; None where no export knows
+    operators.
+    """
+    traced = {folder.name: folder for folder in folders if (folder / "launches.parquet").is_file()}
+    known = any((folder / "operators.parquet").is_file() for folder in traced.values())
+    return (Configurations(traced), traced) if known else None
 
 
 def _blocks(folder: Path, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

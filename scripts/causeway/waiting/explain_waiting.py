@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import SCHEMAS, folder_bytes, read_json, read_table, write_table
-from causeway.numeric.mpi import Ranks
+from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_table
+from causeway.numeric.mpi import Ranks, merged
 from causeway.waiting.idle.export_pass import Explained, explain_export
 from causeway.waiting.idle.reason_words import NAMES
-from causeway.waiting.idle.totals import Steps
+from causeway.waiting.steps_by_rank import StepsOfRank, steps_by_rank
 
 KEYS = ["rank", "device", "step", "reason", "detail"]
 RUN = -1
@@ -58,15 +58,11 @@ def explain_waiting(
         On all ranks, if anything failed on one.
     """
     ranks = ranks or Ranks()
-    why = None
-    with ranks.together():
-        if ranks.first:
-            why = why_not(folders, EFFICIENCY)
-    why = ranks.share(why)
+    why = ranks.of_first(lambda: why_not(folders, EFFICIENCY))
     usable = [] if why else [Path(folder) for folder in folders]
     with ranks.together():
         clocks = clocks_of(read_json(clocks_file))
-        steps = _steps(steps_file)
+        steps = steps_by_rank(steps_file)
         sums = []
         bounds = {}
         for at in ranks.share_of([folder_bytes(folder) for folder in usable]):
@@ -83,26 +79,12 @@ def explain_waiting(
     with ranks.together():
         if ranks.first:
             whole = waiting_table([one for part, _ in parts for one in part])
-            used = dict(sorted(pair for _, part in parts for pair in part.items()))
+            used = merged(part for _, part in parts)
             facts = {"dataset": name, "start_up_ns": ", ".join(used.values())}
             write_table(whole, out, "waiting", metadata=facts | ({"why": why} if why else {}))
 
 
-def _steps(path: str | Path | None) -> Steps:
-    """Return the steps of each rank on the dataset's time line."""
-    if path is None or not Path(path).is_file():
-        return {}
-    rows = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
-    rank, number, start, duration = (rows.column(at).to_numpy() for at in range(4))
-    found = {}
-    for one in np.unique(rank).tolist():
-        mine = np.flatnonzero(rank == one)
-        mine = mine[np.argsort(start[mine], kind="stable")]
-        found[one] = (start[mine], start[mine] + duration[mine], number[mine])
-    return found
-
-
-def _own(rows: tuple[np.ndarray, np.ndarray, np.ndarray], clock: Clock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _own(rows: StepsOfRank, clock: Clock) -> StepsOfRank:
     start, end, number = rows
     return clock.own(start), clock.own(end), number
 

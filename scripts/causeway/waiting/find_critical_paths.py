@@ -8,13 +8,14 @@ import pyarrow as pa
 
 from causeway.core.codes import PATH_KINDS
 from causeway.core.logs import LOG
-from causeway.core.tables import SCHEMAS, TableWriter, read_table, write_table
+from causeway.core.tables import SCHEMAS, TableWriter, write_table
 from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
-from causeway.waiting.path.path_table import PathRow, PathSums, Steps, joined_pieces, last_ranks_of, rows_of
+from causeway.waiting.path.path_table import PathRow, PathSums, joined_pieces, last_ranks_of, rows_of
 from causeway.waiting.replay.replay_table import Predicted, replay_rows
+from causeway.waiting.steps_by_rank import Steps, steps_by_rank
 
 GROUP_ROWS = 1 << 14
 """Rows per row group of `path_pieces`, so that a window reads few of them."""
@@ -71,20 +72,6 @@ def find_critical_paths(
             LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
     write_table(path_table(rows), out_path, "critical_path", metadata=facts)
     write_table(replay_table(predicted), out_replay, "replay", metadata=facts)
-
-
-def steps_by_rank(path: str | Path | None) -> Steps:
-    """Return the steps of each rank, ordered by start."""
-    if path is None or not Path(path).is_file():
-        return {}
-    table = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
-    rank, number, start, duration = (table.column(at).to_numpy() for at in range(4))
-    found = {}
-    for one in np.unique(rank).tolist():
-        mine = np.flatnonzero(rank == one)
-        mine = mine[np.argsort(start[mine], kind="stable")]
-        found[one] = (start[mine], start[mine] + duration[mine], number[mine])
-    return found
 
 
 def path_table(rows: Sequence[PathRow]) -> pa.Table:

@@ -14,10 +14,10 @@ from causeway.core.reduced import STRAGGLERS, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
 from causeway.efficiency.ranks.lateness_causes import OwnWork
-from causeway.efficiency.ranks.rank_collectives import collectives_of
+from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
 from causeway.efficiency.ranks.variance_components import components
-from causeway.numeric.mpi import Ranks
+from causeway.numeric.mpi import Ranks, merged
 
 FEWEST = 3
 """Collectives that a group needs for a verdict."""
@@ -60,37 +60,29 @@ def find_stragglers(
     """
     ranks = ranks or Ranks()
     given = [Path(folder) for folder in folders]
-    filtered = None
-    with ranks.together():
-        if ranks.first:
-            filtered = why_not(given, STRAGGLERS)
-    filtered = ranks.share(filtered)
+    filtered = ranks.of_first(lambda: why_not(given, STRAGGLERS))
     with ranks.together():
         document = read_json(clocks_file)
         mine = [given[at] for at in ranks.share_of([folder_bytes(folder) for folder in given])]
         capabilities = {folder: read_json(folder / "capabilities.json") for folder in mine}
         read = [] if filtered else mine
-        found_rows = {folder: collectives_of(folder) for folder in read if capabilities[folder]["status"] != "refused"}
-        found = found_rows, {folder: work_of(folder) for folder in read}
-    every = {folder: one for part in ranks.exchange(capabilities) for folder, one in part.items()}
-    documents = {folder: every[folder] for folder in given}
-    folder_of = {
-        rank: folder for folder, one in documents.items() if one["status"] != "refused" for rank in one["ranks"]
-    }
+        rows = {folder: collectives_of(folder) for folder in read if capabilities[folder]["status"] != "refused"}
+        work = {folder: work_of(folder) for folder in read}
+    documents = merged(ranks.exchange(capabilities))
+    used = {folder: documents[folder] for folder in given if documents[folder]["status"] != "refused"}
+    folder_of = {rank: folder for folder, one in used.items() for rank in one["ranks"]}
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
-    parts = ranks.collect(found)
+    parts = ranks.collect((rows, work))
     judged: list[_Judged] = []
     notes: list[str] = []
     role_of: dict[int, int] = {}
     with ranks.together():
         if ranks.first:
-            rows, work = ({folder: one for part in parts for folder, one in part[k].items()} for k in (0, 1))
-            roles = roles_of(work[folder] for folder in given if folder in work)
+            every_rows, every_work = (merged(part) for part in zip(*parts, strict=True))
+            roles = roles_of(every_work[folder] for folder in given if folder in every_work)
             role_of = role_numbers(roles)
-            in_order = [rows[folder] for folder in given if folder in rows]
-            groups, notes = ([], [filtered]) if filtered else collectives.match(in_order)
-            if (words := different_work(roles)) is not None:
-                notes = [*notes, f"{words}: each is held against its own role"]
+            in_order = [every_rows[folder] for folder in given if folder in every_rows]
+            groups, notes = ([], [filtered]) if filtered else _matched(in_order, different_work(roles))
             judged = _judged(groups, clocks, role_of, notes)
     late, role_of = ranks.share(([(one.group, one.late) for one in judged], role_of))
     with ranks.together():
@@ -99,7 +91,7 @@ def find_stragglers(
             for group, chosen in late
         ]
     works = ranks.collect(own)
-    traced = [folder for folder, one in documents.items() if one["status"] != "refused" and "launches" in one["tables"]]
+    traced = [folder for folder, one in used.items() if "launches" in one["tables"]]
     nodes = {rank: documents[folder]["node"] for rank, folder in folder_of.items()}
     run_of = {rank: (runs or {}).get(folder.name) for rank, folder in folder_of.items()}
     variance = components(traced, clocks, nodes, seed, run_of, ranks=ranks)
@@ -139,6 +131,14 @@ class _Judged:
             if whole and entry["rank"] in self.late:
                 entry["why"] = whole.why(entry["rank"])
             entry["role"] = role_of.get(entry["rank"])
+
+
+def _matched(
+    exports: Sequence[Mapping[int, RankCollectives]], words: str | None
+) -> tuple[list[collectives.MatchedCollectives], list[str]]:
+    """Return the matched collectives, and notes on them; `words` say that ranks do different work, if they do."""
+    groups, notes = collectives.match(exports)
+    return groups, notes if words is None else [*notes, f"{words}: each is held against its own role"]
 
 
 def _judged(

@@ -21,7 +21,7 @@ from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
 from causeway.efficiency.steps.step_causes import causes_of, slow_steps, warm_up
 from causeway.efficiency.steps.step_parts import StepParts, measure_parts
-from causeway.numeric.mpi import Ranks
+from causeway.numeric.mpi import Ranks, merged
 
 ANNOTATIONS = "annotations"
 REPEATS = "repeats"
@@ -63,17 +63,13 @@ def find_steps(
         On all ranks, if anything failed on one.
     """
     ranks = ranks or Ranks()
-    filtered = None
-    with ranks.together():
-        if ranks.first:
-            filtered = why_not(folders, EFFICIENCY)
-    filtered = ranks.share(filtered)
+    filtered = ranks.of_first(lambda: why_not(folders, EFFICIENCY))
     usable = [] if filtered else [Path(folder) for folder in folders]
     with ranks.together():
         mine = ranks.share_of([folder_bytes(folder) for folder in usable])
         here = {at: one for at in mine if (one := _with_launches(usable[at])) is not None}
         found = {at: (list(one.windows), step_ranges(one.folder)) for at, one in here.items()}
-    everywhere = dict(sorted(pair for part in ranks.exchange(found) for pair in part.items()))
+    everywhere = merged(ranks.exchange(found))
     numbers = sorted({rank for windows, _ in everywhere.values() for rank in windows})
     family = choose_family([ranges for _, ranges in everywhere.values()], len(numbers))
     with ranks.together():
@@ -82,10 +78,9 @@ def find_steps(
     collected = ranks.collect(measured)
     with ranks.together():
         if ranks.first:
-            of_exports = {at: one for part in collected for at, one in part.items()}
             judged = {rank: RankFound(entry=_entry({"rank": rank}, None)) for rank in numbers}
-            for at in sorted(of_exports):
-                judged |= of_exports[at]
+            for of_export in merged(collected).values():
+                judged |= of_export
             opened = bool(everywhere)
             _write_results(name, family, judged, filtered, opened, (out_json, out_table, out_causes))
 

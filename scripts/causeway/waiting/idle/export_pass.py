@@ -16,7 +16,8 @@ from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
 from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
 from causeway.waiting.idle.stack_sweep import RANK_SPREAD
-from causeway.waiting.idle.totals import IdleSums, Steps
+from causeway.waiting.idle.totals import IdleSums
+from causeway.waiting.steps_by_rank import Steps
 
 BOUND_BLOCKS = 4
 """Blocks of events, 65,536 each at most, from which the start-up latency is taken."""
@@ -117,6 +118,7 @@ class ExportPass:
     bound : int
         Longest start-up latency, ns.
     steps : Steps
+        On the clock of the export.
     latencies : list of ndarray of int64, each of shape (launches,), ns, or None
         Takes the start-up latencies on idle devices, where they are wanted.
     """

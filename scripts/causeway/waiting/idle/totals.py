@@ -1,16 +1,13 @@
 """Sums of idle pieces by device, reason and detail: of the whole run, and of each step."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from causeway.waiting.idle.gaps import PIECE, add_pieces
+from causeway.waiting.steps_by_rank import Steps
 
 REASONS = 8
 CODES = 512
 """Places for reasons and for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
-Steps = Mapping[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""By rank: start, end (ns, the export's clock) and number of its steps, in order and without overlap."""
 
 
 class IdleSums:

@@ -8,6 +8,7 @@ from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import windows
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import Schedule
+from causeway.waiting.steps_by_rank import StepsOfRank
 
 KINDS = {
     walk.KERNEL: "kernel",
@@ -38,10 +39,6 @@ KIND_NUMBERS = np.array([list(PATH_KINDS).index(KINDS[what]) for what in range(l
 """The place in `PATH_KINDS` of each kind of piece."""
 Key = tuple[str, str, str | None]
 """Kind, name and operator."""
-StepsOfRank = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Start, end and number of a rank's steps, ordered; int64, shape (steps,) each."""
-Steps = dict[int, StepsOfRank]
-"""Steps of each rank."""
 PathRow = tuple[int, int, str, str, str, int]
 """Rank, step, kind, name, operator, ns."""
 

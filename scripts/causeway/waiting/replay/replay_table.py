@@ -8,9 +8,10 @@ import numpy as np
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
-from causeway.waiting.path.path_table import PathSums, Steps, last_ranks_of
+from causeway.waiting.path.path_table import PathSums, last_ranks_of
 from causeway.waiting.replay.changes import OneChange, changes
 from causeway.waiting.replay.replayed import durations_of, replayed
+from causeway.waiting.steps_by_rank import Steps
 
 
 @dataclass(frozen=True, kw_only=True)
