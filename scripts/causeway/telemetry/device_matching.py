@@ -130,53 +130,80 @@ def match_devices(
     for node in sorted({one.node for one in sources}):
         mine = [one for one in sources if one.node == node]
         if node and nodes != {""}:
-            here = [export for export in exports if export.node and same_node(export.node, node)]
+            own = [export for export in exports if export.node and same_node(export.node, node)]
         else:
-            here = list(exports) if len(nodes) == 1 else []
-        devices = [device for export in here for device in export.devices]
+            own = list(exports) if len(nodes) == 1 else []
+        devices = [device for export in own for device in export.devices]
         if not devices:
             unmatched |= dict.fromkeys(mine, "unknown_node")
             continue
-        found, missing = _on_node(mine, devices)
-        matched |= found
-        unmatched |= missing
+        here = _Node(mine, devices)
+        for one in mine:
+            match here.match(one):
+                case str(reason):
+                    unmatched[one] = reason
+                case found:
+                    matched[one] = found
     return matched, unmatched
 
 
-def _on_node(
-    sources: list[SourceDevice], devices: list[DatasetDevice]
-) -> tuple[dict[SourceDevice, tuple[DatasetDevice, str]], dict[SourceDevice, str]]:
-    """Match the devices of one node."""
-    by_gpu: dict[str, list[DatasetDevice]] = {}
-    by_number: dict[str, list[DatasetDevice]] = {}
-    for device in devices:
-        by_gpu.setdefault(device.gpu, []).append(device)
-        by_number.setdefault(str(device.device), []).append(device)
-    found: dict[SourceDevice, tuple[DatasetDevice, str]] = {}
-    missing: dict[SourceDevice, str] = {}
-    indices = sorted({one.index for one in sources if one.index.isdigit()}, key=int)
-    buses = sorted({one.index for one in sources if BUS_ADDRESS.fullmatch(one.index)}, key=lambda bus: bus.zfill(16))
-    ranks = sorted(devices, key=lambda device: (device.rank, device.device))
-    in_order = len(devices) > 1 and len(by_number) == 1 and len(indices) == len({one.rank for one in ranks})
-    for one in sources:
-        same = [device for digest in sorted(digests(one.uuid)) for device in by_gpu.get(digest, [])]
-        numbered = by_gpu.get(one.index, []) if one.index.isdigit() else []
+class _Node:
+    """The devices of one node, by all that a source may call them.
+
+    Parameters
+    ----------
+    sources : sequence of SourceDevice
+        Devices of the sources on this node.
+    devices : sequence of DatasetDevice
+        Those of the dataset, at least one.
+    """
+
+    def __init__(self, sources: Sequence[SourceDevice], devices: Sequence[DatasetDevice]) -> None:
+        self._by_gpu: dict[str, list[DatasetDevice]] = {}
+        self._by_number: dict[str, list[DatasetDevice]] = {}
+        for device in devices:
+            self._by_gpu.setdefault(device.gpu, []).append(device)
+            self._by_number.setdefault(str(device.device), []).append(device)
+        named = {one.index for one in sources}
+        self._indices = sorted(filter(str.isdigit, named), key=int)
+        self._buses = sorted(filter(BUS_ADDRESS.fullmatch, named), key=lambda bus: bus.zfill(16))
+        self._in_order = sorted(devices, key=lambda device: (device.rank, device.device))
+        ranks = {device.rank for device in devices}
+        self._each_its_own = len(devices) > 1 and len(self._by_number) == 1 and len(self._indices) == len(ranks)
+        self._one_each = len(sources) == len(devices) == 1
+        self._all_have_digests = all(device.gpu.startswith("g") for device in devices)
+
+    def match(self, one: SourceDevice) -> tuple[DatasetDevice, str] | str:
+        """Return the dataset's device of a source's one, and what that rests on; else the reason why there is none."""
+        same = [device for digest in sorted(digests(one.uuid)) for device in self._by_gpu.get(digest, [])]
         if same:
-            found[one] = same[0], UUID
-        elif one.uuid and all(device.gpu.startswith("g") for device in devices):
-            missing[one] = "unknown_device"  # both sides know their GPUs, and it is none of these
-        elif len(numbered) == 1:
-            found[one] = numbered[0], INDEX
-        elif len(by_number.get(one.index, [])) == 1 and not in_order:
-            found[one] = by_number[one.index][0], INDEX
-        elif in_order and one.index in indices:
-            found[one] = ranks[indices.index(one.index)], RANK_ORDER
-        elif len(sources) == len(devices) == 1:
-            found[one] = devices[0], ONLY_ONE
-        elif one.index in buses and len(buses) == len(devices):
-            found[one] = ranks[buses.index(one.index)], RANK_ORDER
-        elif one.index in buses:
-            missing[one] = "bus_address"
-        else:
-            missing[one] = "ambiguous_device" if one.index in by_number else "unknown_device"
-    return found, missing
+            return same[0], UUID
+        if one.uuid and self._all_have_digests:
+            return "unknown_device"  # both sides know their GPUs, and it is none of these
+        return self._by_index(one.index) or self._by_order(one.index) or self._why_not(one.index)
+
+    def _by_index(self, index: str) -> tuple[DatasetDevice, str] | None:
+        """Return the only device whose GPU, or, where ranks do not each call their own device alike, whose number is
+        this index.
+        """
+        gpus = self._by_gpu.get(index, []) if index.isdigit() else []
+        if len(gpus) == 1:
+            return gpus[0], INDEX
+        numbered = self._by_number.get(index, [])
+        return (numbered[0], INDEX) if len(numbered) == 1 and not self._each_its_own else None
+
+    def _by_order(self, index: str) -> tuple[DatasetDevice, str] | None:
+        """Return the device that the order of ranks, or there being one on either side, gives to an index."""
+        if self._each_its_own and index in self._indices:
+            return self._in_order[self._indices.index(index)], RANK_ORDER
+        if self._one_each:
+            return self._in_order[0], ONLY_ONE
+        if index in self._buses and len(self._buses) == len(self._in_order):
+            return self._in_order[self._buses.index(index)], RANK_ORDER
+        return None
+
+    def _why_not(self, index: str) -> str:
+        """Return why no device has an index."""
+        if index in self._buses:
+            return "bus_address"
+        return "ambiguous_device" if index in self._by_number else "unknown_device"
