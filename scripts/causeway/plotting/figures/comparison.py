@@ -3,6 +3,7 @@ ratios of both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -238,40 +239,57 @@ def steps_of(comparison: Mapping) -> list[tuple[str, int, str]]:
     return steps + [(label, value, "") for label, value in others if value]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _TotalsBar:
+    """A bar of `draw_totals` from one sum of time, ns (None: the left end of the axis), to another, with the words
+    beside it and those of its hover.
+    """
+
+    label: str
+    begin: int | None
+    end: int
+    colour: str
+    said: str
+    hover: str
+
+
+def _bars_of_totals(comparison: Mapping) -> list[_TotalsBar]:
+    """Return the total of the baseline, the steps, each from where the one before ends, and the candidate's total."""
+    before, after = (comparison[side]["gpu_time_ns"] for side in ("baseline", "candidate"))
+
+    def total(side: str, end: int, said: str) -> _TotalsBar:
+        label = elided(f"{comparison[side]['dataset']} ({side})", 50)
+        hover = f"{label}: {said}"
+        return _TotalsBar(label=label, begin=None, end=end, colour=theme.SEQUENTIAL[6], said=said, hover=hover)
+
+    bars = [total("baseline", before, formatting.time(before))]
+    for step, value, whole in steps_of(comparison):
+        label = elided(step, 50)
+        (percent,) = formatting.signed(100 * value / before)
+        said = f"{'+' if value > 0 else '−'}{formatting.time(abs(value))} ({percent} %)"
+        begin = bars[-1].end
+        colour = WORSE if value > 0 else BETTER
+        hover = f"{full_name(whole) or label}: {said}"
+        bars.append(_TotalsBar(label=label, begin=begin, end=begin + value, colour=colour, said=said, hover=hover))
+    (percent,) = formatting.signed(100 * (after - before) / before)
+    return [*bars, total("candidate", after, f"{formatting.time(after)} ({percent} %)")]
+
+
 def draw_totals(comparison: Mapping) -> Markup:
     """Return the way from the baseline's GPU time to the candidate's, step by step."""
     title = f"Where the difference in GPU time comes from, {pair_words(comparison)}"
-    ends = [comparison[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
-    steps = steps_of(comparison)
-    levels = [ends[0]]
-    for _, value, _ in steps:
-        levels.append(levels[-1] + value)
-    unit, size = formatting.time_unit(max(levels))
-    least = min(levels)
-    most = max(levels)
-    span = most - least or 0.02 * most or 1
-    broken = least > 3 * span  # a difference of a percent cannot be seen on an axis from zero
-    low, high = (least - 0.25 * span, most + 0.1 * span) if broken else (0.0, 1.06 * most)
-    names = [
-        f"{comparison['baseline']['dataset']} (baseline)",
-        *(step[0] for step in steps),
-        f"{comparison['candidate']['dataset']} (candidate)",
-    ]
-    names = [elided(name, 50) for name in names]
-    left = MARGIN + max(text_width(name, theme.SIZE) for name in names) + 14
+    bars = _bars_of_totals(comparison)
+    sums = [bar.end for bar in bars[:-1]]
+    unit, size = formatting.time_unit(max(sums))
+    span = max(sums) - min(sums) or 0.02 * max(sums) or 1
+    broken = min(sums) > 3 * span  # a difference of a percent cannot be seen on an axis from zero
+    low, high = (min(sums) - 0.25 * span, max(sums) + 0.1 * span) if broken else (0.0, 1.06 * max(sums))
+    left = MARGIN + max(text_width(bar.label, theme.SIZE) for bar in bars) + 14
     top = 66.0
-    bottom = 66.0 + ROW * len(names)
+    bottom = top + ROW * len(bars)
 
     def x(value: float) -> float:
         return left + PLOT * (value - low) / (high - low)
-
-    def bar(place: int, begin: float, end: float, colour: str, said: str, hover: str) -> Markup:
-        y = top + ROW * (place + 0.5)
-        first, last = sorted((x(begin), x(end)))
-        box = tag("rect", x=first, y=y - 8, width=max(last - first, 1.2), height=16, fill=colour)
-        return tag(
-            "g", tag("title", hover), box, text(left + PLOT + 12, y + 4.5, said, theme.SMALL, colour=theme.MUTED)
-        )
 
     ticks = theme.nice_ticks(low / size, high / size, 5)
     parts: list[object] = [
@@ -281,41 +299,27 @@ def draw_totals(comparison: Mapping) -> Markup:
         text(x(t * size), bottom + 16, formatting.significant(round(t, 9), 5), theme.SMALL, "middle", theme.MUTED)
         for t in ticks
     ]
-    said = [formatting.time(ends[0])]
-    parts.append(bar(0, low, ends[0], theme.SEQUENTIAL[6], said[0], f"{names[0]}: {said[0]}"))
-    for place, (_, value, whole) in enumerate(steps, start=1):
-        (percent,) = formatting.signed(100 * value / ends[0])
-        share = f"{'+' if value > 0 else '−'}{formatting.time(abs(value))} ({percent} %)"
-        said.append(share)
-        parts.append(
-            bar(
-                place,
-                levels[place - 1],
-                levels[place],
-                WORSE if value > 0 else BETTER,
-                share,
-                f"{full_name(whole) or names[place]}: {share}",
-            )
-        )
-        y = top + ROW * place
-        parts.append(
-            tag("line", x1=x(levels[place - 1]), x2=x(levels[place - 1]), y1=y - 5, y2=y + 5, stroke=theme.FAINT)
-        )
-    said.append(f"{formatting.time(ends[1])} ({formatting.signed(100 * (ends[1] - ends[0]) / ends[0])[0]} %)")
-    parts.append(bar(len(names) - 1, low, ends[1], theme.SEQUENTIAL[6], said[-1], f"{names[-1]}: {said[-1]}"))
-    parts += [text(left - 10, top + ROW * (place + 0.5) + 4.5, name, anchor="end") for place, name in enumerate(names)]
+    for place, bar in enumerate(bars):
+        y = top + ROW * (place + 0.5)
+        first, last = sorted((x(low if bar.begin is None else bar.begin), x(bar.end)))
+        box = tag("rect", x=first, y=y - 8, width=max(last - first, 1.2), height=16, fill=bar.colour)
+        said = text(left + PLOT + 12, y + 4.5, bar.said, theme.SMALL, colour=theme.MUTED)
+        parts.append(tag("g", tag("title", bar.hover), box, said))
+        if bar.begin is not None:
+            y = top + ROW * place
+            parts.append(tag("line", x1=x(bar.begin), x2=x(bar.begin), y1=y - 5, y2=y + 5, stroke=theme.FAINT))
+    parts += [
+        text(left - 10, top + ROW * (place + 0.5) + 4.5, bar.label, anchor="end") for place, bar in enumerate(bars)
+    ]
     axis = f"sum of the durations of all launches, {unit}" + (" (the axis does not begin at zero)" if broken else "")
     below = (
         "exact sums: launches that take longer or shorter, by kernel; then how many launches, and kernels of one side"
         " alone"
     )
-    width = (
-        max(
-            left + PLOT + 12 + max(text_width(one, theme.SMALL) for one in said),
-            text_width(title, 15, bold=True) + MARGIN,
-            text_width(below, theme.SMALL) + MARGIN,
-        )
-        + MARGIN
+    width = MARGIN + max(
+        left + PLOT + 12 + max(text_width(bar.said, theme.SMALL) for bar in bars),
+        text_width(title, 15, bold=True) + MARGIN,
+        text_width(below, theme.SMALL) + MARGIN,
     )
     foot = text(left + PLOT / 2, bottom + 36, axis, theme.SMALL, "middle", theme.MUTED)
     return document(width, bottom + 50, title, _head(title, below), parts, foot)
