@@ -3,6 +3,6 @@ compressed files, work in the background.
 
 Nothing here knows the sink or a file format.
 
-Imports run from left to right: `copy_kinds`, `operators` > `numbers` > `background`, `column_maps`, `constants`,
-`files`, `issues`, `kernel_names`, `operator_sweep`, `options`, `vocabularies` > `packed`.
+Imports run from left to right: `copy_kinds`, `operator_sweep` > `numbers`, `operators` > `background`, `column_maps`,
+`constants`, `files`, `issues`, `kernel_names`, `options`, `vocabularies` > `packed`.
 """

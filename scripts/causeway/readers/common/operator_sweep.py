@@ -5,9 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 from numba import int64, types, void
 
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled_borrowing
+from causeway.readers.common.operators import BACKWARD, FORWARD, MODULE, OPERATOR, OPTIMIZER
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
+PHASE_FLAGS = FORWARD | BACKWARD | OPTIMIZER
+FIELDS = 5
+START, END, NAME, FLAGS, INPUTS = range(FIELDS)
+"""Fields of an open range."""
 
 
 class Stacks:
@@ -20,7 +25,7 @@ class Stacks:
     """
 
     def __init__(self, deepest: int) -> None:
-        self.open = np.empty((0, deepest, 5), np.int64)  # start, end, name, flags, inputs
+        self.open = np.empty((0, deepest, FIELDS), np.int64)
         self.depth = np.empty(0, np.int64)
 
     def room_for(self, threads: int) -> None:
@@ -59,9 +64,11 @@ class Paths:
 
 
 _RW = types.Array(int64, 1, "C")
+_SLOTS = types.Array(types.int32, 1, "C")
+_STACKS = types.Array(int64, 3, "C")
 
 
-@compiled(int64(int64, int64, types.Array(types.int32, 1, "C"), _RW, _RW, _RW))
+@compiled_borrowing(int64(int64, int64, _SLOTS, _RW, _RW, _RW))
 def _path(above, name, slots, parent, names, count):
     """Return the number of the path that adds a name to another path, -1 if there is no room."""
     if above < 0:
@@ -84,16 +91,55 @@ def _path(above, name, slots, parent, names, count):
     return count[0]
 
 
-@compiled(
-    void(
-        *[I8] * 8,
-        types.Array(int64, 3, "C"),
-        _RW,
-        types.Array(types.int32, 1, "C"),
-        *[_RW] * 3,
-        types.Array(int64, 2, "C"),
-    )
-)
+@compiled_borrowing(void(int64, int64, int64, int64, int64, int64, _STACKS, _RW), forceinline=True)
+def _open_range(thread, start, end, name, flags, inputs, stacks, depth):
+    """Put a range on the stack of its thread, in place of those that have ended by its start; one that finds no room
+    there is left out. Of ranges that start together the longest is the outermost, whichever came first.
+    """
+    top = depth[thread]
+    while top > 0 and stacks[thread, top - 1, END] <= start:
+        top -= 1
+    position = top
+    while position > 0 and stacks[thread, position - 1, START] == start and stacks[thread, position - 1, END] < end:
+        position -= 1
+    if top < stacks.shape[1]:
+        for later in range(top, position, -1):
+            for field in range(FIELDS):
+                stacks[thread, later, field] = stacks[thread, later - 1, field]
+        stacks[thread, position, START] = start
+        stacks[thread, position, END] = end
+        stacks[thread, position, NAME] = name
+        stacks[thread, position, FLAGS] = flags
+        stacks[thread, position, INPUTS] = inputs
+        top += 1
+    depth[thread] = top
+
+
+@compiled_borrowing(types.UniTuple(int64, 5)(int64, int64, _STACKS, _RW, _SLOTS, _RW, _RW, _RW), forceinline=True)
+def _around(thread, time, stacks, depth, slots, parent, names, count):
+    """Return what encloses a call that a thread makes at a time: a column of what `around_calls` returns."""
+    leaf = outermost = shape = int64(-1)
+    path = phases = int64(0)
+    for level in range(depth[thread]):
+        if stacks[thread, level, END] <= time:
+            continue
+        flags = stacks[thread, level, FLAGS]
+        name = stacks[thread, level, NAME]
+        phases |= flags & PHASE_FLAGS
+        if flags & OPERATOR:
+            leaf = name
+            if outermost < 0:
+                outermost = name
+            if stacks[thread, level, INPUTS] != -1:
+                shape = stacks[thread, level, INPUTS]
+        if flags & MODULE:
+            path = _path(path, name, slots, parent, names, count)
+    return leaf, outermost, path, phases, shape
+
+
+@compiled_borrowing(
+    void(*[I8] * 8, _STACKS, _RW, _SLOTS, *[_RW] * 3, types.Array(int64, 2, "C"))
+)  # fmt: skip
 def _sweep(
     start, end, name, flags, inputs, thread, call_start, call_thread, stacks, depth, slots, parent, names, count, found
 ):
@@ -101,47 +147,15 @@ def _sweep(
     for call in range(call_start.size):
         time = call_start[call]
         while at < start.size and start[at] <= time:
-            one = thread[at]
-            if one >= 0:
-                top = depth[one]
-                while top > 0 and stacks[one, top - 1, 1] <= start[at]:
-                    top -= 1
-                position = top
-                # of ranges that start together the longest is the outermost, whichever came first
-                while (
-                    position > 0
-                    and stacks[one, position - 1, 0] == start[at]
-                    and stacks[one, position - 1, 1] < end[at]
-                ):
-                    position -= 1
-                if top < stacks.shape[1]:
-                    for later in range(top, position, -1):
-                        for k in range(5):
-                            stacks[one, later, k] = stacks[one, later - 1, k]
-                    stacks[one, position, 0] = start[at]
-                    stacks[one, position, 1] = end[at]
-                    stacks[one, position, 2] = name[at]
-                    stacks[one, position, 3] = flags[at]
-                    stacks[one, position, 4] = inputs[at]
-                    top += 1
-                depth[one] = top
+            if thread[at] >= 0:
+                _open_range(thread[at], start[at], end[at], name[at], flags[at], inputs[at], stacks, depth)
             at += 1
-        leaf = outermost = shape = np.int64(-1)
-        path = phases = np.int64(0)
-        one = call_thread[call]
-        if one >= 0:
-            for level in range(depth[one]):
-                if stacks[one, level, 1] > time:
-                    held = stacks[one, level, 3]
-                    phases |= held & 28
-                    if held & 1:
-                        leaf = stacks[one, level, 2]
-                        if outermost < 0:
-                            outermost = leaf
-                        if stacks[one, level, 4] != -1:
-                            shape = stacks[one, level, 4]
-                    if held & 2:
-                        path = _path(path, stacks[one, level, 2], slots, parent, names, count)
+        leaf = outermost = shape = int64(-1)
+        path = phases = int64(0)
+        if call_thread[call] >= 0:
+            leaf, outermost, path, phases, shape = _around(
+                call_thread[call], time, stacks, depth, slots, parent, names, count
+            )
         found[0, call] = leaf
         found[1, call] = outermost
         found[2, call] = path

@@ -85,49 +85,53 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 def _sort_lines(path: Path, strings: "StringIndex", spool: "Spool", sink: Sink, options: Options) -> ExportError | None:
     """Put each event's fields into its table; return the error of a cut file."""
-    progress = Progress(f"{options.source}: lines", options.size or None)
     bad = 0
     first_bad = ""
+    cut = "the line of strings has no end" if strings.cut else None
+    progress = Progress(f"{options.source}: lines", options.size or None)
+    for number, line, complete, ended in _lines(path, strings, progress):
+        match = _EVENT.match(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
+        if match and match[1] in spool.kinds:
+            event = _parse(line) if complete else None
+            if isinstance(event, dict) and spool.take(match[1], event):
+                sink.issues.add("unfinished_line", int(not ended), f"line {number}")
+                continue
+            is_cut = event is None and not ended
+            is_bad = event is None
+        else:
+            is_cut = not ended and bool(line.strip()) and _parse(line) is None
+            is_bad = not match and bool(line.strip()) and not line.lstrip().startswith(b"{")
+        if is_cut:
+            cut = f"the file ends in the middle of line {number}"
+        elif is_bad:
+            bad += 1
+            first_bad = first_bad or f"line {number}"
+    sink.issues.add("unreadable_rows", bad, first_bad)
+    sink.issues.add("truncated", int(cut is not None), cut or "")
+    return ExportError(options.source, cut, "complete lines", ADVICE) if cut else None
+
+
+def _lines(path: Path, strings: "StringIndex", progress: Progress) -> Iterator[tuple[int, bytes, bool, bool]]:
+    """Give each line but that of the strings: its number, its first `LINE_BYTES`, whether that is all of it, and
+    whether it has an end.
+    """
     number = 0
     at = 0
-    cut = None
     with open(path, "rb", buffering=1 << 20) as file:
         while line := file.readline(LINE_BYTES):
             number += 1
             if at == strings.line_at:
                 at = file.seek(strings.line_end)
                 continue
-            at += len(line)
             size = len(line)
-            whole = line.endswith(b"\n")
-            # the rest of a line that is too long
-            while not whole and size % LINE_BYTES == 0 and (rest := file.readline(LINE_BYTES)):
-                size = size + len(rest)
-                whole = rest.endswith(b"\n")
-                at = at + len(rest)
+            ended = line.endswith(b"\n")
+            while not ended and size % LINE_BYTES == 0 and (rest := file.readline(LINE_BYTES)):
+                size += len(rest)
+                ended = rest.endswith(b"\n")
+            at += size
             if not number & 0xFFF:
                 progress.at(at)
-            match = _EVENT.match(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
-            if match and match[1] in spool.kinds:
-                event = _parse(line) if size == len(line) else None
-                if isinstance(event, dict) and spool.take(match[1], event):
-                    sink.issues.add("unfinished_line", int(not whole), f"line {number}")
-                    continue
-                if event is None and not whole:
-                    cut = f"the file ends in the middle of line {number}"
-                elif event is None:
-                    bad += 1
-                    first_bad = first_bad or f"line {number}"
-            elif not whole and line.strip() and _parse(line) is None:
-                cut = f"the file ends in the middle of line {number}"
-            elif not match and not line.lstrip().startswith(b"{") and line.strip():
-                bad += 1
-                first_bad = first_bad or f"line {number}"
-    if strings.cut and not cut:
-        cut = "the line of strings has no end"
-    sink.issues.add("unreadable_rows", bad, first_bad)
-    sink.issues.add("truncated", int(cut is not None), cut or "")
-    return ExportError(options.source, cut, "complete lines", ADVICE) if cut else None
+            yield number, line, size == len(line), ended
 
 
 _scan = json.JSONDecoder().scan_once
