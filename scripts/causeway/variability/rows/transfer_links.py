@@ -7,13 +7,19 @@ Or, where asked for: the one with the launch's correlation id.
 
 import numpy as np
 from numba import boolean, int64, void
+from numba.types import UniTuple
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled, compiled_borrowing
 
 NONE = -1
 MOST_DEVICES = 1 << 16
 UNKNOWN = np.iinfo(np.int64).min
 """Stands for a null in an integer column."""
+QUEUE = ("head", "tail", "next", "latest_end", "latest")
+HEAD, TAIL, NEXT, LATEST_END, LATEST = range(len(QUEUE))
+"""Of a device's transfers: where the queue of active ones begins and ends, the next to begin; the latest end of those
+that have begun, and the first of them that has it.
+"""
 
 
 def link(
@@ -70,7 +76,11 @@ def link(
         _by_device(t_device, first, row, offset)
         ts = t_start[row]
         te = t_end[row]
-    if _sweep(start, end, device, first, offset, row, ts, te, window, linked, overlap):
+    begin = offset[:-1]
+    nothing = np.full(devices, NONE)
+    queues = np.column_stack([begin, begin, begin, np.full(devices, -(1 << 62)), nothing])
+    active = np.empty(ts.size, np.int64)
+    if _sweep(start, end, device, first, offset, row, ts, te, window, queues, active, linked, overlap):
         empty = np.flatnonzero(start == end)
         for k in np.unique(device[empty]) - first:
             if 0 <= k < devices and offset[k] < offset[k + 1]:
@@ -218,75 +228,87 @@ def _by_device(device, first, row, offset):
         fill[device[i] - first] += 1
 
 
-@compiled(boolean(I8, I8, I8, int64, I8, I8, I8, I8, int64, int64[::1], int64[::1]))
-def _sweep(start, end, device, first_device, offset, row, t_start, t_end, window, linked, overlap):
+@compiled_borrowing(void(int64[::1], int64, int64, I8, I8, int64[::1]), forceinline=True)
+def _follow(queue, moment, last, t_start, t_end, active):
+    """Bring the queue of a device to a moment: transfers up to `last` that have begun enter, those at the head that
+    have ended leave.
+    """
+    j = queue[NEXT]
+    tail = queue[TAIL]
+    while j < last and t_start[j] <= moment:
+        if t_end[j] > queue[LATEST_END]:
+            queue[LATEST_END] = t_end[j]
+            queue[LATEST] = j
+        if tail == queue[HEAD] or t_end[j] > t_end[active[tail - 1]]:
+            active[tail] = j
+            tail += 1
+        j += 1
+    head = queue[HEAD]
+    while head < tail and t_end[active[head]] <= moment:
+        head += 1
+    queue[HEAD] = head
+    queue[TAIL] = tail
+    queue[NEXT] = j
+
+
+@compiled_borrowing(UniTuple(int64, 2)(int64, int64, int64[::1], int64, I8, I8, int64[::1]), forceinline=True)
+def _longest_overlap(s, e, queue, last, t_start, t_end, active):
+    """Return the transfer that [s, e) overlaps most, and for how long; -1 if it overlaps none."""
+    best = int64(-1)
+    most = int64(0)
+    if queue[HEAD] < queue[TAIL] and e > s:
+        low = queue[HEAD]
+        high = queue[TAIL] - 1
+        while low < high:  # the first that covers all of it, else the last to end
+            middle = (low + high) // 2
+            if t_end[active[middle]] >= e:
+                high = middle
+            else:
+                low = middle + 1
+        best = active[low]
+        most = min(t_end[best], e) - s
+    k = queue[NEXT]
+    while k < last and t_start[k] < e and most < e - t_start[k]:
+        shared = min(t_end[k], e) - t_start[k]
+        if shared > most:
+            best = k
+            most = shared
+        k += 1
+    return best, most
+
+
+@compiled_borrowing(
+    boolean(I8, I8, I8, int64, I8, I8, I8, I8, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1])
+)  # fmt: skip
+def _sweep(
+    start, end, device, first_device, offset, row, t_start, t_end, window, queues, active, linked, overlap
+):  # fmt: skip
     """Link the launches of all devices in one pass; return whether some are of length zero, which `_last_ended` must
     link.
 
     Transfers are ordered by device: those of device `first_device + k`, ascending, are `offset[k]:offset[k + 1]`, and
-    `row` has their rows (without elements: the rows are in this order). Each device has a queue,
-    `active[head[k]:tail[k]]`, of transfers that have begun and not ended, less those that an earlier row with no
-    earlier end makes useless: such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the
-    first to end leave at the head, the first that covers a whole launch is found by bisection, and one very long
-    transfer is one entry. The last to have ended matters only when none is active, so all that began have ended: it is
-    the one with the latest end so far.
+    `row` has their rows (without elements: the rows are in this order). Each device has a queue, `QUEUE`, of transfers
+    `active[head:tail]` that have begun and not ended, less those that an earlier row with no earlier end makes useless:
+    such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the first to end leave at the
+    head, the first that covers a whole launch is found by bisection, and one very long transfer is one entry. The last
+    to have ended matters only when none is active, so all that began have ended: it is the one with the latest end so
+    far.
     """
-    n = offset.size - 1
-    active = np.empty(t_start.size, np.int64)
-    head = offset[:n].copy()
-    tail = offset[:n].copy()
-    after = offset[:n].copy()
-    latest_end = np.full(n, np.int64(-(1 << 62)))
-    latest = np.full(n, np.int64(-1))
     empty = False
     for i in range(start.size):
         own = device[i] - first_device
-        if own < 0 or own >= n:
+        if own < 0 or own >= queues.shape[0]:
             continue
-        s = start[i]
-        e = end[i]
+        queue = queues[own]
         last = offset[own + 1]
-        j = after[own]
-        first = head[own]
-        stop = tail[own]
-        while j < last and t_start[j] <= s:
-            if t_end[j] > latest_end[own]:
-                latest_end[own] = t_end[j]
-                latest[own] = j
-            if stop == first or t_end[j] > t_end[active[stop - 1]]:
-                active[stop] = j
-                stop += 1
-            j += 1
-        while first < stop and t_end[active[first]] <= s:
-            first += 1
-        after[own] = j
-        head[own] = first
-        tail[own] = stop
-        best = np.int64(-1)
-        most = np.int64(0)
-        if first < stop and e > s:
-            low = first
-            high = stop - 1
-            while low < high:
-                middle = (low + high) // 2
-                if t_end[active[middle]] >= e:
-                    high = middle
-                else:
-                    low = middle + 1
-            best = active[low]
-            most = min(t_end[best], e) - s
-        k = j
-        while k < last and t_start[k] < e and most < e - t_start[k]:
-            shared = min(t_end[k], e) - t_start[k]
-            if shared > most:
-                best = k
-                most = shared
-            k += 1
-        if best < 0 and latest[own] >= 0 and latest_end[own] <= s and s - latest_end[own] <= window:
-            best = latest[own]
+        _follow(queue, start[i], last, t_start, t_end, active)
+        best, most = _longest_overlap(start[i], end[i], queue, last, t_start, t_end, active)
+        since = start[i] - queue[LATEST_END]
+        if best < 0 and queue[LATEST] >= 0 and 0 <= since <= window:
+            best = queue[LATEST]
         linked[i] = row[best] if best >= 0 and row.size else best
         overlap[i] = most
-        empty |= s == e
+        empty |= start[i] == end[i]
     return empty
 
 

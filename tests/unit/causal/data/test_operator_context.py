@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from planted_steps import SHIFT, STEPS, table
 
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext
 from causeway.causal.data.launch_context import ChosenLaunches
@@ -25,12 +26,6 @@ SHAPES = [
     {"shape": 1, "dims": "[32] [8,16] [16,32] []", "types": "", "elements": 672, "bytes": None},
     {"shape": 2, "dims": "[4096]", "types": "float", "elements": 4096, "bytes": 16384},
 ]
-SHIFT = 70
-
-
-def table(rows, name):
-    filled = [{field.name: row.get(field.name, 0) for field in SCHEMAS[name]} for row in rows]
-    return pa.Table.from_pylist(filled, schema=SCHEMAS[name])
 
 
 @pytest.fixture
@@ -55,17 +50,6 @@ def export(tmp_path):
                 "shape": shape if shape < len(SHAPES) else None,
             }
         )
-    steps = [
-        {
-            "rank": rank,
-            "step": 5 + number,
-            "start_ns": SHIFT + 1500 + 1000 * number + 10 * rank,
-            "duration_ns": length,
-            "warm_up": False,
-        }
-        for rank in (0, 1)
-        for number, length in enumerate((1000, 900, 1000, 1000, 700))
-    ]
     folder = tmp_path / "tables" / "e0"
     for name, rows in (("launches", launches), ("operators", OPERATORS), ("shapes", SHAPES)):
         write_table(table(rows, name), folder / f"{name}.parquet", name)
@@ -75,8 +59,8 @@ def export(tmp_path):
     write_table(table([configuration], "configurations"), folder / "configurations.parquet", "configurations")
     write_json({"node": None}, folder / "capabilities.json")
     called = {CALLED_SINCE: '{"0": 0, "1": 0}'}
-    write_table(table(steps, "steps"), tmp_path / "steps.parquet", "steps", metadata=called)
-    return folder, launches, steps
+    write_table(table(STEPS, "steps"), tmp_path / "steps.parquet", "steps", metadata=called)
+    return folder, launches, STEPS
 
 
 def expected(row, steps):

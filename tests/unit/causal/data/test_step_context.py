@@ -3,25 +3,19 @@
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from planted_steps import SHIFT, STEPS, table
 
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.causal.data.step_context import StepWindows, add_steps
 from causeway.core.clock import Clock
-from causeway.core.tables import SCHEMAS, write_table
+from causeway.core.tables import write_table
 from causeway.core.vocabulary import CALLED_SINCE
 
-SHIFT = 70
 CALLED_SINCE_NS = 2900
 """Rank 0: what starts before was launched before the recording began."""
 ONCE = 3
 """A configuration that is launched once per step and device at most."""
-
-
-def table(rows, name):
-    filled = [{field.name: row.get(field.name, 0) for field in SCHEMAS[name]} for row in rows]
-    return pa.Table.from_pylist(filled, schema=SCHEMAS[name])
 
 
 def step_of(row, steps):
@@ -53,26 +47,15 @@ def export(tmp_path):
         }
         for start in np.sort(rng.integers(1000, 9000, 600)).tolist()
     ]
-    steps = [
-        {
-            "rank": rank,
-            "step": 5 + number,
-            "start_ns": SHIFT + 1500 + 1000 * number + 10 * rank,
-            "duration_ns": length,
-            "warm_up": False,
-        }
-        for rank in (0, 1)
-        for number, length in enumerate((1000, 900, 1000, 1000, 700))
-    ]
     seen = set()
     for row in launches[::40]:
-        if (key := (row["rank"], row["device"], step_of(row, steps))) not in seen:
+        if (key := (row["rank"], row["device"], step_of(row, STEPS))) not in seen:
             row["configuration"] = ONCE
             seen.add(key)
     write_table(table(launches, "launches"), tmp_path / "launches.parquet", "launches")
     called = json.dumps({0: SHIFT + CALLED_SINCE_NS, 1: SHIFT})
-    write_table(table(steps, "steps"), tmp_path / "steps.parquet", "steps", metadata={CALLED_SINCE: called})
-    return tmp_path, launches, steps
+    write_table(table(STEPS, "steps"), tmp_path / "steps.parquet", "steps", metadata={CALLED_SINCE: called})
+    return tmp_path, launches, STEPS
 
 
 @pytest.mark.parametrize("rows_per_batch", [None, 7])
