@@ -8,7 +8,8 @@ held. An interval [start, end) is in flight at an instant t if start <= t < end,
 import numpy as np
 from numba import boolean, float64, int32, int64, uint8, void
 
-from causeway.numeric.compiled import F8, I8, U1, U2, U4, compiled
+from causeway.numeric.compiled import F8, I8, U1, U2, U4, compiled_borrowing
+from causeway.numeric.row_heap import copy_row, drop, rise, with_room
 
 NEVER = np.iinfo(np.int64).min
 FOREVER = np.iinfo(np.int64).max
@@ -55,7 +56,6 @@ class LaunchSweep:
         self._kernels = int(kernel_of.max(initial=-1)) + 1 if means is not None else 0
         self._rows = 0
         self._still = np.zeros(launch.size, np.uint8)  # whether a launch is itself in flight when it begins
-        # launches in the heap; instant; chosen launches that have begun, and those told of; launches in `near`
         self._at = np.array([0, NEVER, 0, 0, 0], np.int64)
         self._near = np.empty((NEAR, 2), np.int64)
         self._heap = np.empty((0, 2), np.int64)
@@ -86,7 +86,7 @@ class LaunchSweep:
         if more > 0:
             self._state = np.concatenate([self._state, np.tile(np.array([0, NEVER, NEVER, NEVER, 0]), (more, 1))])
             self._last = np.concatenate([self._last, np.full((more, self._kernels), np.nan)])
-        self._heap = _with_room(self._heap, int(self._at[0]), NEAR + start.size)
+        self._heap = with_room(self._heap, int(self._at[IN_HEAP]), NEAR + start.size)
         wrong = _sweep_launches(
             *(self._rows, start, duration, configuration, rank, device, self.rank, self._place),
             *(self.launch, self._kernel_of, self._means, self._at, self._near, self._heap, self._state, self._last),
@@ -155,7 +155,7 @@ class TransferSweep:
         rank : ndarray of uint32, shape (n,)
         device : ndarray of uint16, shape (n,)
         """
-        self._heap = _with_room(self._heap, int(self._at[0]), NEAR + start.size)
+        self._heap = with_room(self._heap, int(self._at[0]), NEAR + start.size)
         self._sweep(start, duration, size, kind, rank, device, last=False)
         self._rows += start.size
 
@@ -173,21 +173,15 @@ class TransferSweep:
         )
 
 
-def _with_room(heap: np.ndarray, held: int, more: int) -> np.ndarray:
-    """Return the heap with room for `more` intervals beside those held."""
-    if held + more <= len(heap):
-        return heap
-    larger = np.empty((held + more, heap.shape[1]), np.int64)
-    larger[:held] = heap[:held]
-    return larger
-
-
 # columns of the state of a device: launches in flight; latest end of all, and of those before its instant; that
 # instant; how many began then
 ALIVE, LATEST, BEFORE, INSTANT, BEGUN = range(5)
+# how far the sweep over launches is: launches in the heap; instant; chosen launches that have begun, and those told of;
+# launches in `near`
+IN_HEAP, NOW, CHOSEN, TOLD, IN_NEAR = range(5)
 
 
-@compiled(int64(U2, int32[::1], int64))
+@compiled_borrowing(int64(U2, int32[::1], int64))
 def _number_devices(device, place, known):
     """Number the devices in the order in which they come; return how many there are."""
     for i in range(device.size):
@@ -197,51 +191,63 @@ def _number_devices(device, place, known):
     return known
 
 
-@compiled(void(int64[:, ::1], int64))
-def _rise(heap, last):
-    """Bring the last interval of a heap to its place; the first of a heap ends first."""
-    child = last
-    while child > 0:
-        parent = (child - 1) // 2
-        if heap[parent, 0] <= heap[child, 0]:
-            return
-        for column in range(heap.shape[1]):
-            heap[parent, column], heap[child, column] = heap[child, column], heap[parent, column]
-        child = parent
-
-
-@compiled(void(int64[:, ::1], int64))
-def _drop(heap, size):
-    """Take the first interval out of a heap of some size: its last one comes in its place."""
-    last = size - 1
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= last:
-            break
-        if child + 1 < last and heap[child + 1, 0] < heap[child, 0]:
-            child += 1
-        if heap[child, 0] >= heap[last, 0]:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = heap[last]
-
-
-@compiled(void(int64[::1], int64[:, ::1], int32[::1], int64[::1], uint8[::1], int64[::1], float64[::1]))
+@compiled_borrowing(void(int64[::1], int64[:, ::1], int32[::1], int64[::1], uint8[::1], int64[::1], float64[::1]))
 def _tell(at, state, place, device, still, in_flight, idle):
     """Write what was so at the instant, once all that began then are known."""
-    for k in range(at[3], at[2]):
+    for k in range(at[TOLD], at[CHOSEN]):
         d = place[device[k]]
         in_flight[k] = state[d, ALIVE] - still[k]
         if state[d, BEGUN] > 1:  # another begins at the same instant: the device is busy, or was until now
             idle[k] = 0.0
         elif state[d, BEFORE] != NEVER:
-            idle[k] = max(at[1] - state[d, BEFORE], 0)
-    at[3] = at[2]
+            idle[k] = max(at[NOW] - state[d, BEFORE], 0)
+    at[TOLD] = at[CHOSEN]
 
 
-@compiled(
+@compiled_borrowing(void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True)
+def _end_launches(now, at, near, heap, state):
+    """Take the launches out that have ended by an instant."""
+    left = 0
+    for j in range(at[IN_NEAR]):  # without a branch: which of them have ended cannot be predicted
+        over = near[j, 0] <= now
+        state[near[j, 1], ALIVE] -= over
+        near[left, 0] = near[j, 0]
+        near[left, 1] = near[j, 1]
+        left += not over
+    at[IN_NEAR] = left
+    while at[IN_HEAP] > 0 and heap[0, 0] <= now:
+        state[heap[0, 1], ALIVE] -= 1
+        drop(heap, at[IN_HEAP])
+        at[IN_HEAP] -= 1
+
+
+@compiled_borrowing(
+    void(int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True
+)
+def _begin_launch(d, now, end, at, near, heap, state):
+    """Let a launch begin on a device at an instant."""
+    if state[d, INSTANT] != now:
+        state[d, INSTANT] = now
+        state[d, BEFORE] = state[d, LATEST]
+        state[d, BEGUN] = 0
+    state[d, BEGUN] += 1
+    state[d, LATEST] = max(state[d, LATEST], end)
+    if end <= now:
+        return
+    if at[IN_NEAR] == near.shape[0]:
+        for j in range(near.shape[0]):
+            heap[at[IN_HEAP], 0] = near[j, 0]
+            heap[at[IN_HEAP], 1] = near[j, 1]
+            rise(heap, at[IN_HEAP])
+            at[IN_HEAP] += 1
+        at[IN_NEAR] = 0
+    near[at[IN_NEAR], 0] = end
+    near[at[IN_NEAR], 1] = d
+    at[IN_NEAR] += 1
+    state[d, ALIVE] += 1
+
+
+@compiled_borrowing(
     int64(
         *(int64, I8, I8, U4, U4, U2, int64, int32[::1]),
         *(I8, I8, F8, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, ::1]),
@@ -253,70 +259,39 @@ def _sweep_launches(
     launch, kernel_of, means, at, near, heap, state, last,
     still, starts, devices, in_flight, idle, previous,
 ):  # fmt: skip
-    held = at[0]
-    now = at[1]
-    some = at[4]
+    """Take the next rows of the table of launches, the first of which is row `first`: `LaunchSweep.add`, with the
+    attributes of `LaunchSweep`. Of each chosen launch it is told what was so once the next instant has come.
+    """
+    now = at[NOW]
     for i in range(start.size):
         if rank[i] != wanted:
             continue
         if start[i] > now:
-            if at[2] > at[3]:
-                at[1] = now
+            if at[CHOSEN] > at[TOLD]:
                 _tell(at, state, place, devices, still, in_flight, idle)
             now = start[i]
-            left = 0
-            for j in range(some):  # without a branch: which of them have ended cannot be predicted
-                over = near[j, 0] <= now
-                state[near[j, 1], ALIVE] -= over
-                near[left, 0] = near[j, 0]
-                near[left, 1] = near[j, 1]
-                left += not over
-            some = left
-            while held > 0 and heap[0, 0] <= now:
-                state[heap[0, 1], ALIVE] -= 1
-                _drop(heap, held)
-                held -= 1
+            at[NOW] = now
+            _end_launches(now, at, near, heap, state)
         d = place[device[i]]
-        end = start[i] + duration[i]
-        if state[d, INSTANT] != now:
-            state[d, INSTANT] = now
-            state[d, BEFORE] = state[d, LATEST]
-            state[d, BEGUN] = 0
-        state[d, BEGUN] += 1
-        state[d, LATEST] = max(state[d, LATEST], end)
-        if end > now:
-            if some == near.shape[0]:
-                for j in range(some):
-                    heap[held, 0] = near[j, 0]
-                    heap[held, 1] = near[j, 1]
-                    _rise(heap, held)
-                    held += 1
-                some = 0
-            near[some, 0] = end
-            near[some, 1] = d
-            some += 1
-            state[d, ALIVE] += 1
-        k = at[2]
+        _begin_launch(d, now, now + duration[i], at, near, heap, state)
+        k = at[CHOSEN]
         chosen = k < launch.size and launch[k] == first + i
         if chosen:
             starts[k] = start[i]
             devices[k] = device[i]
             still[k] = duration[i] > 0
-            at[2] += 1
+            at[CHOSEN] += 1
         if means.size:
-            c = np.int64(configuration[i])
+            c = int64(configuration[i])
             if c >= means.size:
                 return first + i
             if chosen:
                 previous[k] = last[d, kernel_of[c]]
             last[d, kernel_of[c]] = duration[i] - means[c]
-    at[0] = held
-    at[1] = now
-    at[4] = some
     return -1
 
 
-@compiled(void(int64, int64, int64, int64, int64, int64[:, ::1], int64[:, ::1]))
+@compiled_borrowing(void(int64, int64, int64, int64, int64, int64[:, ::1], int64[:, ::1]))
 def _end(end, row, d, direction, size, sums, ended):
     """Take a transfer out of the sums, and remember the last input."""
     sums[d, 0] -= 1
@@ -328,7 +303,7 @@ def _end(end, row, d, direction, size, sums, ended):
         ended[d, 2] = size
 
 
-@compiled(void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))
+@compiled_borrowing(void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))
 def _end_until(instant, at, near, heap, sums, ended):
     """Take the transfers out that have ended at an instant; find the next end of those that are left."""
     left = 0
@@ -338,18 +313,17 @@ def _end_until(instant, at, near, heap, sums, ended):
             _end(near[j, 0], near[j, 1], near[j, 2], near[j, 3], near[j, 4], sums, ended)
         else:
             earliest = min(earliest, near[j, 0])
-            for column in range(near.shape[1]):
-                near[left, column] = near[j, column]
+            copy_row(near, j, left)
             left += 1
     at[2] = left
     while at[0] > 0 and heap[0, 0] <= instant:
         _end(heap[0, 0], heap[0, 1], heap[0, 2], heap[0, 3], heap[0, 4], sums, ended)
-        _drop(heap, at[0])
+        drop(heap, at[0])
         at[0] -= 1
     at[3] = min(earliest, heap[0, 0]) if at[0] > 0 else earliest
 
 
-@compiled(
+@compiled_borrowing(
     void(
         *(int64, I8, I8, I8, U1, U4, U2, int64, int32[::1], uint8[::1], I8, I8),
         *(boolean, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1]),
@@ -384,7 +358,7 @@ def _sweep_transfers(
             for j in range(NEAR):
                 for column in range(near.shape[1]):
                     heap[at[0], column] = near[j, column]
-                _rise(heap, at[0])
+                rise(heap, at[0])
                 at[0] += 1
             at[2] = 0
         j = at[2]

@@ -8,6 +8,7 @@ The file is opened read-only and never changed. Text comes as bytes, since expor
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -331,27 +332,14 @@ class SqliteExport:
             rows = []
             failure = None
             try:
-                for row in cursor:
+                for row in islice(cursor, BATCH_ROWS):
                     rows.append(row)
-                    if len(rows) == BATCH_ROWS:
-                        break
             except DAMAGE as error:
                 fail_if_of_the_machine(error)
                 failure = error
             self._steps = 0
             if rows:
-                bad = 0
-                batch = {}
-                for name, values in zip(columns, zip(*rows, strict=True), strict=True):
-                    if name in text:
-                        batch[name] = pa.array(
-                            [v if v is None or isinstance(v, bytes) else str(v).encode() for v in values], pa.binary()
-                        )
-                    else:
-                        decoded = [v.decode("ascii", "replace") if isinstance(v, bytes) else v for v in values]
-                        batch[name], wrong = integers(decoded)
-                        bad += wrong
-                yield bad, batch
+                yield _decoded(rows, columns, text)
                 done += len(rows)
             if failure is not None:
                 raise self._damage(table, done, failure) from None
@@ -395,3 +383,18 @@ def missing_pages(path: Path) -> str | None:
 def quoted(name: str) -> str:
     """Return a table's or column's name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _decoded(rows: list[tuple], columns: list[str], text: set[str]) -> tuple[int, dict]:
+    """Return how many values are no integers, and the columns, as `SqliteExport.stream` gives them."""
+    bad = 0
+    batch = {}
+    for name, values in zip(columns, zip(*rows, strict=True), strict=True):
+        if name in text:
+            encoded = [v if v is None or isinstance(v, bytes) else str(v).encode() for v in values]
+            batch[name] = pa.array(encoded, pa.binary())
+        else:
+            decoded = [v.decode("ascii", "replace") if isinstance(v, bytes) else v for v in values]
+            batch[name], wrong = integers(decoded)
+            bad += wrong
+    return bad, batch
