@@ -8,8 +8,8 @@ series has one open cell, which is closed into the output when a row of a later 
 import numpy as np
 from numba import int64, uint16, uint32, void
 
-from causeway.levels.pyramid.sketch import FIRST_HEAD, HEAD_SHIFT, LARGEST
-from causeway.numeric.compiled import I8, U2, U4, bits_of, compiled
+from causeway.levels.pyramid.sketch import bucket_of
+from causeway.numeric.compiled import I8, U2, U4, compiled, compiled_borrowing
 
 LIMB = (1 << 32) - 1
 CELL, END, COUNT, SUM, SQUARE_0, SQUARE_1, SQUARE_2, LOW, HIGH, TOUCHED = range(10)
@@ -68,7 +68,22 @@ def close(series, state, histogram, touched, closed, buckets, counts, filled):
     state[series, HIGH] = -EMPTY_LOW
 
 
-@compiled(
+@compiled_borrowing(void(int64, int64, int64[:, ::1]))
+def _add_square(value, series, state):
+    """Add the square of a value to the limbs of its series' open cell."""
+    magnitude = np.uint64(abs(value))
+    low = magnitude & np.uint64(LIMB)
+    high = magnitude >> np.uint64(32)
+    square = low * low
+    state[series, SQUARE_0] += np.int64(square & np.uint64(LIMB))
+    state[series, SQUARE_1] += np.int64(square >> np.uint64(32))
+    if high:  # beyond 4.3 s in nanoseconds: rare
+        product = low * high
+        state[series, SQUARE_1] += 2 * np.int64(product & np.uint64(LIMB))
+        state[series, SQUARE_2] += 2 * np.int64(product >> np.uint64(32)) + np.int64(high * high)
+
+
+@compiled_borrowing(
     void(
         *(I8, I8, I8, int64, int64),
         *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, U2),
@@ -90,30 +105,15 @@ def add(time, series, value, origin, width, state, histogram, touched, closed, b
         state[k, SUM] += v
         state[k, LOW] = min(state[k, LOW], v)
         state[k, HIGH] = max(state[k, HIGH], v)
-        magnitude = np.uint64(abs(v))
-        lower = magnitude & np.uint64(LIMB)
-        upper_half = magnitude >> np.uint64(32)
-        square = lower * lower
-        state[k, SQUARE_0] += np.int64(square & np.uint64(LIMB))
-        state[k, SQUARE_1] += np.int64(square >> np.uint64(32))
-        if upper_half:  # beyond 4.3 s in nanoseconds: rare
-            product = lower * upper_half
-            state[k, SQUARE_1] += 2 * np.int64(product & np.uint64(LIMB))
-            state[k, SQUARE_2] += 2 * np.int64(product >> np.uint64(32)) + np.int64(upper_half * upper_half)
-        bucket = np.int64(0)  # as `bucket_of`, in place: the call takes longer than all the rest
-        if 0 < v <= LARGEST:
-            bucket = np.int64(first[(bits_of(float(v)) >> HEAD_SHIFT) - FIRST_HEAD])
-            while upper[bucket] < v:
-                bucket += 1
-        elif v > LARGEST:
-            bucket = np.int64(upper.size - 1)
+        _add_square(v, k, state)
+        bucket = bucket_of(v, upper, first)
         if histogram[k, bucket] == 0:
             touched[k, state[k, TOUCHED]] = bucket
             state[k, TOUCHED] += 1
         histogram[k, bucket] += 1
 
 
-@compiled(int64(I8, I8, I8, U4, I8, I8, I8, I8, int64[::1], int64[::1], int64[::1]))
+@compiled_borrowing(int64(I8, I8, I8, U4, I8, I8, I8, I8, int64[::1], int64[::1], int64[::1]))
 def launch_values(start, duration, stream, configuration, kind, mean, linked, lasted, time, series, value):
     """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are.
 

@@ -12,7 +12,7 @@ from ddsketch import DDSketch
 from ddsketch.mapping import LogarithmicMapping
 from numba import int64, void
 
-from causeway.numeric.compiled import I8, U2, bits_of, compiled
+from causeway.numeric.compiled import I8, U2, bits_of, compiled_borrowing
 
 LARGEST = (1 << 53) - 1
 """Values above (104 days in ns) count as this one; the exact maximum stands beside the sketch."""
@@ -82,7 +82,7 @@ class Buckets:
         return [float(sketch.get_quantile_value(share)) for share in shares]
 
 
-@compiled(int64(int64, I8, U2))
+@compiled_borrowing(int64(int64, I8, U2))
 def bucket_of(value, upper, first):
     """Return the bucket of a value; 0 for one that is negative."""
     bucket = np.int64(0)
@@ -95,7 +95,7 @@ def bucket_of(value, upper, first):
     return bucket
 
 
-@compiled(void(I8, I8, U2, int64[::1]))
+@compiled_borrowing(void(I8, I8, U2, int64[::1]))
 def _find(values, upper, first, found):
     for i in range(values.size):
         found[i] = bucket_of(values[i], upper, first)
