@@ -8,6 +8,7 @@ ended just before it, the start is taken to have waited for that work: exports w
 
 import numpy as np
 from numba import int32, int64, uint8, void
+from numba.types import UniTuple
 
 from causeway.numeric.compiled import I4, I8, compiled_borrowing
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
@@ -105,6 +106,39 @@ def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
     return best
 
 
+@compiled_borrowing(void(int64, int64, I4, int64[:, ::1], I8))
+def _note_call(call, rank, threads, latest, thread_offsets):
+    """Note that a thread of a rank makes a call."""
+    for one in range(thread_offsets[rank], thread_offsets[rank + 1]):
+        latest[one, 2] += 1
+    latest[threads[call], 0] = call
+    latest[threads[call], 2] = 0
+
+
+@compiled_borrowing(UniTuple(int64, 2)(int64, int64, I8, I8, I4, I4, I8, I8, I4), forceinline=True)
+def _recorded_bound(w, previous, start, end, call, other, call_start, call_end, scope):
+    """Return when work was ready by what is recorded, ns, and what was ready last; the lowest number and `NO_BOUND`
+    where nothing is.
+    """
+    ready = np.iinfo(np.int64).min
+    how = NO_BOUND
+    if previous >= 0:
+        ready = end[previous]
+        how = BY_STREAM
+    if other[w] >= 0 and end[other[w]] > ready:
+        ready = end[other[w]]
+        how = BY_WORK
+    made_by = call[w]
+    if made_by >= 0:
+        asked = call_end[made_by]
+        if asked > start[w]:
+            asked = start[w] if scope[made_by] == NO_SCOPE else call_start[made_by]
+        if asked > ready:
+            ready = asked
+            how = BY_CALL
+    return ready, how
+
+
 @compiled_borrowing(
     int64(
         _W8, int64, I4, I8, I8, I4, I4, I8, I8, I4, I4, I4, I4, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4, _W1, _W4,
@@ -165,37 +199,20 @@ def link(
             rank = int64(thread_rank[thread[c]])
             call_work[c] = -1
             call_before[c] = _call_before(c, rank, call_end, thread, latest, thread_offsets, call_start[c])
-            for one in range(thread_offsets[rank], thread_offsets[rank + 1]):
-                latest[one, 2] += 1
-            latest[thread[c], 0] = c
-            latest[thread[c], 2] = 0
+            _note_call(c, rank, thread, latest, thread_offsets)
             continue
         s = int64(stream[node])
         rank = int64(stream_rank[s])
         previous = recent[s, 0]
         before[node] = previous
-        ready = np.iinfo(np.int64).min
-        bound[node] = NO_BOUND
-        if previous >= 0:
-            ready = end[previous]
-            bound[node] = BY_STREAM
-        if other[node] >= 0 and end[other[node]] > ready:
-            ready = end[other[node]]
-            bound[node] = BY_WORK
-        made_by = call[node]
-        if made_by >= 0:
-            asked = call_end[made_by]
-            if asked > start[node]:
-                asked = start[node] if scope[made_by] == NO_SCOPE else call_start[made_by]
-            if asked > ready:
-                ready = asked
-                bound[node] = BY_CALL
-        if other[node] < 0 and (bound[node] == NO_BOUND or start[node] - ready > 2 * start_up):
-            after = max(ready, start[node] - INFERRED_NS) if bound[node] != NO_BOUND or made_by >= 0 else ready
+        ready, how = _recorded_bound(node, previous, start, end, call, other, call_start, call_end, scope)
+        if other[node] < 0 and (how == NO_BOUND or start[node] - ready > 2 * start_up):
+            after = max(ready, start[node] - INFERRED_NS) if how != NO_BOUND or call[node] >= 0 else ready
             found = latest_ended(ALL_STREAMS, rank, start[node], after, end, recent, offsets)
             if found >= 0:
                 other[node] = found
-                bound[node] = BY_WORK
+                how = BY_WORK
+        bound[node] = how
         recent[s, 1] = previous
         recent[s, 0] = node
     return done

@@ -2,7 +2,7 @@
 
 from numba import int64
 
-from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, NO_BOUND
 
 (
@@ -18,7 +18,7 @@ PIECE = ("begin", "end", "what", "code")
 """Fields of a piece; its code is the number of the work or the call, for `LATE_RANK` of the work."""
 
 
-@compiled(int64(int64[:, ::1], int64, int64, int64, int64, int64))
+@compiled_borrowing(int64(int64[:, ::1], int64, int64, int64, int64, int64))
 def _write(pieces, n, begin, end, what, code):
     if end > begin:
         pieces[n, 0] = begin
@@ -29,7 +29,7 @@ def _write(pieces, n, begin, end, what, code):
     return n
 
 
-@compiled(
+@compiled_borrowing(
     int64(
         int64[::1], int64, int64, I8, I8, U1, I4, U1, I4, I4, I4, I8, I8, U1, I4, I4, I8, int64, int64[:, ::1]
     )
