@@ -11,7 +11,21 @@ _M2 = int64[:, ::1]
 
 
 def with_room(heap: np.ndarray, held: int, more: int) -> np.ndarray:
-    """Return a heap (int64, shape (rows, columns)) with room for `more` rows beside those held."""
+    """Return a heap with room for more rows.
+
+    Parameters
+    ----------
+    heap : ndarray of int64, shape (rows, columns)
+    held : int
+        Its first rows that are kept.
+    more : int
+        Rows for which there is room beside them.
+
+    Returns
+    -------
+    ndarray of int64, shape (held + more or beyond, columns)
+        The same one where it is large enough.
+    """
     if held + more <= len(heap):
         return heap
     larger = np.empty((held + more, heap.shape[1]), np.int64)

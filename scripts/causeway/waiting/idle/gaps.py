@@ -105,18 +105,22 @@ def _split_gap(
 
     Parameters
     ----------
-    pieces, slots, segments, offsets, activities : arrays
-        As in `take_events`.
+    pieces : array of int64, shape (rows, 7), output
+        `PIECE`.
     n : int
         Pieces before.
     device, event : int
-    a, start, bound : int, ns
+    a, start : int, ns
     call : int
         The event's call in `slots`; -1: not known.
     returned : int, ns
         The end of the call by the queue time or `ABSENT`.
     queued : int
         The code of `QUEUED`.
+    bound : int, ns
+        Longest start-up latency.
+    slots, segments, offsets, activities : arrays
+        As in `take_events`.
     """
     if call < 0 and returned == ABSENT:
         return _write(pieces, n, device, UNKNOWN_REASON, NO_CALL, 0, a, start, event)
