@@ -106,43 +106,42 @@ def _kind(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) ->
     """Return whether a part is a `number` or a `text`; refuse what is not on the list."""
     if depth > DEEPEST:
         raise CausewayError(f"{where}: it is nested more than {DEEPEST} deep")
-    parts: list[ast.expr] = []
-    if isinstance(node, ast.Name):
-        if node.id not in columns:
-            raise CausewayError(f"{where}: there is no column {node.id}; there are {', '.join(sorted(columns))}")
-        return columns[node.id]
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool):
-        if not abs(node.value) <= sys.float_info.max:
-            raise CausewayError(f"{where}: a number in it is too large; the largest is {sys.float_info.max:.3g}")
-        return "number"
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return "text"
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
-        parts = [node.operand]
-    elif isinstance(node, ast.BoolOp):
-        parts = node.values
-    elif isinstance(node, ast.Compare) and all(type(op) in OPERATORS for op in node.ops):
-        return _comparison(node, columns, where, depth)
-    elif (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in FUNCTIONS
-        and not node.keywords
-    ):
-        parts = node.args
-        if len(parts) != FUNCTIONS[node.func.id][0]:
-            raise CausewayError(f"{where}: {node.func.id} takes {FUNCTIONS[node.func.id][0]} values, not {len(parts)}")
-    else:
-        raise CausewayError(
-            f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //,"
-            f" comparisons, and or not, {', '.join(FUNCTIONS)}"
-        )
-    for part in parts:
+    match node:
+        case ast.Name(id=name):
+            if name not in columns:
+                raise CausewayError(f"{where}: there is no column {name}; there are {', '.join(sorted(columns))}")
+            return columns[name]
+        case ast.Constant(value=int() | float() as value):
+            if not abs(value) <= sys.float_info.max:
+                raise CausewayError(f"{where}: a number in it is too large; the largest is {sys.float_info.max:.3g}")
+            return "number"
+        case ast.Constant(value=str()):
+            return "text"
+        case ast.Compare(ops=ops) if all(type(op) in OPERATORS for op in ops):
+            return _comparison(node, columns, where, depth)
+    for part in _operands(node, where):
         if _kind(part, columns, where, depth + 1) == "text":
             raise CausewayError(f"{where}: {ast.unparse(part)[:60]!r} is a text; texts can only be compared")
     return "number"
+
+
+def _operands(node: ast.expr, where: str) -> list[ast.expr]:
+    """Return what an operation or a function works on, all numbers; refuse what is not on the list."""
+    match node:
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return [left, right]
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
+            return [operand]
+        case ast.BoolOp(values=values):
+            return values
+        case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name in FUNCTIONS:
+            if len(values) != FUNCTIONS[name][0]:
+                raise CausewayError(f"{where}: {name} takes {FUNCTIONS[name][0]} values, not {len(values)}")
+            return values
+    raise CausewayError(
+        f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //,"
+        f" comparisons, and or not, {', '.join(FUNCTIONS)}"
+    )
 
 
 def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth: int) -> str:
