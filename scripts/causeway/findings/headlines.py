@@ -4,6 +4,7 @@ The page, `findings.json`, the explorer and the comparison show them as they are
 and robustness stand in fields beside them.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from causeway.core.feature_registry import record_of
@@ -19,6 +20,8 @@ SUBJECT_LENGTH = 40
 """Characters of a kernel's name in a headline."""
 LONGEST_LEVEL = 30
 """Characters of a level of a category."""
+ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
+"""The digits at the end of a kernel's id, which tell kernels of one short name apart."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
@@ -137,7 +140,7 @@ def of_cause(
     level = row.get("level")
     label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
     label = elided(label, SUBJECT_LENGTH) if " " not in label else label
-    label = f"{label} = {elided(level, LONGEST_LEVEL)}" if level else label
+    label = f"{label} = {_level(row['feature'], level)}" if level else label
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
     if row.get("determines_time"):
@@ -148,6 +151,13 @@ def of_cause(
     elif row["verdict"] != INCONCLUSIVE:
         words += _costs(worth)
     return f"{subject}: {words}{' (unsure)' if row['verdict'] == INCONCLUSIVE else ''}."
+
+
+def _level(feature: str, level: str) -> str:
+    """Return a level of a category; a kernel's id without the digits that tell kernels of one name apart."""
+    if feature != "launched_after":
+        return elided(level, LONGEST_LEVEL)
+    return elided(ID_DIGITS.sub("", level), SUBJECT_LENGTH)
 
 
 def _change(

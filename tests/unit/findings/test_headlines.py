@@ -121,6 +121,10 @@ def test_headlines_have_none_of_our_own_words():
             "time falls 2.1× its mean from low to high bytes copied host-to-device; its",
         ),
         ({"feature": "rank", "level": "3"}, "mean time rises 4.2 % with rank = 3; its"),
+        (
+            {"feature": "launched_after", "level": "sum-of-rows-0a1b2c3d4e (grid 8)"},
+            "mean time rises 4.2 % with launch before it = sum-of-rows (grid 8); its",
+        ),
         ({"direction": "not monotone"}, "mean time is not monotone in bytes copied host-to-device; its"),
         (
             {"direction": "undecided", "spread": -9.0},

@@ -123,8 +123,11 @@ def _kernels_and_grids(folder: Path) -> dict[int, str]:
     kernels = {row["kernel"]: row["id"] for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
     words = {NONE_BEFORE: None}
     for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
-        grid = " x ".join(str(row[name]) for name in ("grid_x", "grid_y", "grid_z") if row[name] is not None)
-        words[row["configuration"]] = kernels[row["kernel"]] + (f" (grid {grid})" if grid else "")
+        grid = [row[name] for name in ("grid_x", "grid_y", "grid_z") if row[name] is not None]
+        while len(grid) > 1 and grid[-1] == 1:
+            grid.pop()
+        size = f" (grid {' x '.join(map(str, grid))})" if grid else ""
+        words[row["configuration"]] = kernels[row["kernel"]] + size
     return words
 
 

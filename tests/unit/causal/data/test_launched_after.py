@@ -10,8 +10,8 @@ from causeway.causal.data.launch_context import ChosenLaunches, LaunchesBefore, 
 from causeway.core.tables import SCHEMAS, write_table
 
 KERNELS = ["copy-1a", "sum-2b"]
-GRIDS = [(0, (8, 1, 1)), (0, (16, 1, 1)), (1, (8, 1, 1)), (1, (None, None, None))]
-WORDS = ["copy-1a (grid 8 x 1 x 1)", "copy-1a (grid 16 x 1 x 1)", "sum-2b (grid 8 x 1 x 1)", "sum-2b"]
+GRIDS = [(0, (8, 1, 1)), (0, (1, 16, 1)), (1, (1, 1, 1)), (1, (None, None, None))]
+WORDS = ["copy-1a (grid 8)", "copy-1a (grid 1 x 16)", "sum-2b (grid 1)", "sum-2b"]
 LARGEST_STREAM = 2**32 - 1
 
 
