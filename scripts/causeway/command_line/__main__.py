@@ -24,6 +24,7 @@ from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
 from causeway.command_line.output import answer, remark
+from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
 from causeway.command_line.stop_reasons import NoStepError
 from causeway.core.errors import CausewayError
@@ -151,18 +152,22 @@ def _analysed(
     chosen = merged(settings, settings_of(options.set))
     check_settings(chosen, with_pair=bool(sides))
     page = "overview.html"
+    needed = [exports]
     if sides:
-        names = [_one_run(side, exports, label) for side, label in zip(sides, ("before", "after"), strict=True)]
-        exports = [*exports, *(export for side in names for export in side)]
-        pair = {"baseline": names[0][0].dataset, "candidate": names[1][0].dataset}
+        runs = [_one_run(side, exports, label) for side, label in zip(sides, ("before", "after"), strict=True)]
+        exports = [*exports, *(export for run in runs for export in run)]
+        needed = [exports] if report else runs
+        pair = {"baseline": runs[0][0].dataset, "candidate": runs[1][0].dataset}
         chosen = merged(chosen, {"compare": {"pairs": [pair]}})
         page = page if report else "compare/{baseline}__{candidate}/comparison.html".format(**pair)
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
     with alone_in(options.out):
         configuration = write_analysis(options.out, exports, chosen)
         command = snakemake_command(options.out, configuration, targets, options.cores, options.profile, extra)
-        if code := run_workflow(command):
+        refused = RefusedExports(options.out, [{export.dataset for export in group} for group in needed])
+        if code := run_workflow(command, refused.why_nothing_is_left):
             return code
+        remark("".join(f"{line}\n" for line in refused.left_out()))
         results = (options.out / "results").absolute()
         if others := datasets_of_others(results, {*(export.dataset for export in exports), *chosen.get("filters", {})}):
             remark(

@@ -10,6 +10,8 @@ from causeway.command_line.output import remark
 
 _DONE = re.compile(r"^(\d+) of (\d+) steps \(\d+%\) done")
 _RULE = re.compile(r"^(?:local)?rule (\w+):|^\[.*\] (?:Job \d+: )?(?:local)?rule (\w+)")
+_PLANNED = "Job stats:"
+"""What Snakemake prints once it knows its steps, before it starts the first."""
 MOST_KEPT_LINES = 200
 """Last lines of Snakemake's output that are shown where a run fails: the end of a failed job's log is among them."""
 
@@ -28,7 +30,7 @@ class WorkflowProgress:
     """Follows Snakemake's output and shows steps done, time left, and the rule that was started last.
 
     On a terminal one line is written over itself; elsewhere a line is written whenever a step ends. The time left
-    supposes that the steps to come take as long as those done, on average.
+    supposes that the steps to come take as long as those done, on average; what was planned before them is no step.
 
     Parameters
     ----------
@@ -45,8 +47,8 @@ class WorkflowProgress:
         self.rule = ""
         self.kept: list[str] = []
 
-    def follow(self, line: str) -> None:
-        """Take one line of Snakemake's output."""
+    def follow(self, line: str) -> bool:
+        """Take one line of Snakemake's output; return whether it says that a step is done."""
         self.kept = [*self.kept[1 - MOST_KEPT_LINES :], line]
         if match := _RULE.match(line):
             self.rule = match[1] or match[2]
@@ -56,6 +58,10 @@ class WorkflowProgress:
             self.done = int(match[1])
             self.total = int(match[2])
             self._show()
+            return True
+        elif line == _PLANNED:
+            self.began = time.monotonic()
+        return False
 
     def text(self) -> str:
         """Return the line."""

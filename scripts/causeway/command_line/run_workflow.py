@@ -10,7 +10,8 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from causeway.command_line.output import remark
@@ -19,6 +20,10 @@ from causeway.command_line.stop_reasons import NoStepError, asked_for_no_step, s
 from causeway.core.errors import CausewayError
 from causeway.core.installation import workflow_folder
 
+PATIENCE_S = 2.0
+"""How long after an interrupt a step that is done shows that Snakemake did not take it, which then gets another: one
+that comes while it selects jobs may be lost, and it selects jobs whenever a step is done.
+"""
 INTERRUPTED = 130
 """Exit code after an interrupt, as shells have it: 128 and the number of SIGINT."""
 
@@ -47,15 +52,22 @@ def snakemake_command(
     return [*command, *extra, *(["--", *targets] if targets else [])]
 
 
-def run_workflow(command: Sequence[str]) -> int:
+def run_workflow(command: Sequence[str], why_stop: Callable[[], str | None] = lambda: None) -> int:
     """Print a Snakemake command, run it, show its progress, and return its exit code.
 
     After an interrupt Snakemake ends its jobs by itself, and the next run makes again what was half made.
 
+    Parameters
+    ----------
+    command : sequence of str
+    why_stop : callable
+        Asked whenever a step is done: why the steps to come have no use, None while they have one.
+
     Raises
     ------
     CausewayError
-        If Snakemake fails; the message says why in the workflow's own sentences, else it is the end of the output.
+        If Snakemake fails; the message says why in the workflow's own sentences, else it is the end of the output. If
+        the run was stopped because the steps to come have no use.
     NoStepError
         If no step makes what was asked for.
     """
@@ -75,17 +87,24 @@ def run_workflow(command: Sequence[str]) -> int:
         process_group=0,
     ) as process:
         interrupted = False
+        useless = None
+        asked_s = -PATIENCE_S
         while True:
             try:
                 for line in process.stdout or ():
-                    progress.follow(line.rstrip("\n"))
+                    if progress.follow(line.rstrip("\n")) and time.monotonic() > asked_s + PATIENCE_S:
+                        useless = useless or why_stop()
+                        if useless:
+                            _interrupt(process)
+                            asked_s = time.monotonic()
                 code = process.wait()
                 break
             except KeyboardInterrupt:  # to Snakemake and its jobs, as a terminal does; then wait until they have ended
                 interrupted = True
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGINT)
+                _interrupt(process)
     progress.end()
+    if useless:
+        raise CausewayError(useless)
     if interrupted:
         remark("interrupted; what was finished is kept, and the same command goes on from there\n")
         return INTERRUPTED
@@ -98,6 +117,12 @@ def run_workflow(command: Sequence[str]) -> int:
         ending = "\n".join(progress.kept)
         raise CausewayError(f"Snakemake stopped with exit code {code}; its last lines are:\n{ending}")
     return 0
+
+
+def _interrupt(process: subprocess.Popen[str]) -> None:
+    """End Snakemake and its jobs, as Ctrl-C in a terminal does."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
 
 
 def _where_it_is_kept(command: Sequence[str], progress: WorkflowProgress) -> list[str]:

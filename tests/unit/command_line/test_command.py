@@ -27,7 +27,7 @@ def fake_run(monkeypatch, after=lambda: None, code=0):
     """Let the workflow be a function, and return the commands it was given."""
     calls = []
 
-    def run(given):
+    def run(given, _=None):
         calls.append(given)
         after()
         return code
@@ -281,7 +281,7 @@ def test_a_second_command_in_a_folder_is_refused_until_the_first_has_its_answer(
     def first():
         names = ("config.yaml", "datasets.tsv")
         written.append([(out / name).read_text() for name in names])
-        monkeypatch.setattr(command, "run_workflow", lambda _: pytest.fail("the second command ran"))
+        monkeypatch.setattr(command, "run_workflow", lambda *_: pytest.fail("the second command ran"))
         codes.append(command.main([*arguments, "--out", str(out)]))
         assert [(out / name).read_text() for name in names] == written[0]
         (out / "results" / "compare").mkdir(parents=True)
@@ -361,3 +361,11 @@ def test_progress_follows_the_lines_of_snakemake(capsys):
     assert capsys.readouterr().err == "2 of 8 steps, about 3 min 00 s left, check_quality\n"
     assert progress.text().endswith("all")
     assert [seconds_in_words(value) for value in (59.9, 61, 3661)] == ["59 s", "1 min 01 s", "1 h 01 min"]
+
+
+def test_the_time_left_leaves_out_the_time_that_planning_took(capsys):
+    progress = WorkflowProgress()
+    progress.began -= 60
+    steps = [progress.follow(line) for line in ("Job stats:", "rule a:", "1 of 41 steps (2%) done")]
+    assert steps == [False, False, True]
+    assert capsys.readouterr().err == "1 of 41 steps, about 0 s left, a\n"

@@ -20,7 +20,7 @@ def gate(tmp_path, monkeypatch):
     for name in ("a", "b"):
         runs.append(tmp_path / f"{name}.csv")
         runs[-1].write_text("y,size\n1,2\n2,3\n3,4\n")
-    monkeypatch.setattr(command, "run_workflow", lambda _: 130)
+    monkeypatch.setattr(command, "run_workflow", lambda *_: 130)
     out = tmp_path / "out"
     given = ["gate", *map(str, runs), "--out", str(out)]
     return lambda *options: command.main([*given, *options]), out / "config.yaml"

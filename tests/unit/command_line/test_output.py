@@ -48,7 +48,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_reader_that_goes_away_leaves_the_exit_code_of_the_answer(name, folder, monkeypatch):
-    def run(_):
+    def run(*_):
         verdicts = {"reasons": ["too slow"], "states": [{"state": "broken"}]}
         (folder / "out" / "results" / "compare" / "gate.json").write_text(json.dumps(verdicts))
         return run_workflow([sys.executable, "-c", "print('1 of 2 steps (50%) done')"])
@@ -60,7 +60,7 @@ def test_a_reader_that_goes_away_leaves_the_exit_code_of_the_answer(name, folder
 
 def test_a_workflow_that_fails_is_no_success_where_nobody_reads_why(folder, monkeypatch):
     failing = [sys.executable, "-c", "import sys; sys.exit(3)"]
-    monkeypatch.setattr(command, "run_workflow", lambda _: run_workflow(failing))
+    monkeypatch.setattr(command, "run_workflow", lambda *_: run_workflow(failing))
     with without_readers():
         assert command.main(COMMANDS["gate"]) == 2
 

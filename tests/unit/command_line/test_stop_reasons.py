@@ -180,7 +180,7 @@ def test_a_home_that_cannot_be_written_stops_nothing(home, tmp_path, monkeypatch
     ],
 )
 def test_what_no_step_makes_is_known_by_its_type(stop, message, tmp_path, monkeypatch, capsys):
-    def stopped(_):
+    def stopped(*_):
         raise stop
 
     (tmp_path / "config.yaml").write_text("datasets: datasets.tsv\n")
