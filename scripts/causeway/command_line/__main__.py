@@ -19,7 +19,7 @@ from causeway.command_line.analysis_folder import (
     settings_of,
     write_analysis,
 )
-from causeway.command_line.check import describe_export
+from causeway.command_line.check import describe_export, describe_run, perhaps_one_run
 from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
@@ -30,21 +30,47 @@ from causeway.command_line.stop_reasons import NoStepError
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
 from causeway.core.files.machine_errors import fault_behind, sentence
+from causeway.core.installation import VERSION
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
 
+FOLDER = Path("causeway-analysis")
+"""The folder of an analysis where none is named."""
+EXAMPLES = {
+    "run": "causeway run trace.json.gz --out my-analysis",
+    "check": "causeway check trace.json.gz",
+    "compare": "causeway compare before.sqlite after.sqlite",
+    "gate": "causeway gate before.sqlite after.sqlite --limit max_slowdown_percent=5",
+    "query": "causeway query \"SELECT short_name, launches FROM 'my_run/kernel_variability/kernels.parquet'\"",
+    "verify": "causeway verify my-analysis",
+    "windows": "causeway windows my_run finding_3",
+}
+
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="causeway", description="Where a GPU run loses time, what varies, and why.")
+    parser = argparse.ArgumentParser(
+        prog="causeway",
+        description="Where a GPU run loses time, what varies, and why.",
+        epilog="First `causeway check FILE`, then `causeway run FILE`; `causeway COMMAND --help` shows the arguments.",
+    )
+    parser.add_argument("--version", action="version", version=f"causeway {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, action: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=words, description=words)
+        command = commands.add_parser(
+            name,
+            help=words,
+            description=words,
+            epilog=f"example: {EXAMPLES[name]}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         command.set_defaults(action=action)
         return command
 
     def works_in_a_folder(command: argparse.ArgumentParser) -> None:
-        command.add_argument("--out", type=Path, default=Path("causeway-analysis"), metavar="DIR", help="its folder")
+        command.add_argument(
+            "--out", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the analysis (default: {FOLDER})"
+        )
         command.add_argument(
             "--cores", type=_cores, metavar="N", help="processes at a time (default: all, or as the profile says)"
         )
@@ -53,38 +79,52 @@ def _parser() -> argparse.ArgumentParser:
     def runs(command: argparse.ArgumentParser) -> None:
         works_in_a_folder(command)
         command.add_argument(
-            "--set", action="append", default=[], metavar="KEY=VALUE", help="a choice of the configuration"
+            "--set",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="a choice of the configuration, for example bins.width_us=1000; config/README.md lists the keys",
         )
         command.add_argument("--open", action="store_true", help="open the page in a browser")
 
     both = "two runs: files or folders, the earlier one first"
+    of_an_analysis = f"folder of the analysis (default: {FOLDER})"
+    one_or_more = "an export, or a folder of them; NAME=PATH makes all of them ranks of one run NAME"
     run = add("run", _run, "Analyse exports and write the overview and the report.")
-    run.add_argument("exports", nargs="*", metavar="FILE_OR_FOLDER", help="an export, or a folder of them; NAME=PATH")
+    run.add_argument("exports", nargs="*", metavar="FILE_OR_FOLDER", help=one_or_more)
     run.add_argument(
         "--compare", nargs=2, default=[], metavar=("A", "B"), help=f"{both}; or names of runs among the exports"
     )
     runs(run)
     check = add("check", _check, "Say what exports hold and which analyses they allow.")
-    check.add_argument("exports", nargs="+", metavar="FILE_OR_FOLDER")
+    check.add_argument("exports", nargs="+", metavar="FILE_OR_FOLDER", help=one_or_more)
     compare = add("compare", _compare, "Compare two runs.")
     gate = add("gate", _gate, "Compare two runs and fail where a limit is broken: exit code 1.")
     for command in (compare, gate):
         command.add_argument("compare", nargs=2, metavar="RUN", help=both)
         runs(command)
     gate.add_argument(
-        "--limit", action="append", default=[], metavar="KEY=VALUE", help="for example max_slowdown_percent=5"
+        "--limit",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="for example max_slowdown_percent=5; `gate` in config/README.md lists the limits",
     )
     gate.add_argument("--markdown", type=Path, metavar="FILE", help="write the verdict as Markdown for a pull request")
     gate.add_argument("--badge", type=Path, metavar="FILE", help="write an SVG: passes, regressed or could not tell")
     query = add("query", _query, "Run a SELECT statement over the results, as the report cites it.")
-    query.add_argument("statement", metavar="SELECT")
-    query.add_argument("--results", type=Path, default=Path("causeway-analysis"), metavar="DIR")
-    query.add_argument("--format", choices=["text", "csv", "json"], default="text")
+    query.add_argument("statement", metavar="SELECT", help="DuckDB SQL; files are named relative to the results")
+    query.add_argument("--results", type=Path, default=FOLDER, metavar="DIR", help=of_an_analysis)
+    query.add_argument(
+        "--format", choices=["text", "csv", "json"], default="text", help="text shows the first rows, the others all"
+    )
     verify = add("verify", _verify, "Compare all results with the checksums recorded at the end of their run.")
-    verify.add_argument("results", type=Path, nargs="?", default=Path("causeway-analysis"), metavar="DIR")
+    verify.add_argument("results", type=Path, nargs="?", default=FOLDER, metavar="DIR", help=of_an_analysis)
     windows = add("windows", _windows, "Write windows of time for other viewers: Chrome trace, Paraver, SQLite.")
-    windows.add_argument("dataset")
-    windows.add_argument("window", nargs="+", help="whole, at_1000us_2500us, or finding_3")
+    windows.add_argument("dataset", help="its name, as the page has it")
+    windows.add_argument(
+        "window", nargs="+", help="whole, from one time to another (at_1000us_2500us), or of a finding (finding_3)"
+    )
     works_in_a_folder(windows)
     return parser
 
@@ -196,13 +236,19 @@ def _one_run(side: list[FoundExport], others: list[FoundExport], label: str) -> 
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Say what each export holds; 1 if one cannot be read."""
-    readable = True
+    """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read."""
+    found: list[tuple[FoundExport, dict[str, Any]]] = []
+    runs: dict[str, list[dict[str, Any]]] = {}
     for export in find_exports(options.exports):
-        read, lines = describe_export(export)
-        readable = readable and read
+        documents = runs.setdefault(export.dataset, [])
+        document, lines = describe_export(export, len(documents))
+        documents.append(document)
+        found.append((export, document))
         answer(*lines)
-    return 0 if readable else 1
+    for dataset, documents in runs.items():
+        answer(*describe_run(dataset, documents))
+    answer(*perhaps_one_run(found))
+    return 1 if any(document["status"] == "refused" for _, document in found) else 0
 
 
 def _query(options: argparse.Namespace) -> int:

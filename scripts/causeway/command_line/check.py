@@ -7,22 +7,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from causeway.command_line.exports_found import FoundExport
+from causeway.command_line.exports_found import FoundExport, rank_of
 from causeway.command_line.too_short import too_short
+from causeway.core.formatting import time
+from causeway.inputs.quality import compared_documents
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.normalise import normalise
 from causeway.readers.report_conversion import convert_report, converted_export
 from causeway.readers.report_kinds import report_kind
 
+RANKS_FROM = {
+    "sheet": "as the file's name says",
+    "export": "as the export says",
+    "position": "assumed; a sheet can say another",
+}
+"""Who says which ranks an export has, by the word in its capabilities."""
+MOST_RANKS = 8
+"""Ranks of one export that are listed."""
 
-def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
-    """Return whether an export can be read, and lines that say what it holds and what it allows.
+
+def describe_export(export: FoundExport, position: int) -> tuple[dict[str, Any], list[str]]:
+    """Return the capabilities of an export, and lines that say what it holds, what it allows and what is amiss.
 
     Parameters
     ----------
     export : FoundExport
         It is read whole, as the workflow does, which takes about a second for 20 MB of JSON; then its steps are found,
         to count them.
+    position : int
+        Of the export in its run, from 0.
     """
     with _errors_only(), tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
         folder = Path(name)
@@ -31,11 +44,63 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
         if report_kind(path):
             convert_report(path, folder / "converted", folder / "cache", source=path.name, tools={})
             path, failure = converted_export(path, folder / "converted")
-        document = normalise(path, folder / "tables", export="0", source=export.path.name, form="auto", failure=failure)
+        document = normalise(
+            path,
+            folder / "tables",
+            export=export.path.name,
+            source=export.path.name,
+            rank=export.rank,
+            position=position,
+            failure=failure,
+        )
         refused = document["status"] == "refused"
         short = [] if refused else too_short(folder / "tables", document)
         span_ns = None if refused else _span_ns(folder / "tables", document)
-    return not refused, _lines(export, document, span_ns, short)
+    return document, _lines(export, document, span_ns, short)
+
+
+def describe_run(dataset: str, documents: list[dict[str, Any]]) -> list[str]:
+    """Return lines on what shows when the exports of a run are compared; none for a single export.
+
+    Parameters
+    ----------
+    dataset : str
+    documents : list of dict
+        Their capabilities. What only their tables show, such as a rank with few launches, the run itself finds.
+    """
+    if len(documents) < 2:
+        return []
+    read = sum(document["status"] != "refused" for document in documents)
+    notes = [_note(entry) for entry in compared_documents(documents) if entry["severity"] != "info"]
+    return [
+        clean_text(f"{dataset}: {read} of {len(documents)} exports read"),
+        *(f"  {clean_text(one)}" for one in notes),
+    ]
+
+
+def perhaps_one_run(found: list[tuple[FoundExport, dict[str, Any]]]) -> list[str]:
+    """Return a line for each folder whose exports state ranks that differ, but whose names make each a run of its own.
+
+    Parameters
+    ----------
+    found : list of (FoundExport, dict)
+        Exports with their capabilities.
+    """
+    folders: dict[tuple[Path, str], dict[str, list[int]]] = {}
+    for export, document in found:
+        if document["ranks_from"] == "export" and len(document["ranks"]) == 1:
+            runs = folders.setdefault((export.path.parent, document["format"]), {})
+            runs.setdefault(export.dataset, []).extend(document["ranks"])
+    return [
+        clean_text(
+            f"{', '.join(runs)}: each is taken as a run, and they state different ranks; if they are the ranks of one"
+            f" run, name them as one: NAME={folder}"
+        )
+        for (folder, _), runs in folders.items()
+        if len(runs) > 1
+        and len({*map(tuple, runs.values())}) == len(runs)
+        and all(len(one) == 1 for one in runs.values())
+    ]
 
 
 @contextlib.contextmanager
@@ -72,18 +137,49 @@ def _lines(export: FoundExport, document: dict[str, Any], span_ns: int | None, s
 
 
 def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | None) -> Iterator[str]:
-    yield f"{export.path}: {document['format_version'] or document['format']}, {document['status']}"
+    yield f"{export.path}: {_format(document)}, {document['status']}"
     if error := document["error"]:
         yield f"{error['found']}; expected {error['expected']}. {error['advice']}"
     if document["status"] == "refused":
         return
-    yield f"run       {export.dataset}, rank {'as in the export' if export.rank is None else export.rank}"
+    yield f"run       {export.dataset}, {_ranks(export, document)}"
     rows = ", ".join(f"{count:,} {table}" for table, count in document["tables"].items())
     yield f"holds     {rows}"
     if span_ns is not None:
-        yield f"span      {span_ns / 1e9:.3f} s"
+        span = f"{span_ns / 1e9:.3f} s" if span_ns >= 1e8 else time(span_ns)
+        yield f"span      {span}"
     allowed = [name for name, entry in document["analyses"].items() if entry["possible"]]
     yield f"allows    {', '.join(allowed) or 'no analysis'}"
     for name, entry in document["analyses"].items():
         if not entry["possible"]:
             yield f"not       {name}: {entry['why']}"
+    yield from (_note(entry) for entry in document["issues"] if entry["severity"] != "info")
+    minor = [entry["kind"].replace("_", " ") for entry in document["issues"] if entry["severity"] == "info"]
+    if minor:
+        yield f"info      {', '.join(minor)}; in full in the data quality of a run's page"
+
+
+def _format(document: dict[str, Any]) -> str:
+    """Return the format of an export with its version, which may name it already."""
+    word = str(document["format"])
+    version = document["format_version"] or word
+    return version if word in version or version.startswith("rocprof") else f"{word}, {version}"
+
+
+def _note(entry: dict[str, Any]) -> str:
+    """Return an issue of the inputs as the report has it, with the number of cases."""
+    often = f" ({entry['count']:,} ×)" if entry["count"] > 1 else ""
+    return f"note      {entry['detail']}{often}"
+
+
+def _ranks(export: FoundExport, document: dict[str, Any]) -> str:
+    """Return the ranks of an export, and who says so."""
+    ranks = document["ranks"]
+    if not ranks:
+        return "no rank"
+    rest = " ..." if len(ranks) > MOST_RANKS else ""
+    numbers = f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks[:MOST_RANKS]))}{rest}"
+    source = document["ranks_from"]
+    if source == "sheet" and rank_of(export.path, "") is None:  # of a Kineto trace, whose head was looked at
+        source = "export"
+    return f"{numbers} ({RANKS_FROM[source]})"

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
@@ -59,9 +60,10 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
     """Return the exports that arguments of the command line name, grouped into runs.
 
     A folder that is no export by itself stands for the exports in it. Files of one folder whose names differ only in
-    their rank are one run; so are Kineto traces of one folder that hold different ranks. Every other file is a run of
-    its own. `NAME=PATH` makes all exports of PATH the run NAME. A file beside them that is empty, holds zeros alone, or
-    has their name but for its rank, counts as a damaged one of them, so that a missing rank is said.
+    their rank are one run, also where they are named one after the other, as a shell's pattern does; so are Kineto
+    traces of one folder that hold different ranks. Every other file is a run of its own. `NAME=PATH` makes all exports
+    of PATH the run NAME. In a folder, a file beside them that is empty, holds zeros alone, or has their name but for
+    its rank, counts as a damaged one of them, so that a missing rank is said.
 
     Parameters
     ----------
@@ -79,28 +81,51 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
         If a path does not exist or holds no export, or the name of an export is not UTF-8.
     """
     found: list[FoundExport] = []
-    for argument in arguments:
-        name, _, rest = argument.partition("=")
-        named = bool(rest) and not Path(argument).exists()
-        path = Path(os.path.abspath(rest if named else argument))
-        if not path.exists():
-            raise CausewayError(f"{path}: there is no such file or folder")
-        if not (path.is_file() or path.is_dir()):
-            raise CausewayError(f"{path}: is neither a file nor a folder, but a pipe or a device; expected an export")
-        exports = list(_exports_at(path))
-        for export in exports:
-            _check_name(export.path)
-        if not exports:
-            deeper = path.is_dir() and any(inner.is_dir() for inner in path.iterdir())
-            hint = "; the folders in it are not searched, name them instead" if deeper else ""
-            raise CausewayError(
-                f"{path}: holds no export that is recognised; `causeway check` says of a file what it is{hint}"
-            )
-        group = _grouped(exports)
-        group = sorted([*group, *_damaged_beside(path, group)], key=lambda export: export.path.name)
-        group = [replace(export, dataset=dataset_name(name)) for export in group] if named else group
-        found += _with_own_names(group, {export.dataset for export in found}) if not named else group
+    for (name, _), named in groupby(map(_named_path, arguments), key=_together):
+        paths = [path for _, path in named]
+        group = _grouped([export for path in paths for export in _checked_exports(path)])
+        if len(paths) == 1:
+            group = sorted([*group, *_damaged_beside(paths[0], group)], key=lambda export: export.path.name)
+        group = group if name is None else [replace(export, dataset=dataset_name(name)) for export in group]
+        found += group if name is not None else _with_own_names(group, {export.dataset for export in found})
     return found
+
+
+def _named_path(argument: str) -> tuple[str | None, Path]:
+    """Return the name that an argument gives to its run, None if it gives none, and its path."""
+    name, _, rest = argument.partition("=")
+    named = bool(rest) and not Path(argument).exists()
+    return (name if named else None), Path(os.path.abspath(rest if named else argument))
+
+
+def _together(named: tuple[str | None, Path]) -> tuple[str | None, Path]:
+    """Return what successive arguments that are grouped have in common: files without names their folder."""
+    name, path = named
+    return name, path.parent if name is None and path.is_file() else path
+
+
+def _checked_exports(path: Path) -> list[FoundExport]:
+    """Return the exports that one argument names.
+
+    Raises
+    ------
+    CausewayError
+        As `find_exports` does.
+    """
+    if not path.exists():
+        raise CausewayError(f"{path}: there is no such file or folder")
+    if not (path.is_file() or path.is_dir()):
+        raise CausewayError(f"{path}: is neither a file nor a folder, but a pipe or a device; expected an export")
+    exports = list(_exports_at(path))
+    for export in exports:
+        _check_name(export.path)
+    if not exports:
+        deeper = path.is_dir() and any(inner.is_dir() for inner in path.iterdir())
+        hint = "; the folders in it are not searched, name them instead" if deeper else ""
+        raise CausewayError(
+            f"{path}: holds no export that is recognised; `causeway check` says of a file what it is{hint}"
+        )
+    return exports
 
 
 def _check_name(path: Path) -> None:

@@ -132,16 +132,31 @@ def _compared(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict
     if not usable:
         return [issue("no_export", None, 1, "", analyses)]
     documents = [document for document, _ in usable]
+    parts = (_identities(documents, analyses), _launch_counts(usable), _streams(documents), _kernels(usable))
+    return [*(entry for part in parts for entry in part), *_clocks(documents)]
+
+
+def compared_documents(documents: list[dict]) -> list[dict]:
+    """Return those issues of exports compared that their capabilities alone show; refused exports are left out.
+
+    Parameters
+    ----------
+    documents : list of dict
+        The capabilities of the exports of one dataset, at least one.
+    """
+    usable = [document for document in documents if document["status"] != "refused"]
+    analyses = list(documents[0]["analyses"])
+    return [*_identities(usable, analyses), *_streams(usable), *_clocks(usable)]
+
+
+def _identities(documents: list[dict], analyses: list[str]) -> list[dict]:
+    """Return issues of who the exports are: their ranks, contents and kinds."""
     issues = _ranks(documents, analyses)
     same = [names for names in _by(documents, "sha256").values() if len(names) > 1]
     issues += [issue("same_file", None, len(names), ", ".join(names)) for names in same]
     kinds = sorted({document["kind"] for document in documents} - {"none"})
     if len(kinds) > 1:
         issues.append(issue("mixed_kinds", None, len(kinds), ", ".join(kinds)))
-    issues += _launch_counts(usable)
-    issues += _streams(documents)
-    issues += _kernels(usable)
-    issues += _clocks(documents)
     return issues
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from causeway.command_line import __main__ as command
 from causeway.command_line.progress import WorkflowProgress, seconds_in_words
 from causeway.command_line.run_workflow import run_workflow
 from causeway.core.errors import CausewayError
+from causeway.core.installation import VERSION
 from support import REAL
 
 
@@ -51,6 +53,20 @@ def test_help_is_given(name, capsys):
         command.main([*([name] if name else []), "--help"])
     assert end.value.code == 0
     assert "usage: causeway" in capsys.readouterr().out
+
+
+def test_the_version_is_given_and_each_command_shows_an_example_that_it_takes(monkeypatch, capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main(["--version"])
+    assert (end.value.code, capsys.readouterr().out) == (0, f"causeway {VERSION}\n")
+    taken = []
+    for name in ("run", "check", "compare", "gate", "query", "verify", "windows"):
+        with pytest.raises(SystemExit):
+            command.main([name, "--help"])
+        example = capsys.readouterr().out.split("\nexample: causeway ")[1].strip()
+        monkeypatch.setattr(command, f"_{name}", lambda options: taken.append(options) or 0)
+        assert command.main(shlex.split(example)) == 0
+    assert len(taken) == 7
 
 
 @pytest.mark.parametrize(

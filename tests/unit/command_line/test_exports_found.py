@@ -32,6 +32,16 @@ def test_files_whose_names_differ_in_their_rank_are_one_run(tmp_path):
     ]
 
 
+def test_ranks_of_a_run_that_a_shell_names_one_by_one_are_one_run(tmp_path):
+    write(tmp_path / "job", "t_rank0.csv", "t_rank1.csv", "u_rank0.csv", "u_rank1.csv", "v.csv")
+    write(tmp_path / "other", "t_rank2.csv")
+    job = tmp_path / "job"
+    assert found(*sorted(job.glob("t_*"))) == found(f"job={job / 't_rank0.csv'}", f"job={job / 't_rank1.csv'}")
+    runs = [run for _, run, _ in found(*sorted(job.iterdir()), tmp_path / "other" / "t_rank2.csv")]
+    assert runs == ["t", "t", "u", "u", "v", "t_rank2"]
+    assert [run for _, run, _ in found(job / "t_rank0.csv", f"mine={job / 't_rank1.csv'}")] == ["t_rank0", "mine"]
+
+
 def test_other_files_of_a_folder_are_runs_of_their_own(tmp_path):
     write(tmp_path / "job", "a.csv", "b.csv", "c_rank0.csv", "c_rank1.csv", "notes")
     (tmp_path / "job" / "notes").write_text("nothing")

@@ -92,7 +92,7 @@ def test_the_process_ends_with_the_code_and_at_most_one_sentence(line, code, sai
 
 
 def test_an_interrupted_check_ends_as_shells_have_it(folder, monkeypatch, capsys):
-    def interrupted(_):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "describe_export", interrupted)
