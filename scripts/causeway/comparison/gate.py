@@ -36,6 +36,8 @@ NOT_COMPARED = {
     "efficiency": "one of the runs has no efficiency tree",
 }
 """Why there is no row of a metric."""
+OTHER_WORK = "other work, which is no change of speed"
+"""Ends the reason of a group that the runs launch in other configurations: more launches of either decide nothing."""
 VERBS = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}
 WHOLE_TIME = "max_slowdown_percent"
 """Limit that also holds with the kernels and configurations that only one run has: work may have moved into them."""
@@ -162,16 +164,28 @@ def _kernels_without_interval(
     share = _share(together, totals, "ns")
     if share <= MOST_UNJUDGED:
         return []
+    reason = _reason_of_most(others, rows)
+    why = "most of it for work that one run alone has" if reason else "most often for too few launches"
     sentence = (
-        f"{names}: kernels with {100 * share:.0f} % of the GPU time have no interval, most often for too few launches,"
-        f" so {limit} cannot be judged and the gate stays closed; {_advice('time_per_launch', limit)}."
+        f"{names}: kernels with {100 * share:.0f} % of the GPU time have no interval, {why},"
+        f" so {limit} cannot be judged and the gate stays closed; {_advice('time_per_launch', limit, reason)}."
     )
     return [_state(names, limit, None, NOT_JUDGED, sentence)]
 
 
-def _advice(metric: str, limit: str) -> str:
+def _reason_of_most(kernels: Sequence[Mapping], rows: Sequence[Mapping]) -> str:
+    """Return `OTHER_WORK` if kernels with more than half of the candidate's time have no interval for it, else ""."""
+    other = {row["candidate"] for row in rows if (row["reason"] or "").endswith(OTHER_WORK)}
+    time = sum(part["candidate_ns"] for part in kernels)
+    return OTHER_WORK if 2 * sum(part["candidate_ns"] for part in kernels if part["kernel"] in other) > time else ""
+
+
+def _advice(metric: str, limit: str, reason: str) -> str:
+    """Return what would let a limit be judged: where one run has other work, more launches of it would not."""
     more = "" if metric == "span" else "capture more launches, "
     away = "raise min_share, or leave this limit away" if "kernel" in limit else "or leave this limit away"
+    if reason.endswith(OTHER_WORK):
+        return f"compare runs of the same problem sizes, {away}"
     return f"{more}name repeats of both runs, {away}"
 
 
@@ -185,7 +199,7 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
     unit = "points" if row["metric"] == "efficiency" else "%"
     what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
     if state == NOT_JUDGED:
-        advice = _advice(row["metric"], limit)
+        advice = _advice(row["metric"], limit, row["reason"])
         said = f"so {limit} = {most:g} cannot be judged and the gate stays closed: {row['reason']}; {advice}"
     else:
         said = f"which {VERBS[state]} {limit} = {most:g}"
@@ -219,9 +233,24 @@ def _with_work_of_one_run(state: dict, kernels: Sequence[Mapping], most: float, 
         )
     sentence = (
         f"{state['sentence'].removesuffix('.')}; with kernels and configurations of one run alone, GPU time changed by"
-        f" {change:+.2f} % [{low:+.2f}, {high:+.2f}], {said}."
+        f" {change:+.2f} % [{low:+.2f}, {high:+.2f}], {_as_recorded(kernels, most)}{said}."
     )
     return {**state, "state": reached, "sentence": sentence}
+
+
+def _as_recorded(kernels: Sequence[Mapping], most: float) -> str:
+    """Return how the GPU time changed without the baseline being scaled, if that keeps the limit: where the candidate
+    launches kernels of both runs less often, other kernels may do their work, and for less.
+    """
+    before, after = (sum(part[f"{side}_ns"] for part in kernels) for side in ("baseline", "candidate"))
+    recorded = 100 * (after / before - 1)
+    fewer = sum(part["launches_ns"] for part in kernels if part["match"] not in (NEW, GONE)) < 0
+    if not fewer or recorded > most:
+        return ""
+    return (
+        f"for as many launches of the kernels of both runs; as recorded, with fewer of them, by {recorded:+.2f} %,"
+        " which counts if both runs did the same work, "
+    )
 
 
 def _work_of_one_run(kernels: Sequence[Mapping]) -> tuple[float, float]:
@@ -255,7 +284,7 @@ def _least_efficiency(names: str, rows: Sequence[Mapping], least: float | None) 
     if row["low_percent"] is None:
         sentence = (
             f"{what}, without interval, so min_efficiency = {least:g} cannot be judged and the gate stays closed:"
-            f" {row['reason']}; {_advice('efficiency', 'min_efficiency')}."
+            f" {row['reason']}; {_advice('efficiency', 'min_efficiency', row['reason'])}."
         )
         return [_state(names, "min_efficiency", None, NOT_JUDGED, sentence)]
     low, high = (value + (row[key] - row["change_percent"]) / 100 for key in ("low_percent", "high_percent"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
 from causeway.comparison.change_verdicts import WORDS, adjusted, p_value, typical_floor, verdict
+from causeway.comparison.gate import OTHER_WORK
 from causeway.comparison.matching import Match, match_configurations
 from causeway.comparison.sides import BLOCKS, Side, at_equal_mix, deviation_share, launches_of, shapes_by_kernel
 from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW
@@ -173,10 +174,7 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
 
 
 def _uncovered(share: float) -> str:
-    return (
-        f"only {100 * share:.0f} % of the time is in configurations that both sides have: other work, which is no"
-        " change of speed"
-    )
+    return f"only {100 * share:.0f} % of the time is in configurations that both sides have: {OTHER_WORK}"
 
 
 def row_of(

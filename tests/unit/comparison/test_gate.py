@@ -131,6 +131,31 @@ def test_kernels_that_could_not_be_judged_close_the_gate_where_they_take_more_th
         assert outcome(states, stops) == "could not tell"
 
 
+OTHER = "only 40 % of the time is in configurations that both sides have: other work, which is no change of speed"
+
+
+@pytest.mark.parametrize(
+    ("limit", "parts", "rows", "why"),
+    [
+        ("max_slowdown_percent", [], [row(3, None, None, reason=OTHER)], f"{OTHER}; "),
+        (
+            "max_kernel_slowdown_percent",
+            [("a", "exact", 600, 600), ("b", "exact", 300, 300)],
+            [{**kernel("a", None, 600), "reason": OTHER}, kernel("b", None, 300)],
+            "most of it for work that one run alone has, ",
+        ),
+    ],
+)
+def test_more_launches_are_not_advised_where_the_runs_did_other_work(limit, parts, rows, why):
+    state = judge(kernels(*parts), rows, {**NONE, limit: 5})[0]
+    assert state["state"] == "not judged"
+    assert why in state["sentence"]
+    assert "; compare runs of the same problem sizes, " in state["sentence"]
+    assert "capture more launches" not in state["sentence"]
+    few = judge(kernels(*parts), [{**one, "reason": "too few launches"} for one in rows], {**NONE, limit: 5})
+    assert "; capture more launches, name repeats of both runs, " in few[0]["sentence"]
+
+
 @pytest.mark.parametrize(("change", "state"), [(4534.0, "not judged"), (5.01, "not judged"), (5.0, "inconclusive")])
 def test_a_kernel_without_interval_closes_the_gate_if_its_change_is_beyond_the_limit(change, state):
     states = judge(DOCUMENT, [kernel("a", None, 20, change)], {**NONE, "max_kernel_slowdown_percent": 5})

@@ -71,4 +71,20 @@ def test_the_limit_of_the_whole_gpu_time_counts_kernels_that_only_one_run_has(pa
     )
     assert found["sentence"].endswith(closed if state == "not judged" else "which does not decide it.")
     assert bool(reasons([found], strict=False)) == (state == "not judged")
+    assert ("as recorded, with fewer of them, by" in found["sentence"]) == any(one["launches_ns"] < 0 for one in parts)
     assert outcome([found], reasons([found], strict=False)) == "could not tell"
+
+
+def test_work_that_moves_in_part_to_a_cheaper_kernel_stays_in_sight():
+    """Of 1000 ns in 100 launches, 60 launches move to a kernel that takes half as long: 400 ns and 300 ns are left."""
+    parts = [part("a", "exact", 1000, 400, -600), part("b", "new", 0, 300)]
+    limits = {**NONE, "max_slowdown_percent": 5}
+    (found,) = judge({**DOCUMENT, "decomposition": parts}, [row(0, -1, 1)], limits)
+    assert found["state"] == "not judged", "that the runs did the same work is not known"
+    assert (
+        "GPU time changed by +75.00 % [+74.00, +76.00], for as many launches of the kernels of both runs; as recorded,"
+        " with fewer of them, by -30.00 %, which counts if both runs did the same work, so max_slowdown_percent cannot"
+    ) in found["sentence"]
+    parts[1]["candidate_ns"] = 700
+    (found,) = judge({**DOCUMENT, "decomposition": parts}, [row(0, -1, 1)], limits)
+    assert "as recorded" not in found["sentence"], "it took 10 % longer, however many launches are counted"
