@@ -110,6 +110,30 @@ def test_what_a_free_host_saves_beyond_the_loss_is_not_said_of_the_loss(rows):
     assert "is 400 ms shorter" in one.sentence
 
 
+@pytest.mark.parametrize(
+    ("predicted_ms", "headline", "said", "tried"),
+    [
+        (1_045, "without launch calls the run is 5 % shorter.", "is 55.0 ms shorter", True),
+        (1_100, "without launch calls the run is no shorter.", "is not shorter", False),
+    ],
+)
+def test_short_launches_are_told_with_what_launch_calls_cost(predicted_ms, headline, said, tried, rows, tmp_path):
+    """Most launches may be short in a run that copies limit: then fusing them changes nothing."""
+    free = rows[0] | {"change": "launches_free", "predicted_ns": predicted_ms * 1_000_000}
+    written([*rows, free], tmp_path)
+    one = found_with([*rows, free])["small_kernels"]
+    assert one.headline == f"50 % of the launches are shorter than 10 µs; {headline}"
+    assert f"Replayed without the time of launch calls, the run of 1.10 s {said}; then the host limits" in one.sentence
+    assert "bound" not in one.sentence
+    assert bool(one.suggestion) == tried
+    assert (one.recoverable_ns, asked(one.replay.query)) == (None, predicted_ms * 1_000_000)
+    document = summarise([one], {"demo": DatasetTime(gpu_ns=2_000_000_000)}, "0" * 8)["findings"]
+    assert headline in re.sub(r"<[^>]*>", "", str(finding_item(0, document[0])))
+    (alone,) = [finding for finding in efficiency_findings(efficiency()) if finding.key == "small_kernels"]
+    assert found_with(rows)["small_kernels"].headline == alone.headline
+    assert alone.suggestion
+
+
 @pytest.mark.parametrize("other", ["rank 4", None])
 def test_another_rank_or_no_replay_leaves_the_bound(rows, other):
     changed = [row | {"name": other or "rank 7"} if row["change"] == "no_straggler" else row for row in rows]

@@ -203,6 +203,7 @@ def _small_kernels(document: Mapping) -> list[Finding]:
         sentence=f"{sentence}.",
         n=path["launches"],
         suggestion=suggestions.SMALL_KERNELS,
+        undone_by="launches_free",
     )
     return [finding]
 

@@ -15,6 +15,8 @@ OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at 
 """What is said of a replay that saves more than the loss."""
 REMOVED = {"host_free": "host time"}
 """What a replay takes away that is more than the idle time of devices for which it stands."""
+COUNTED = {"launches_free": "launch calls"}
+"""What a replay takes away for a finding that counts launches and states no loss."""
 UNBOUNDED = ("no_straggler",)
 """Changes that may save more than the loss that a finding states: of a late rank that is what the others wait."""
 
@@ -69,9 +71,11 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
         limited_name=row["limited_name"],
         query=cell("predicted_ns", table, at),
     )
+    if row["change"] in COUNTED:
+        return _counted(finding, one, saved)
     found = replace(
         finding,
-        sentence=f"{finding.sentence} {_words(one, saved)}",
+        sentence=f"{finding.sentence} That is a bound; replayed with this alone changed, {_words(one, saved)}",
         replay=one,
     )
     if finding.recoverable_ns is None or not devices:
@@ -93,6 +97,19 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     )
 
 
+def _counted(finding: Finding, one: Replay, saved: int) -> Finding:
+    """Return a finding that counts launches with what they cost the run; nothing is suggested where that is nothing."""
+    removed = COUNTED[one.change]
+    costs = 100 * saved >= headlines.NO_CHANGE * one.time_ns
+    return replace(
+        finding,
+        headline=headlines.with_saving(finding.headline, finding.subject, saved, one.time_ns, removed),
+        sentence=f"{finding.sentence} Replayed without the time of {removed}, {_words(one, saved)}",
+        replay=one,
+        suggestion=finding.suggestion if costs else None,
+    )
+
+
 def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int | None]:
     """Return the mean time of a step and what is predicted for it, rounded down to ns; None without steps, or where
     the longest of all ranks sum to more than the run: then steps of one number are not one step of the job.
@@ -105,8 +122,8 @@ def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int
 
 
 def _words(one: Replay, saved: int) -> str:
-    """Return what the replay says, as sentences."""
-    words = f"That is a bound; replayed with this alone changed, the run of {time_three_digits(one.time_ns)}"
+    """Return what the replay says, as the rest of a sentence."""
+    words = f"the run of {time_three_digits(one.time_ns)}"
     words += f" is {time_three_digits(saved)} shorter" if saved else " is not shorter"
     if one.step_ns is not None:
         now = time_three_digits(one.predicted_step_ns)
