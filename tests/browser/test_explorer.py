@@ -89,6 +89,7 @@ def test_axes_and_legend_say_values_with_their_unit(made, watched):
     assert page.evaluate("CW.state().amount('compute', 0.98765)") == "98.8 %"
     assert page.evaluate("CW.state().amount('host to device', 0.3129)") == "0.313 at once"
     assert page.evaluate("CW.state().amount('communication', 1.234, 'ranks')") == "1.23 ranks"
+    assert page.evaluate("CW.state().amount('communication', 1, 'ranks')") == "1 rank"
     assert page.evaluate("CW.state().amount('launches', 1234)") == "1230 per s"
     lanes = page.locator("#lanes .name").all_text_contents()
     assert sum("at once" in lane for lane in lanes) == 2
@@ -96,6 +97,16 @@ def test_axes_and_legend_say_values_with_their_unit(made, watched):
     settled(page)
     legend = page.locator("#legend").inner_text()
     assert re.search(r"^Light is 0, dark is [\d.]+ %", legend), legend
+
+
+def test_a_window_can_be_written_with_the_command_and_with_snakemake(made, watched):
+    """The command fills in what Snakemake needs beside the file; the page does not know the folder of the analysis."""
+    said = opened(made, watched).locator("#partial").inner_text()
+    both = re.search(
+        r"causeway windows demo (at_\d+us_\d+us) --out DIR, .* results/demo/windows/(\w+)\.json\.gz$", said
+    )
+    assert both, said
+    assert both[1] == both[2]
 
 
 def test_the_list_of_launches_says_what_to_do_until_it_has_some(made, watched):

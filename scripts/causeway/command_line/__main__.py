@@ -123,7 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     windows = add("windows", _windows, "Write windows of time for other viewers: Chrome trace, Paraver, SQLite.")
     windows.add_argument("dataset", help="its name, as the page has it")
     windows.add_argument(
-        "window", nargs="+", help="whole, from one time to another (at_1000us_2500us), or of a finding (finding_3)"
+        "window",
+        nargs="+",
+        help="whole; at_1000us_2500us, between two times; finding_3, around a finding, counted from 0 in findings.json",
     )
     works_in_a_folder(windows)
     return parser

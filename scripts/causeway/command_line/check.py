@@ -161,7 +161,7 @@ def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | Non
 
 def _format(document: dict[str, Any]) -> str:
     """Return the format of an export with its version, which may name it already."""
-    word = str(document["format"])
+    word = "unknown format" if document["format"] == "auto" else str(document["format"])
     version = document["format_version"] or word
     return version if word in version or version.startswith("rocprof") else f"{word}, {version}"
 

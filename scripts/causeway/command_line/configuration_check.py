@@ -1,12 +1,16 @@
 """Settings of the command line as one configuration, checked before a file is written or a step runs."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from causeway.core.errors import CausewayError
 from causeway.core.installation import workflow_folder
 from causeway.core.sheet import check_values
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 OWN_KEYS = ("datasets", "traces")
 """Keys that name exports: with a command these are its arguments."""
@@ -65,7 +69,18 @@ def _check_schema(settings: Mapping[str, Any]) -> None:
     schema = _loaded(folder / "schemas", {"$ref": "config.schema.yaml"})
     if violation := best_match(Draft202012Validator(schema).iter_errors(merged(defaults, settings))):
         words = ": ".join([*map(str, violation.absolute_path), violation.message])
+        words += _perhaps(violation)
         raise CausewayError(f"configuration: {words}; config/schemas/config.schema.yaml describes every key")
+
+
+def _perhaps(violation: "ValidationError") -> str:
+    """Return the key that was most probably meant where one is unknown."""
+    if violation.validator != "additionalProperties":
+        return ""
+    known = list(violation.schema.get("properties", {}))
+    unknown = [key for key in violation.instance if key not in known]
+    meant = [match for key in unknown for match in get_close_matches(str(key), known, 1)]
+    return f", perhaps {' and '.join(meant)} is meant" if meant else ""
 
 
 def _loaded(folder: Path, part: Any) -> Any:

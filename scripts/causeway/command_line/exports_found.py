@@ -120,8 +120,8 @@ def _checked_exports(path: Path) -> list[FoundExport]:
     for export in exports:
         _check_name(export.path)
     if not exports:
-        deeper = path.is_dir() and any(inner.is_dir() for inner in path.iterdir())
-        hint = "; the folders in it are not searched, name them instead" if deeper else ""
+        deeper = next((inner for inner in sorted(path.iterdir()) if inner.is_dir()), None)
+        hint = f"; the folders in it are not searched, name them instead, for example {deeper}" if deeper else ""
         raise CausewayError(
             f"{path}: holds no export that is recognised; `causeway check` says of a file what it is{hint}"
         )

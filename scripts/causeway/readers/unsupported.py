@@ -68,7 +68,7 @@ def unknown(path: Path, source: str) -> ExportError:
         )
     if _TELEMETRY.search(first_bytes(path, 4096)):
         return ExportError(source, "it is telemetry of devices, not of launches", expected, TELEMETRY_ADVICE)
-    advice = "Name the right file in the sheet, or convert it to a table (CSV)."
+    advice = "Name the right file, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
 
 

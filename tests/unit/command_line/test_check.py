@@ -62,6 +62,13 @@ def test_a_span_has_the_unit_that_suits_it_and_a_version_its_format(capsys, tmp_
     assert first.endswith("results.csv: rocprof v1, read")
 
 
+def test_what_is_no_export_is_told_what_to_name(capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing")
+    first, second = checked(capsys, tmp_path / "notes.txt", code=1)
+    assert first == f"{tmp_path / 'notes.txt'}: unknown format, refused"
+    assert second.endswith("Name the right file, or convert it to a table (CSV).")
+
+
 def test_exports_of_a_run_are_compared_as_the_run_does(capsys, tmp_path):
     for rank in (0, 1, 3):
         trace(tmp_path / f"t_rank{rank}.json", rank, start=rank)

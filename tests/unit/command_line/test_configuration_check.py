@@ -100,6 +100,27 @@ def test_the_workflow_would_take_and_refuse_the_same(settings):
         check_settings(settings, with_pair=False)
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            {"bins": {"width": 5}},
+            "bins: Additional properties are not allowed ('width' was unexpected), perhaps width_us",
+        ),
+        ({"binz": 3}, "('binz' was unexpected), perhaps bins is meant; config/"),
+        ({"bins": {"qqqq": 5}}, "('qqqq' was unexpected); config/"),
+        (
+            {"gate": {"max_slowdown": 5}},
+            "('max_slowdown' was unexpected), perhaps max_slowdown_percent is meant; config/",
+        ),
+    ],
+)
+def test_the_key_that_was_probably_meant_is_named(setting, said):
+    with pytest.raises(CausewayError) as refusal:
+        check_settings(setting, with_pair=False)
+    assert said in str(refusal.value)
+
+
 def test_groups_are_merged_and_neither_side_is_changed():
     one = {"a": {"b": 1, "c": {"d": 2}}, "e": [1]}
     other = {"a": {"c": {"f": 3}}, "e": [2], "g": {"h": 4}}

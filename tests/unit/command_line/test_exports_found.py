@@ -101,6 +101,8 @@ def test_a_folder_of_folders_says_that_they_are_not_searched(tmp_path):
         write(tmp_path / "job" / name, "trace.csv")
     with pytest.raises(CausewayError, match=r"holds no export .*; the folders in it are not searched, name them inst"):
         find_exports([str(tmp_path / "job")])
+    with pytest.raises(CausewayError, match=rf"for example {tmp_path}/job/after$"):
+        find_exports([str(tmp_path / "job")])
     (tmp_path / "empty").mkdir()
     with pytest.raises(CausewayError, match=r"says of a file what it is$"):
         find_exports([str(tmp_path / "empty")])

@@ -65,7 +65,7 @@ class PlainCsv:
                     source,
                     "its first line has a cell of more than 16 MB",
                     "a header",
-                    "Name the right file in the sheet.",
+                    "Name the right file.",
                 ) from None
         _check_width(source, len(self.columns))
         self._utf8 = is_utf8(path)

@@ -33,7 +33,7 @@ function amount(name, value, counted) {
   if (unit === "ns" || /_ns$/.test(name)) return time(value);
   if (/_hz$/.test(name)) return Number((value / 1e6).toPrecision(4)) + " MHz";
   if (unit === "share" || (!unit && /_ratio$/.test(name))) return Number((100 * value).toPrecision(3)) + " %";
-  return Number(value.toPrecision(3)) + (unit ? " " + unit : "");
+  return Number(value.toPrecision(3)) + (unit ? " " + (value === 1 ? unit.replace(/^ranks$/, "rank") : unit) : "");
 }
 function makeLanes() {
   plots = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {

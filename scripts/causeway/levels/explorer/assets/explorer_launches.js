@@ -21,8 +21,9 @@ function launchesInView(needed) {
   return { found: found };
 }
 function command() {
-  var a = Math.max(0, Math.floor(view[0] / 1e3)), b = Math.ceil(view[1] / 1e3);
-  return "Write this window for another viewer: snakemake results/" + index.dataset + "/windows/at_" + a + "us_" + b + "us.json.gz";
+  var a = Math.max(0, Math.floor(view[0] / 1e3)), b = Math.ceil(view[1] / 1e3), name = "at_" + a + "us_" + b + "us";
+  return "Write this window for another viewer: causeway windows " + index.dataset + " " + name + " --out DIR, with the folder of the analysis; or snakemake results/" +
+    index.dataset + "/windows/" + name + ".json.gz";
 }
 function part(launch, depth) {
   var c = index.configurations[launch[2]];
