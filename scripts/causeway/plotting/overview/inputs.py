@@ -65,34 +65,52 @@ def span_of(export: Mapping) -> int | None:
     return None if first is None or last is None else last - first
 
 
-def facts(dataset: str, capabilities: Sequence[Mapping], kernels: tuple[int, str] | None) -> Markup:
+def facts(
+    dataset: str, capabilities: Sequence[Mapping], kernels: tuple[int, str] | None, elapsed_ns: int | None = None
+) -> Markup:
     """Return what was read: ranks and devices, span, launches, kernels, formats and the date of the inputs.
 
-    `kernels` is their number and the table that has them.
+    Parameters
+    ----------
+    dataset : str
+    capabilities : sequence of mapping
+    kernels : (int, str) or None
+        Their number and the table that has them.
+    elapsed_ns : int, optional
+        As `efficiency.json` has it: a single export's span is that, as counters of a later execution may lie in it.
     """
     files = [f"{dataset}/tables/{export['export']}/capabilities.json" for export in capabilities]
     used = [export for export in capabilities if export["status"] != "refused"]
     ranks = len({rank for export in used for rank in export["ranks"]})
     spans = [span for span in map(span_of, used) if span is not None]
-    sums = {name: sum(export["tables"].get(name, 0) for export in used) for name in ("devices", "launches", "counters")}
-    added = {name: f"coalesce(sum(json_extract(content, '$.tables.{name}')::BIGINT), 0)::BIGINT" for name in sums}
+    devices = sum(export["tables"].get("devices", 0) for export in used)
+    launched = sum(export["tables"].get("launches") or export["tables"].get("counters", 0) for export in used)
+    rows = {name: f"json_extract(content, '$.tables.{name}')::BIGINT" for name in ("devices", "launches", "counters")}
     each = in_documents("count(DISTINCT rank)", files, "unnest(json_extract(content, '$.ranks')::BIGINT[]) AS rank")
     where = [counted(ranks, each, "rank")]
-    if sums["devices"]:
-        where += [", ", counted(sums["devices"], in_documents(added["devices"], files), "device")]
-    time = "max(json_extract(content, '$.time.last_ns')::BIGINT - json_extract(content, '$.time.first_ns')::BIGINT)"
+    if devices:
+        query = in_documents(f"coalesce(sum({rows['devices']}), 0)::BIGINT", files)
+        where += [", ", counted(devices, query, "device")]
+    time = in_documents(
+        "max(json_extract(content, '$.time.last_ns')::BIGINT - json_extract(content, '$.time.first_ns')::BIGINT)", files
+    )
+    if elapsed_ns and len(spans) == 1:
+        spans = [elapsed_ns]
+        time = in_document(f"{dataset}/efficiency.json", "elapsed_ns", kind="integer")
     size = sum(export["bytes"] or 0 for export in used)
     bytes_ = in_documents(f"coalesce(sum(json_extract(content, '$.bytes')::BIGINT) FILTER ({USED}), 0)::BIGINT", files)
     read = [citations.count(len(used), in_documents(f"count(*) FILTER ({USED})", files)), " of "]
     read += [counted(len(capabilities), in_documents("count(*)", files), "export"), ", "]
-    launches = in_documents(f"{added['launches']} + {added['counters']}", files)
+    # counters beside launches are of the same launches
+    each_export = f"coalesce(nullif({rows['launches']}, 0), {rows['counters']})"
+    launches = in_documents(f"coalesce(sum({each_export}), 0)::BIGINT", files)
     shown = (
         ("ranks, devices", where),
         (
             "longest export" if len(spans) > 1 else "span",
-            citations.time(max(spans), in_documents(time, files)) if spans else "no times",
+            citations.time(max(spans), time) if spans else "no times",
         ),
-        ("launches", citations.count(sums["launches"] + sums["counters"], launches)),
+        ("launches", citations.count(launched, launches)),
         ("kernels", citations.count(kernels[0], of_table("count(*)", kernels[1])) if kernels else "none"),
         ("read", [*read, citations.cited(formatting.quantity(size, "bytes"), size, bytes_, "bytes")]),
         ("format", citations.name(", ".join(sorted({export["format"] for export in used})) or "none")),
