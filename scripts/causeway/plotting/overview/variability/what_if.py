@@ -21,7 +21,7 @@ SHOWN = 8
 HOST = "host"
 """Kind of the pieces of critical paths that are calls and host code."""
 NO_CHANGE = 0.05
-"""Percent of the run that a change must reach, or it is not said in numbers where the host limits the run."""
+"""Percent of the run that a change, or an end of its interval, must reach to be said in numbers."""
 
 
 def ranked(
@@ -98,9 +98,12 @@ def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[
         where = rows_where({"file_row_number": number})
         queries = tuple(of_table(column, table, where) for column in columns)
         change = citations.interval(*(row[column] for column in columns), queries)
+        reached = max(abs(row[column] or 0) for column in columns) >= NO_CHANGE
+        limit = citations.said(row["limited_by"] or "", of_table("limited_by", table, where))
         if row["limited_by"] == HOST and abs(row["run_change_percent"]) < NO_CHANGE:
-            limit = citations.said(row["limited_by"], of_table("limited_by", table, where))
             change = tag("span", "no shorter, the ", limit, " limits it")
+        elif row["limited_by"] and not reached:
+            change = tag("span", "no shorter; limited by: ", limit)
         found[row["kernel"], row["what_if"]] = change
     return found
 
