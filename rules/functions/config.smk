@@ -36,7 +36,7 @@ from causeway.core.files.file_state import state_of
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for
-from causeway.core.sheet import check_values, find_file, read_sheet, violation_of, with_reduced
+from causeway.core.sheet import check_values, find_file, read_sheet, row_violation, violation_of, with_reduced
 from causeway.core.telemetry_sheet import read_telemetry_sheet
 from causeway.command_line.exports_without_sheet import exports_matching
 
@@ -62,7 +62,7 @@ def row_checker(name):
 
     def check(row):
         if error := best_match(validator.iter_errors(row)):
-            raise CausewayError(": ".join([*map(str, error.absolute_path), error.message]))
+            raise CausewayError(row_violation(error))
 
     return check
 

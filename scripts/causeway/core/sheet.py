@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from causeway.core.errors import CausewayError
 
@@ -100,6 +101,20 @@ def violation_of(error: Exception) -> str:
     where = re.search(r"^On instance(.+):$", str(error), re.M)
     keys = ": ".join(re.findall(r"\['?([^'\]]+)'?\]", where.group(1))) if where else ""
     return " ".join(filter(None, [keys and f"{keys}:", what.group(1) if what else str(error)]))
+
+
+def row_violation(error: Any) -> str:
+    """Return the violation of a row's schema as one sentence: the column, its value, and what the column holds.
+
+    Parameters
+    ----------
+    error : jsonschema.ValidationError
+        A pattern, or a list of names that are taken, would say little to a reader; the column's description does.
+    """
+    column = "".join(f"{part}: " for part in error.absolute_path)
+    if error.validator in ("pattern", "not") and "description" in error.schema:
+        return f"{column}{error.instance!r} cannot stand there; expected: {error.schema['description']}"
+    return f"{column}{error.message}"
 
 
 RESERVED = re.compile(r"[{}<>\x00-\x1f\x7f\x85\u2028\u2029]")

@@ -3,9 +3,13 @@
 import os
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from causeway.core.errors import CausewayError
-from causeway.core.sheet import check_values, find_file, read_sheet
+from causeway.core.sheet import check_values, find_file, read_sheet, row_violation
+from support import ROOT
 
 
 def sheet_of(tmp_path, *lines, header="dataset\trank\tsource\tformat\tnode"):
@@ -126,3 +130,25 @@ def test_a_number_of_a_configuration_is_finite(number):
     with pytest.raises(CausewayError, match=r"bins: width_us: .* is no finite number"):
         check_values({"seed": 1, "bins": {"width_us": number}})
     check_values({"seed": 1, "bins": {"width_us": 1.5}, "names": ["a", None, True]})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("rank", "7a", "rank: '7a' cannot stand there; expected: MPI rank of the export, a whole number from 0; empty"),
+        (
+            "dataset",
+            "../x",
+            "dataset: '../x' cannot stand there; expected: Name of the dataset, of letters, digits, `_`,",
+        ),
+        ("dataset", "logs", "so that names of other results are taken."),
+        ("series", "fast", "expected: Series of runs that the dataset belongs to, `strong:NAME` or `weak:NAME`;"),
+        ("format", "nsight", "format: 'nsight' is not one of ['', 'auto', 'nsys', "),
+        ("source", "", "source: '' should be non-empty"),
+    ],
+)
+def test_a_value_that_cannot_stand_in_a_column_is_told_with_what_the_column_holds(column, value, said):
+    schema = yaml.safe_load((ROOT / "config" / "schemas" / "datasets.schema.yaml").read_text(encoding="utf-8"))
+    error = best_match(Draft202012Validator(schema).iter_errors({"dataset": "a", "source": "b"} | {column: value}))
+    assert said in row_violation(error)
+    assert "^" not in row_violation(error), "nobody should have to read a pattern"
