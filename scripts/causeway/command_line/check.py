@@ -116,12 +116,12 @@ def _errors_only() -> Iterator[None]:
 
 
 def _span_ns(tables: Path, document: dict[str, Any]) -> int | None:
-    """Return the time from the first start to the last end, ns; None without times. Counters beside launches are left
-    out: another run of the program may have recorded them, later.
+    """Return the time from the first start to the last end, ns, as the page has it; None without times. Counters beside
+    launches are left out: another run of the program may have recorded them, later.
     """
     from causeway.efficiency.device_time.measure import open_export
 
-    opened = open_export(tables) if document["tables"].get("counters") else None
+    opened = open_export(tables)
     if opened is not None:
         begins, ends = zip(*opened.windows.values(), strict=True)
         return int(max(ends) - min(begins))

@@ -62,6 +62,16 @@ def test_a_span_has_the_unit_that_suits_it_and_a_version_its_format(capsys, tmp_
     assert first.endswith("results.csv: rocprof v1, read")
 
 
+def test_a_span_begins_with_a_copy_before_the_first_launch_as_on_the_page(capsys, tmp_path):
+    where = {"ph": "X", "pid": 0, "tid": 7}
+    copy = where | {"cat": "gpu_memcpy", "name": "Memcpy HtoD", "ts": 10, "dur": 40}
+    launch = where | {"cat": "kernel", "name": "k", "ts": 200, "dur": 5}
+    for event in (copy, launch):
+        event["args"] = {"device": 0, "stream": 7, "bytes": 8}
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": [copy, launch]}))
+    assert "  span      195 µs" in checked(capsys, tmp_path / "a.json")
+
+
 def test_what_is_no_export_is_told_what_to_name(capsys, tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     first, second = checked(capsys, tmp_path / "notes.txt", code=1)
