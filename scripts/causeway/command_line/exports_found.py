@@ -18,6 +18,13 @@ _ENDINGS = re.compile(
     r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep))+$", re.IGNORECASE
 )
 
+BESIDE_OTHERS = {"table", "rocpd"}
+"""Formats that may lie beside those of another export of the same run: any CSV is a table, and rocprofv3 also writes a
+database where it is asked to.
+"""
+LOOKED_AT = 20
+"""Files and folders of a folder that are looked at for its format."""
+
 
 @dataclass(frozen=True)
 class FoundExport:
@@ -119,6 +126,8 @@ def _checked_exports(path: Path) -> list[FoundExport]:
     exports = list(_exports_at(path))
     for export in exports:
         _check_name(export.path)
+    if [export.path for export in exports] == [path] and path.is_dir():
+        _check_one_format(path)
     if not exports:
         deeper = next((inner for inner in sorted(path.iterdir()) if inner.is_dir()), None)
         hint = f"; the folders in it are not searched, name them instead, for example {deeper}" if deeper else ""
@@ -126,6 +135,28 @@ def _checked_exports(path: Path) -> list[FoundExport]:
             f"{path}: holds no export that is recognised; `causeway check` says of a file what it is{hint}"
         )
     return exports
+
+
+def _check_one_format(path: Path) -> None:
+    """Refuse a folder that files below make an export, if its folders hold exports of several formats: one would be
+    read, and of the others nothing said.
+    """
+    found: dict[str, str] = {}
+    for inner in sorted(path.iterdir()):
+        for word in _formats_in(inner) - BESIDE_OTHERS if inner.is_dir() else ():
+            found.setdefault(word, inner.name)
+    if len(found) > 1:
+        named = ", ".join(f"{name} ({word})" for word, name in found.items())
+        raise CausewayError(
+            f"{path}: its folders hold exports of several formats: {named}; name the ones that you mean"
+        )
+
+
+def _formats_in(folder: Path) -> set[str]:
+    """Return the format of a folder, else those of the first files and folders in it."""
+    words = [detect(folder)]
+    words += [] if words[0] else [detect(inner) for inner in sorted(folder.iterdir())[:LOOKED_AT]]
+    return {word for word in words if word}
 
 
 def _check_name(path: Path) -> None:

@@ -1,6 +1,7 @@
 """Files of a command line as rows of a sheet."""
 
 import os
+import shutil
 
 import pytest
 
@@ -8,6 +9,7 @@ from causeway.command_line.analysis_folder import settings_of, write_analysis
 from causeway.command_line.exports_found import dataset_name, find_exports
 from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.core.errors import CausewayError
+from support import REAL
 
 TABLE = "y,size\n1,2\n2,3\n"
 
@@ -108,6 +110,22 @@ def test_a_folder_of_folders_says_that_they_are_not_searched(tmp_path):
         find_exports([str(tmp_path / "empty")])
     runs = found(*sorted((tmp_path / "job").iterdir()))
     assert runs == [("trace.csv", "trace", None), ("trace.csv", "before_trace", None)]
+
+
+def test_a_folder_whose_folders_are_exports_of_several_formats_is_none(tmp_path):
+    """Of all real exports together the tables of rocprofv3 were read, and nothing else, without a word."""
+    job = tmp_path / "job"
+    for host in ("a", "b"):
+        shutil.copytree(REAL / "rocprofv3" / "llama-rdna35", job / host)
+    write(job / "sums", "a.csv")
+    assert found(job) == [("job", "job", None)], "one folder a host is one export, and a table of sums is none"
+    shutil.copytree(REAL / "rocprof_v1" / "gunrock", job / "old" / "gunrock")
+    with pytest.raises(CausewayError) as refusal:
+        find_exports([str(job)])
+    assert str(refusal.value) == (
+        f"{job}: its folders hold exports of several formats: a (rocprofv3), old (rocprof); name the ones that you mean"
+    )
+    assert len(found(job / "a", job / "b", job / "old")) == 3
 
 
 def test_runs_of_folders_with_one_name_are_called_by_the_folder_above(tmp_path):
