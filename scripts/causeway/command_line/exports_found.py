@@ -20,7 +20,7 @@ _ENDINGS = re.compile(
 
 BESIDE_OTHERS = {"table", "rocpd"}
 """Formats that may lie beside those of another export of the same run: any CSV is a table, and rocprofv3 also writes a
-database where it is asked to.
+database where its options say so.
 """
 LOOKED_AT = 20
 """Files and folders of a folder that are looked at for its format."""
