@@ -124,6 +124,11 @@ CATALOGUE = {
     "several_processes": Kind(
         "info", "several processes in one export: each is a rank, numbered by device, then by process id"
     ),
+    "mixed_processes": Kind(
+        "caution",
+        "events of several processes alternate in one trace, and nothing says whose a device's event is: no launch has"
+        " a call; name the trace of each process",
+    ),
     "processes_in_turn": Kind(
         "caution",
         "processes of one export that do not all overlap in time: separate runs rather than ranks of one, or machines"

@@ -38,6 +38,7 @@ from causeway.readers.pytorch.event_fields import (
 )
 from causeway.readers.pytorch.operator_events import MODULE_CALL, OperatorCodes
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
+from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.processes import MOST_RANKS
 from causeway.readers.sink.sink import Sink
@@ -91,6 +92,7 @@ class KinetoReader:
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
+        self.processes = TraceProcesses(sink.processes, self.kinds)
         self.pending: dict[str, list[Event]] = {}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
@@ -127,6 +129,7 @@ class KinetoReader:
         if self.counter_rows:
             self._hand_over_counters()
         self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
+        self.sink.issues.add("mixed_processes", int(self.processes.mixed))
         self.sink.issues.add("incomplete_events", sum(self.incomplete.values()), ", ".join(sorted(self.incomplete)))
         if self.text.cut:
             self.sink.issues.add("truncated", 1, self.text.cut)
@@ -158,29 +161,31 @@ class KinetoReader:
         return ExportError(self.options.source, found, "events of category kernel", advice)
 
     def _events(self) -> None:
-        pending = self.pending
         kinds = self.kinds
         for events in self.text.events():
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
-            categories = [event.cat for event in events]
-            for category in set(categories) - kinds.keys():
+            for category in {event.cat for event in events} - kinds.keys():
                 kinds[category] = self.map["categories"].get((category or "").lower())
-            # one pass over each category of the window: a loop over all events takes twice as long
-            for category in sorted(category for category in set(categories) if kinds[category]):
-                mine = [event for event in events if event.cat == category and event.ph == "X"]
-                if len(mine) < categories.count(category):
-                    self._count_incomplete(category, events)
-                if kinds[category] == "modules":
-                    mine = [
-                        event for event in mine if isinstance(event.name, str) and event.name.startswith(MODULE_CALL)
-                    ]
-                if mine:
-                    pending.setdefault(category, []).extend(mine)
-            for category, rows in pending.items():
-                if len(rows) >= BATCH:
-                    self._take(category, rows)
-                    rows.clear()
+            for part, is_last in self.processes.parts(events):
+                self._sort(part)
+                for category, rows in self.pending.items():
+                    if rows and (is_last or len(rows) >= BATCH):
+                        self._take(category, rows)
+                        rows.clear()
+
+    def _sort(self, events: list[Event]) -> None:
+        """Add events to those of their category that wait to be taken."""
+        categories = [event.cat for event in events]
+        # one pass over each category of the window: a loop over all events takes twice as long
+        for category in sorted(category for category in set(categories) if self.kinds[category]):
+            mine = [event for event in events if event.cat == category and event.ph == "X"]
+            if len(mine) < categories.count(category):
+                self._count_incomplete(category, events)
+            if self.kinds[category] == "modules":
+                mine = [event for event in mine if isinstance(event.name, str) and event.name.startswith(MODULE_CALL)]
+            if mine:
+                self.pending.setdefault(category, []).extend(mine)
 
     def _count_incomplete(self, category: str, events: list[Event]) -> None:
         """Count events of a category that would last some time, had they been written as complete ones."""
@@ -195,23 +200,7 @@ class KinetoReader:
         self.seen[category] = self.seen.get(category, 0) + len(events)
         kind = self.map["categories"][category]
         args = self.own_arguments.get(kind, self.arguments).decode(events)
-        self.flush[kind](CategoryEvents(events, args, self._processes([one.rank for one in args])))
-
-    def _processes(self, ranks: list) -> np.ndarray:
-        """Return the process's code for each event by the rank in its arguments, which most traces leave out."""
-        if ranks.count(None) == len(ranks):
-            return np.full(len(ranks), self._only_process())
-        known = [type(rank) is int and 0 <= rank < MOST_RANKS for rank in ranks]
-        code = self.sink.processes.code
-        return np.array(
-            [
-                code(("rank", rank), rank) if is_known else self._only_process()
-                for rank, is_known in zip(ranks, known, strict=True)
-            ]
-        )
-
-    def _only_process(self) -> int:
-        return self.sink.processes.code(("rank", -1))
+        self.flush[kind](CategoryEvents(events, args, self.processes.codes(events, [one.rank for one in args])))
 
     def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
         start, wrong = times_ns([event.ts for event in rows.events])
@@ -240,12 +229,15 @@ class KinetoReader:
         ]
         if str in set(map(type, stream)):
             stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
-        correlation = [args.correlation for args in rows.args]
         return {
             "device": self._numbers(device),
             "stream": self._numbers(stream),
-            "correlation": self._numbers(correlation),
+            "correlation": self._correlations(rows),
         }
+
+    def _correlations(self, rows: CategoryEvents) -> np.ndarray:
+        """Return what links events to calls; none where events of several processes use the same numbers."""
+        return self._numbers([None if self.processes.mixed else args.correlation for args in rows.args])
 
     def _launches(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
@@ -307,8 +299,7 @@ class KinetoReader:
             self.sink.call_names.code(self._clean(UNNAMED_CALL if event.name is None else event.name))
             for event in rows.events
         ]
-        correlation = self._numbers([args.correlation for args in rows.args])
-        self.sink.calls(start, end, rows.process, thread, np.array(name), correlation)
+        self.sink.calls(start, end, rows.process, thread, np.array(name), self._correlations(rows))
 
     def _ranges(self, rows: CategoryEvents) -> None:
         """Take annotations; those on the device have no thread, so that they never enclose a launch call."""
@@ -332,8 +323,7 @@ class KinetoReader:
             name: np.array([stream_or_event(getattr(args, name)) for args in rows.args])
             for name in ("stream", "source_stream", "event")
         }
-        correlation = self._numbers([args.correlation for args in rows.args])
-        self.sink.dependencies(start, end, rows.process, kind, correlation=correlation, **columns)
+        self.sink.dependencies(start, end, rows.process, kind, correlation=self._correlations(rows), **columns)
 
     def _operators(self, rows: CategoryEvents) -> None:
         """Take the operators of the host."""
@@ -392,8 +382,8 @@ class KinetoReader:
             sink.session_start_ns = 0  # the clock itself counts from 1970
         info = facts.get("distributedInfo")
         rank = integer(info.get("rank")) if isinstance(info, dict) else None
-        if rank is not None and 0 <= rank < MOST_RANKS:
-            self.sink.processes.state_rank(self._only_process(), rank)
+        if rank is not None and 0 <= rank < MOST_RANKS and not self.processes.several:
+            self.sink.processes.state_rank(self.processes.only(), rank)
         sink.format_version = format_version(facts)
         for device in devices_of(facts):
             sink.device(0, **device)

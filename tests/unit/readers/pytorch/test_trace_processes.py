@@ -1,0 +1,109 @@
+"""Traces of several ranks in one file: each launch is linked to the call of its own process, though all processes
+count their correlations from the same number.
+"""
+
+import pytest
+from reading import Read, kernel, write_trace
+
+QUEUED_US = {0: 10, 1: 30, 2: 70}
+"""How long a launch of each rank waits for the device."""
+
+
+def call(ts, pid, correlation):
+    """Return the event of a call of 5 us that launches a kernel."""
+    args = {"correlation": correlation}
+    return {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        "pid": pid,
+        "tid": 1,
+        "ts": ts,
+        "dur": 5,
+        "args": args,
+    }
+
+
+def of_rank(rank, host, gpu, device, launches=3):
+    """Return the events of one rank, calls first: one call each 1,000 us, its launch `QUEUED_US` after it returned."""
+    starts = [1000 * number + 7 * rank for number in range(launches)]
+    calls = [call(start, host, number) for number, start in enumerate(starts)]
+    kernels = [
+        kernel(start + 5 + QUEUED_US[rank], 4, device=device, correlation=number) | {"pid": gpu}
+        for number, start in enumerate(starts)
+    ]
+    return calls + kernels
+
+
+def queues(export):
+    """Return the queue delays of each rank, in us."""
+    rows = export.launches.to_pylist()
+    return {
+        rank: sorted({row["queue_ns"] and row["queue_ns"] // 1000 for row in rows if row["rank"] == rank})
+        for rank in sorted({row["rank"] for row in rows})
+    }
+
+
+def test_labels_before_processes_are_ranks(tmp_path):
+    """SGLang writes the label before each process, changes nothing else, and keeps the facts of the first trace."""
+    events = [
+        event for rank in (2, 0, 1) for event in of_rank(rank, f"[TP0{rank}] {500 + rank}", f"[TP0{rank}] {rank}", rank)
+    ]
+    export = Read(write_trace(tmp_path / "x.json", events, distributedInfo={"rank": 2}), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30], 2: [70]}
+    assert export.capabilities["ranks_from"] == "export"
+
+
+def test_labels_of_several_numbers_are_numbered(tmp_path):
+    """Of two ways of being parallel neither number alone is the rank."""
+    labels = ["[TP00-DP00]", "[TP01-DP00]", "[TP00-DP01]"]
+    events = [event for rank in range(3) for event in of_rank(rank, f"{labels[rank]} 9", f"{labels[rank]} 0", rank)]
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30], 2: [70]}
+    assert export.count("several_processes") == 3
+
+
+@pytest.mark.parametrize("label", ["python 12", "[python3] 12", "GPU 0", "gpu1"])
+def test_other_text_is_no_label(tmp_path, label):
+    events = of_rank(0, "12", label, 0) + of_rank(0, label, 0, 0)[:3]
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert queues(export) == {0: [10]}
+
+
+@pytest.mark.parametrize("shift", [0, 1_000_000])
+@pytest.mark.parametrize("same_device", [False, True])
+def test_traces_one_after_the_other_are_processes(tmp_path, shift, same_device):
+    """People append the events of one trace to those of another, with numbers of processes moved apart or not."""
+    events = [
+        event
+        for rank in range(3)
+        for device in [0 if same_device else rank]
+        for event in of_rank(rank, 500 + rank + shift * rank, device + shift * rank, device)
+    ]
+    export = Read(write_trace(tmp_path / "x.json", events, distributedInfo={"rank": 0}), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30], 2: [70]}
+    assert export.count("several_processes") == 3
+    assert export.count("mixed_processes") == 0
+
+
+def test_mixed_processes_have_no_links(tmp_path):
+    """Sorted by time, nothing says whose a device's event is: no link is better than that to another process."""
+    events = [event for rank in range(2) for event in of_rank(rank, 500 + rank, rank, rank, launches=300)]
+    events.sort(key=lambda event: event["ts"])
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert export.launches.num_rows == 600
+    assert queues(export) == {0: [None]}
+    assert export.count("mixed_processes") == 1
+
+
+def test_ranks_in_the_arguments_need_no_order(tmp_path):
+    """TraceLens writes the rank into each event, so that the order does not matter."""
+    events = [
+        event | {"args": event["args"] | {"rank": rank}}
+        for rank in range(2)
+        for event in of_rank(rank, 500 + rank, rank, rank, launches=300)
+    ]
+    events.sort(key=lambda event: event["ts"])
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30]}
+    assert export.count("mixed_processes") == 0
