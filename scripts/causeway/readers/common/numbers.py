@@ -73,6 +73,7 @@ _USUAL = re.compile(
 # separator stands for a no-break space of a file that is not UTF-8
 _SEPARATOR = re.compile(r"[ '\u2019\xa0\u2009\u202f\ufffd]")
 _GROUPED = re.compile(rf"([+-]?\d{{1,3}}(?:{_SEPARATOR.pattern}\d{{3}})+)([.,]\d+)?")
+_MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
 _INSTANCES = re.compile(r"(\S+)\s*\(.*[;,].*\)", re.DOTALL)
 
 
@@ -86,6 +87,15 @@ def without_instances(cell: str) -> str:
     """Return a metric's value without the list of its instances: `12` of `12 (1; 2; 9)`."""
     match = _INSTANCES.fullmatch(cell) if cell.endswith(")") else None
     return match[1] if match else cell
+
+
+def is_missing(text: str) -> bool:
+    """Return whether a printed value says that there is none.
+
+    >>> is_missing("n/a"), is_missing(""), is_missing("0"), is_missing("NVIDIA A100")
+    (True, True, False, False)
+    """
+    return bool(_MISSING.fullmatch(text))
 
 
 def notation(text: str) -> str | None:

@@ -73,6 +73,13 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         raise failure
 
 
+def other_page(source: str, line: int) -> ExportError:
+    """Return the error for a file in which a page with other columns or units begins, in that line."""
+    found = f"another page, with other columns or units, begins in line {line}; it is not read"
+    advice = "Split the file there, and give each page a row of its own in the sheet."
+    return ExportError(source, found, "one page", advice)
+
+
 class NcuReader:
     """One pass over a file.
 
@@ -99,7 +106,7 @@ class NcuReader:
         self.shape: dict[str, array] = {}
         self.metrics_of = array("q")
         self.lengths: set[int] = set()
-        self.segment = self.rows = self.bad = self.mixed = 0
+        self.segment = self.rows = self.bad = self.mixed = self.other_page = 0
         self.first_bad = ""
 
     def read(self) -> ExportError | None:
@@ -114,12 +121,16 @@ class NcuReader:
             for row in rows:
                 if held is not None:
                     self._row(held)
+                if self.other_page:
+                    break
                 held = (row, before + rows.line_num)
                 if not rows.line_num & 0x3FFF:
                     progress.at(raw.tell())
             failure = None
             last = self._last_line()
-            if held is not None:
+            if self.other_page:
+                failure = other_page(self.options.source, self.other_page)
+            elif held is not None:
                 if last and (last.count(b'"') % 2 or self._is_cut(held[0])):
                     self.sink.issues.add("truncated", 1, f"line {held[1]}")
                     found = f"the file ends in the middle of line {held[1]}"
@@ -161,8 +172,7 @@ class NcuReader:
     def _begin(self, header: list[str]) -> None:
         """Begin a capture with these columns: find the index of each known one, by our names."""
         position = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
-        lacking = [raw for raw in ("Kernel Name", "Metric Name", "Metric Value") if raw not in header]
-        if lacking:
+        if lacking := self._lacking(header):
             raise ExportError(
                 self.options.source,
                 f"the header has no column {', '.join(lacking)}",
@@ -172,6 +182,11 @@ class NcuReader:
         self.columns = position
         self.width = len(header)
         self.needed = 1 + max(position.values())
+
+    @staticmethod
+    def _lacking(header: list[str]) -> list[str]:
+        """Return the columns of the long form that a header has not."""
+        return [raw for raw in ("Kernel Name", "Metric Name", "Metric Value") if raw not in header]
 
     def _last_line(self) -> bytes:
         """Return what stands after the last line end (its last megabytes), b"" if the file ends with one."""
@@ -199,6 +214,9 @@ class NcuReader:
         if not row:
             return
         if row[:2] == HEADER:  # several captures, one after the other, perhaps with other columns
+            if self._lacking(row):
+                self.other_page = line
+                return
             self._begin(row)
             self.segment += 1
             return

@@ -23,6 +23,7 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import (
     base_unit,
     integer,
+    is_missing,
     notation,
     number,
     scaled,
@@ -32,6 +33,7 @@ from causeway.readers.common.numbers import (
 )
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import CsvLines
+from causeway.readers.nvidia.ncu_long import other_page
 from causeway.readers.sink.counter_table import DURATION, duration_ns, name_metrics, with_duration
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
@@ -44,7 +46,6 @@ NO_KERNEL = "(all launches)"
 """The kernel of a page without kernel names."""
 
 ADVICE = "Capture again with `ncu --csv --page raw` and check that kernels run."
-_MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
 _METRIC = re.compile(r"[a-z0-9]+__[\w.\[\]]+$")
 _PIVOT_UNITS = (  # Nsight Compute's base unit by parts of a metric's name
     (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
@@ -216,7 +217,7 @@ class WideReader:
                 european += seen == "european"
                 if number(without_instances(cell)) is not None or seen:
                     self.numeric.add(at)
-                elif not _MISSING.fullmatch(cell):
+                elif not is_missing(cell):
                     self.texts.add(at)
         self.european = european > usual
         self.sink.issues.add("mixed_locales", min(usual, european))
@@ -224,9 +225,7 @@ class WideReader:
         self.sink.issues.add("unreadable_rows", self.bad, self.first_bad or "a quotation that is never closed")
         self.sink.count_in("rows", self.launches + self.bad)
         if self.other_page:
-            found = f"another page, with other columns or units, begins in line {self.other_page}; it is not read"
-            advice = "Split the file there, and give each page a row of its own in the sheet."
-            return ExportError(self.options.source, found, "one page", advice)
+            return other_page(self.options.source, self.other_page)
         if cut is None:
             return None
         self.sink.issues.add("truncated", 1, cut)
@@ -303,7 +302,7 @@ class WideReader:
         for column, (at, described) in enumerate(zip(self.columns, fields, strict=False)):
             cells = [row[at] if at < len(row) else "" for row in rows]
             if column in text_only:
-                texts = [None if _MISSING.fullmatch(cell) else clean_text(cell) for cell in cells]
+                texts = [None if is_missing(cell) else clean_text(cell) for cell in cells]
                 values[described.name] = pa.array(texts, pa.string())
                 not_numbers += sum(text is not None for text in texts) if units[at][0] else 0
                 continue

@@ -13,7 +13,7 @@ from causeway.core.tables import SCHEMAS
 from causeway.readers.common.column_maps import column_map, metric_field, plain_name
 from causeway.readers.common.constants import MOST_COLUMNS, NULL
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import base_unit, number, scaled
+from causeway.readers.common.numbers import base_unit, is_missing, number, scaled
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
@@ -54,6 +54,7 @@ class CounterTable:
         self.metric = array("i")
         self.value = array("d")
         self.texts: dict[int, dict[int, str]] = {}  # metric -> launch -> text that is no number
+        self.missing: dict[Key, int] = {}  # metric -> values printed as absent
         self.numeric: set[int] = set()
         self.units: dict[tuple[str, str], str] = {}
         self.unknown_units: set[str] = set()
@@ -63,7 +64,8 @@ class CounterTable:
         return number(text, self.european if european is None else european)
 
     def add(self, launch: int, section: str, metric: str, unit: str, text: str, european: bool | None = None) -> None:
-        """Take one value as printed; values in different base units are different metrics.
+        """Take one value as printed; values in different base units are different metrics. A metric that is absent
+        (n/a) in all launches is none.
 
         Raises
         ------
@@ -74,11 +76,15 @@ class CounterTable:
         if not known:
             self.unknown_units.add(unit)
         value = self.parse(text, european)
+        if value is None and is_missing(text.strip()):
+            key = section, metric, base
+            self.missing[key] = self.missing.get(key, 0) + bool(text.strip())
+            check_metrics(len(self.missing), self.source)
+            return
         at = self.keys.setdefault((section, metric, base), len(self.keys))
         check_metrics(len(self.keys), self.source)
         if value is None:
-            if text.strip():
-                self.texts.setdefault(at, {}).setdefault(launch, clean_text(text))
+            self.texts.setdefault(at, {}).setdefault(launch, clean_text(text))
             return
         self.numeric.add(at)
         self.launch.append(launch)
@@ -107,6 +113,7 @@ class CounterTable:
         text_only = {at for at in self.texts if at not in self.numeric}
         units = [base for _, _, base in self.keys]
         not_numbers = sum(len(values) for at, values in self.texts.items() if at in self.numeric or units[at])
+        not_numbers += sum(count for key, count in self.missing.items() if self.keys.get(key) in self.numeric or key[2])
         sink.issues.add("not_a_number", not_numbers)
         sink.issues.add(
             "unknown_units", len(self.unknown_units), clean_text(", ".join(sorted(self.unknown_units)))[:200]

@@ -277,3 +277,34 @@ def test_a_metric_with_a_unit_and_texts_alone_is_counted(tmp_path):
     export = Read(path, tmp_path / "t")
     assert export.count("not_a_number") == 1
     assert export.counters.column("sm__config").to_pylist() == ["large"]
+
+
+def long_rows(*rows):
+    """Return a long file of (launch, metric, unit, value)."""
+    lines = [
+        f'"{launch}","7","app","host","k","2026","1","7","Section","{metric}","{unit}","{value}"\n'
+        for launch, metric, unit, value in rows
+    ]
+    return LONG + "".join(lines)
+
+
+def test_a_metric_that_no_launch_has_is_no_column_of_text(tmp_path):
+    """`n/a` for every launch is not one category of launches; in one launch of two it is a gap."""
+    rows = [(0, "a.sum", "", "n/a"), (0, "b.sum", "", "N/A"), (0, "c.sum", "", "1"), (1, "a.sum", "", "n/a")]
+    path = tmp_path / "x.csv"
+    path.write_text(long_rows(*rows, (1, "b.sum", "", "5"), (1, "c.sum", "", "2")), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert "a_sum" not in export.counters.column_names
+    assert export.counters.column("b_sum").to_pylist() == [None, 5]
+    assert export.counters.column("c_sum").to_pylist() == [1, 2]
+    assert export.count("not_a_number") == 1
+
+
+def test_a_wide_page_after_a_long_one_is_named_and_the_long_one_kept(tmp_path):
+    path = tmp_path / "x.csv"
+    wide = f'{IDENTITY},"a.sum"\n"","","","","","","","","ns"\n"0","7","app","host","k","2026","1","7","4"\n'
+    path.write_text(long_rows((0, "a.sum", "", "1"), (1, "a.sum", "", "2")) + wide, encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.status == "partial"
+    assert export.error["found"] == "another page, with other columns or units, begins in line 4; it is not read"
+    assert export.counters.column("a_sum").to_pylist() == [1, 2]
