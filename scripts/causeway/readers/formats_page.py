@@ -25,7 +25,8 @@ REFUSED = {
         " export them with the tool that wrote them"
     ),
     "JAX's XPlane (.xplane.pb) and Perfetto's binary traces": (
-        "profile with Nsight Systems, or write their kernels as a table (CSV)"
+        "name the .trace.json.gz that JAX writes beside it, profile with Nsight Systems, or write their kernels as a"
+        " table (CSV)"
     ),
     "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, nvprof's, `ncu --print-summary`)": (
         "one row per kernel, none per launch: name the trace beside them"

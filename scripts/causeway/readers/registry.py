@@ -242,14 +242,19 @@ _RECORDS = (
     Format(
         word="kineto",
         kind="trace",
-        export="PyTorch / CUPTI Chrome trace, `.json` or `.json.gz`, NVIDIA, AMD and Intel",
+        export="PyTorch / CUPTI / JAX Chrome trace, `.json` or `.json.gz`, NVIDIA, AMD and Intel",
         source="one trace, .json or .json.gz",
-        readers=("pytorch.kineto",),
+        readers=("pytorch.jax_trace", "pytorch.kineto"),
         layouts=(
             Layout(
                 columns="kineto",
                 title="PyTorch Kineto",
                 source="`torch.profiler` (`export_chrome_trace`, a .json or .json.gz file), NVIDIA, AMD and Intel",
+            ),
+            Layout(
+                columns="jax",
+                title="JAX, XLA",
+                source="`jax.profiler.trace` (the .trace.json.gz in its folder plugins/profile), NVIDIA and AMD",
             ),
         ),
     ),

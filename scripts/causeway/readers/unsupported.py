@@ -26,7 +26,7 @@ _REPORTS = {
     ),
     ".pb": (
         "a protobuf file, as JAX and TensorFlow write it (XPlane)",
-        "Profile with `nsys profile` and export that, or write its kernels as a table (CSV, one row per launch).",
+        "Name the .trace.json.gz beside it, which JAX writes too, or profile with `nsys profile` and export that.",
     ),
     ".pftrace": (
         "a binary trace of Perfetto",

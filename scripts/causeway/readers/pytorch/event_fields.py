@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import LONGEST_NS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers
 from causeway.readers.containers.chrome_json import Event
@@ -60,6 +60,23 @@ def times_ns(values: list) -> tuple[np.ndarray, int]:
     if _THREE_DECIMALS.fullmatch(text):
         return np.fromstring(text.replace(".", ""), np.int64, sep="\n"), 0
     return integers([nanoseconds(value) for value in values])
+
+
+def spans_ns(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return when events start and end.
+
+    Returns
+    -------
+    start, end : ndarray of int64, shape (n,), ns
+        `NULL` where absent, or where it does not fit.
+    wrong : int
+        How many times do not fit.
+    """
+    start, wrong = times_ns([event.ts for event in events])
+    length, also = times_ns([event.dur for event in events])
+    # no overflow; the sink counts these
+    end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)
+    return start, np.where((start == NULL) | (length == NULL), NULL, end), wrong + also
 
 
 class ThreadNumbers:

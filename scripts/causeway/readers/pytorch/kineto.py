@@ -19,7 +19,7 @@ from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import LONGEST_NS, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers, number
 from causeway.readers.common.options import Options
@@ -34,6 +34,7 @@ from causeway.readers.pytorch.event_fields import (
     devices_of,
     format_version,
     mentioned,
+    spans_ns,
     times_ns,
 )
 from causeway.readers.pytorch.operator_events import MODULE_CALL, OperatorCodes
@@ -52,6 +53,13 @@ LONGEST_NAME = 1024
 
 ARROWS = frozenset("stf")
 """Phases of arrows between events; any other but X of a category that is read is an event without its duration."""
+
+NO_TORCH_EVENTS = (
+    "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write",
+    "Name a trace of torch.profiler; of other tools, profile with `nsys profile` and export that, or write the kernels"
+    " as a table (CSV, one row per launch).",
+)
+"""What is found in a Chrome trace without a launch that is read, and what to do."""
 
 _DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b|((?:Host|Device|Peer)To(?:Host|Device|Peer))")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
@@ -153,11 +161,7 @@ class KinetoReader:
         if any(self.map["categories"][category] == "calls" for category in self.seen):
             advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
         if not any(self.kinds.values()):
-            found = "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write"
-            advice = (
-                "Name a trace of torch.profiler; of other tools, profile with `nsys profile` and export that, or write"
-                " the kernels as a table (CSV, one row per launch)."
-            )
+            found, advice = NO_TORCH_EVENTS
         return ExportError(self.options.source, found, "events of category kernel", advice)
 
     def _events(self) -> None:
@@ -203,12 +207,9 @@ class KinetoReader:
         self.flush[kind](CategoryEvents(events, args, self.processes.codes(events, [one.rank for one in args])))
 
     def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
-        start, wrong = times_ns([event.ts for event in rows.events])
-        length, also = times_ns([event.dur for event in rows.events])
-        self.sink.issues.add("out_of_range", wrong + also, "ts or dur")
-        # no overflow; the sink counts these
-        end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)
-        return start, np.where((start == NULL) | (length == NULL), NULL, end)
+        start, end, wrong = spans_ns(rows.events)
+        self.sink.issues.add("out_of_range", wrong, "ts or dur")
+        return start, end
 
     def _numbers(self, values: list) -> np.ndarray:
         column, wrong = integers(values)

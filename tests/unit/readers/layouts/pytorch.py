@@ -1,4 +1,4 @@
-"""Made-up traces of PyTorch's profiler: Kineto."""
+"""Made-up traces of PyTorch's profiler, Kineto, and of JAX's."""
 
 import gzip
 import json
@@ -110,3 +110,38 @@ def kineto_counters(folder, kernel, rows):
         document["traceEvents"].append(event)
     (folder / "trace.json").write_text(json.dumps(document), encoding="utf-8")
     return folder / "trace.json"
+
+
+@layout("jax.json.gz", "kineto")
+def jax_gz(folder, kernel, rows):
+    names = [(1, None, f"{SECRET} /device:GPU:0"), (1, 14, "Stream #14(Compute)"), (1, 90, "XLA Ops")]
+    events = [
+        {
+            "ph": "M",
+            "pid": pid,
+            "tid": tid,
+            "name": "process_name" if tid is None else "thread_name",
+            "args": {"name": name},
+        }
+        for pid, tid, name in [*names, (701, None, "/host:CPU"), (701, 33, SECRET)]
+    ]
+    events = [{key: value for key, value in event.items() if value is not None} for event in events]
+    path = f"$/home/{SECRET}/train.py:3 step"
+    events.append({"ph": "X", "pid": 701, "tid": 33, "ts": 0.5, "dur": 10 * rows, "name": path})
+    events.append({"ph": "X", "pid": 701, "tid": 33, "ts": 0.5, "dur": 10 * rows, "name": "train"})
+    for n in range(rows):
+        link = {"correlation_id": str(n), "context_id": "$$1", "host": SECRET}
+        details = "regs:24 static_shared:0 dynamic_shared:1024 grid:4,1,1 block:128,1,1 occ_pct:50"
+        call = {"ph": "X", "pid": 701, "tid": 33, "ts": 10 * n + 1.125, "dur": 1.5, "name": kernel, "args": link}
+        launch = {"ph": "X", "pid": 1, "tid": 14, "ts": 10 * n + 4.25, "dur": 2.125, "name": kernel}
+        events += [call, launch | {"args": link | {"kernel_details": details, "hlo_op": SECRET}}]
+        events.append(launch | {"tid": 90, "name": "fusion", "args": {"hlo_op": "fusion"}})
+        if n % 4 == 0:
+            copied = {
+                "correlation_id": str(1000 + n),
+                "memcpy_details": "kind_src:pinned kind_dst:device size:64 dest:0",
+            }
+            events.append(launch | {"ts": 10 * n + 7.5, "dur": 1.25, "name": "MemcpyH2D", "args": copied})
+    document = {"displayTimeUnit": "ns", "metadata": {"host": SECRET}, "traceEvents": [*events, {}]}
+    (folder / "jax.trace.json.gz").write_bytes(gzip.compress(json.dumps(document).encode(), mtime=0))
+    return folder / "jax.trace.json.gz"

@@ -1,0 +1,260 @@
+"""Traces of JAX and TensorFlow as Chrome JSON: launches, copies, calls of the driver and annotations.
+
+XLA's profiler writes an XPlane and, for viewers, the same events as JSON: one process per device, "/device:GPU:0", with
+a thread per stream, "Stream #14(Compute)", and one of the host. Events have no category; what XLA derives from
+launches (modules, steps, operations) stands in further threads of the device and has no details of a kernel. Source:
+xla/backends/profiler/gpu/cupti_collector.cc and rocm_collector.cc.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from causeway.core.codes import MEMSET_KIND
+from causeway.core.errors import ExportError
+from causeway.numeric.process import collector_paused
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.copy_kinds import MEMORY_KIND_OF, copy_kind
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import integers
+from causeway.readers.common.options import Options
+from causeway.readers.containers.chrome_json import Event, TraceText
+from causeway.readers.detect import detect
+from causeway.readers.pytorch.event_fields import ArgumentDecoder, ThreadNumbers, spans_ns
+from causeway.readers.pytorch.kineto import NO_TORCH_EVENTS
+from causeway.readers.sink.sink import Sink
+
+BATCH = 1 << 13
+MOST_EVENTS = 1_000_000
+"""Events that XLA's profiler writes at most into a trace for viewers; of more it keeps the earliest."""
+
+MOST_PROCESSES = 1 << 16
+"""Names of processes and threads that are remembered."""
+
+KERNEL_LAUNCH = "kernel launch"
+"""The name of a call that has the name of its kernel: which of the driver's functions it was is not said."""
+
+_DEVICE = re.compile(r"(?:.*\s)?/device:GPU:(\d{1,5})\b")
+_STREAM = re.compile(r"Stream #(\d{1,18})\b")
+_GRAPH = re.compile(r"\s*\(CudaGraph:\d+\)$")
+_CALL = re.compile(r"(?:cu|hip|hsa)[A-Z_]\w*|Mem(?:cpy|set|ory)\w*")
+_DETAIL = re.compile(r"(\w+):([\w,]+)")
+
+
+def probe(path: Path) -> bool:
+    """Return whether the file is Chrome JSON, perhaps compressed, whose first events name a device of XLA."""
+    return path.is_file() and detect(path) == "kineto" and b"/device:GPU:" in first_bytes(path)
+
+
+@collector_paused()
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one trace.
+
+    Raises
+    ------
+    ExportError
+        If it holds no launch, or is cut; the events before the cut are kept.
+    """
+    reader = JaxReader(path, sink, options)
+    cut = reader.read()
+    failure = ExportError(options.source, cut, "a complete trace", "Copy it again.") if cut else None
+    if not sink.n_launches:
+        found, advice = NO_TORCH_EVENTS
+        raise failure or ExportError(options.source, found, "events of category kernel", advice)
+    if failure:
+        raise failure
+
+
+class JaxReader:
+    """One pass over a trace."""
+
+    def __init__(self, path: Path, sink: Sink, options: Options) -> None:
+        self.sink = sink
+        self.text = TraceText(path, set(), options.progress().at)
+        names = {
+            raw: ours
+            for table in column_map("jax")["tables"].values()
+            for raw, ours in table["columns"].items()
+            if raw.endswith("_details") or raw in ("correlation_id", "step_num")
+        }
+        self.arguments = ArgumentDecoder(names | {"name": "name", "cuda_graph_exec_id": "graph"})
+        self.devices: dict[object, int] = {}
+        self.hosts: set[object] = set()
+        self.streams: dict[tuple, int] = {}
+        self.threads = ThreadNumbers()
+        self.pending: dict[str, list[tuple[Event, msgspec.Struct]]] = {}
+        self.events = 0
+
+    def read(self) -> str | None:
+        """Read all events; return where a damaged file ends."""
+        try:
+            for events in self.text.events():
+                self._sort(events)
+                for kind, rows in self.pending.items():
+                    if len(rows) >= BATCH:
+                        self._take(kind, rows)
+                        rows.clear()
+        finally:
+            self.text.close()
+        for kind, rows in self.pending.items():
+            if rows:
+                self._take(kind, rows)
+        issues = self.sink.issues
+        issues.add("unreadable_rows", self.text.damaged, "events")
+        issues.add(
+            "dropped_events", int(self.events >= MOST_EVENTS), f"the trace holds {self.events:,} events, its most"
+        )
+        if self.text.cut:
+            issues.add("truncated", 1, self.text.cut)
+        return self.text.cut
+
+    def _sort(self, events: list[Event]) -> None:
+        """Add events to those of their kind that wait to be taken; names of processes come before their events."""
+        self.events += sum(event.ph == "X" for event in events)
+        named = [event for event in events if event.ph == "M" and event.name in ("process_name", "thread_name")]
+        for event, args in zip(named, self.arguments.decode(named), strict=True):
+            if isinstance(args.name, str) and len(self.streams) < MOST_PROCESSES and len(self.devices) < MOST_PROCESSES:
+                self._name(event, args.name)
+        mine = [
+            event
+            for event in events
+            if event.ph == "X"
+            and isinstance(event.name, str)
+            and isinstance(event.pid, int | str)
+            and (
+                self._is_stream(event)
+                if event.pid in self.devices
+                else event.pid in self.hosts and not event.name.startswith("$")
+            )
+        ]
+        for event, args in zip(mine, self.arguments.decode(mine), strict=True):
+            if event.pid in self.hosts:
+                kind = "ranges" if args.correlation is None else "calls"
+            elif isinstance(args.kernel, str):
+                kind = "launches"
+            elif isinstance(args.copy, str) or isinstance(args.set, str):
+                kind = "transfers"
+            elif args.graph is not None:
+                kind = "graphs"
+            else:
+                continue
+            self.pending.setdefault(kind, []).append((event, args))
+
+    def _is_stream(self, event: Event) -> bool:
+        """Return whether an event of a device stands in one of its streams; in a trace without names all may."""
+        return not self.streams or (isinstance(event.tid, int | str) and (event.pid, event.tid) in self.streams)
+
+    def _name(self, event: Event, name: str) -> None:
+        if not isinstance(event.pid, int | str) or not isinstance(event.tid, int | str | None):
+            return
+        if event.name == "thread_name":
+            if match := _STREAM.match(name):
+                self.streams[event.pid, event.tid] = int(match[1])
+        elif match := _DEVICE.match(name):
+            self.devices[event.pid] = int(match[1])
+        elif "/host:" in name:
+            self.hosts.add(event.pid)
+
+    def _take(self, kind: str, rows: Sequence[tuple[Event, msgspec.Struct]]) -> None:
+        """Take events of one kind."""
+        self.sink.count_in(kind, len(rows))
+        events = [event for event, _ in rows]
+        args = [one for _, one in rows]
+        start, end, wrong = spans_ns(events)
+        self.sink.issues.add("out_of_range", wrong, "ts or dur")
+        getattr(self, f"_{kind}")(events, args, (start, end))
+
+    def _numbers(self, values: list) -> np.ndarray:
+        column, wrong = integers(values)
+        self.sink.issues.add("out_of_range", wrong)
+        return column
+
+    def _origin(self, events: list[Event], args: list) -> dict[str, np.ndarray]:
+        streams = [self.streams.get((event.pid, event.tid), event.tid) for event in events]
+        return {
+            "device": np.array([self.devices[event.pid] for event in events]),
+            "stream": self._numbers(streams),
+            "correlation": self._numbers([one.correlation for one in args]),
+        }
+
+    def _launches(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+        kernel = np.array([self.sink.kernel(event.name) for event in events])
+        self.sink.count_unnamed(kernel)
+        details = [dict(_DETAIL.findall(one.kernel)) for one in args]
+        columns = column_map("jax")["tables"]["kernel_details"]["columns"]
+        shape = {
+            columns[name]: self._numbers([one.get(name) for one in details])
+            for name in ("regs", "static_shared", "dynamic_shared", "private_mem")
+        }
+        for name in ("grid", "block"):
+            sizes = [[*one.get(name, "").split(","), None, None, None][:3] for one in details]
+            shape |= {f"{name}_{axis}": self._numbers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
+        process = np.full(len(events), self.sink.processes.code(0))
+        self.sink.launches(*times, kernel, process, shape=shape, **self._origin(events, args))
+
+    def _transfers(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+        details = [dict(_DETAIL.findall(one.copy if isinstance(one.copy, str) else one.set)) for one in args]
+        is_set = [not isinstance(one.copy, str) for one in args]
+        kinds = [
+            MEMSET_KIND if sets else copy_kind(event.name[:64]) for event, sets in zip(events, is_set, strict=True)
+        ]
+        target = [one.get("kind" if sets else "kind_dst") for one, sets in zip(details, is_set, strict=True)]
+        self.sink.transfers(
+            *times,
+            np.full(len(events), self.sink.processes.code(0)),
+            np.array(kinds),
+            size=self._numbers([one.get("size", one.get("num_bytes")) for one in details]),
+            src_kind=_memory([one.get("kind_src") for one in details]),
+            dst_kind=_memory(target),
+            **self._origin(events, args),
+        )
+
+    def _graphs(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+        """Take graphs traced as a whole, as ranges, as those of Nsight Systems."""
+        start, end = times
+        self.sink.issues.add("graphs_without_launches", len(events), "see the ranges of kind cuda_graph")
+        graph = self._numbers([one.graph for one in args])
+        names = [
+            self.sink.range_names.code("CUDA graph" if at == NULL else f"CUDA graph {at}") for at in graph.tolist()
+        ]
+        n = len(events)
+        kind = np.full(n, self.sink.range_kinds.code("cuda_graph"))
+        self.sink.ranges(start, end, np.full(n, self.sink.processes.code(0)), np.full(n, NULL), np.array(names), kind)
+
+    def _calls(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+        names = [_GRAPH.sub("", event.name) for event in events]
+        codes = [
+            self.sink.call_names.code((clean_text(name) or UNNAMED_CALL) if _CALL.fullmatch(name) else KERNEL_LAUNCH)
+            for name in names
+        ]
+        self.sink.calls(
+            *times,
+            np.full(len(events), self.sink.processes.code(0)),
+            self.threads.column([event.tid for event in events]),
+            np.array(codes),
+            self._numbers([one.correlation for one in args]),
+        )
+
+    def _ranges(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+        """Take annotations and operations of the host; of a step, which all have one name, its number too."""
+        names = [
+            event.name if one.step is None else f"{event.name} (step {str(one.step)[:20]})"
+            for event, one in zip(events, args, strict=True)
+        ]
+        self.sink.ranges(
+            *times,
+            np.full(len(events), self.sink.processes.code(0)),
+            self.threads.column([event.tid for event in events]),
+            np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
+            np.full(len(events), self.sink.range_kinds.code("annotation")),
+        )
+
+
+def _memory(names: Iterable[str | None]) -> np.ndarray:
+    """Return kinds of memory by their names; int64, one for each name."""
+    return np.array([MEMORY_KIND_OF.get((name or "").replace("_", "").lower(), NO_KIND) for name in names])
