@@ -133,6 +133,8 @@ def _are_activities(cells: list[str]) -> bool:
         for cell in cells
         if len(cell) < LONGEST_HEADING
     }
+    if plain >= {"kernelstart", "kerneldur", "kernelname"}:  # cuda_kern_exec_trace of `nsys stats`
+        return True
     timed = "start" in plain and plain & {"end", "duration"}
     located = plain & {"device", "deviceid"} and plain & {"stream", "streamid", "strm", "ctx", "context", "contextid"}
     named = plain & {"name", "kernel", "kernelname", "copykind", "gridx", "grdx"}

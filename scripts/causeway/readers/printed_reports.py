@@ -23,13 +23,13 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         _NSYS,
     ),
     (
-        rf'^[ \t]*Start {_TIME}[ \t]{{2,}}Duration|[{{,] *"Start {_TIME}" *:',
+        rf'^[ \t]*(?:API )?Start {_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,] *"(?:API )?Start {_TIME}" *:',
         "a report of `nsys stats` in columns or as JSON, not as CSV",
         _NSYS,
     ),
     (
-        rf'^"?API Start {_TIME}"?,"?API Dur',
-        "the report cuda_kern_exec_trace of `nsys stats`, whose launches have no stream",
+        rf'^"?API Start {_TIME}"?,"?API Dur(?![^\n]*Kernel Name)',
+        "the report cuda_kern_exec_trace of `nsys stats`, without the kernels' names",
         _NSYS,
     ),
     (  # calls have neither a grid nor a device after their times

@@ -136,6 +136,11 @@ CATALOGUE = {
     ),
     "other_processes": Kind("info", "rows of processes that are no rank were left out"),
     "device_assumed": Kind("info", "no device in the export; taken as device 0"),
+    "stream_assumed": Kind(
+        "caution",
+        "no streams in the export: all work of a device was taken as of one, so that what ran side by side looks like"
+        " an order",
+    ),
     "unknown_units": Kind("info", "units that are not known; their values were kept as they are"),
     "mixed_units": Kind("caution", "one metric in several units; all values were converted to one"),
     "mixed_locales": Kind("caution", "numbers in two notations (1,234.5 and 1.234,5); each was read by its own"),

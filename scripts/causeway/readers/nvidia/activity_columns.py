@@ -32,7 +32,7 @@ SIZE_POWERS = {
 }
 """Power of the KB, 1000 or 1024 bytes, from a unit to bytes."""
 
-TIMES = ("start", "end", "duration")
+TIMES = ("start", "end", "duration", "call_start", "call_duration")
 SIZES = ("bytes", "unified_bytes", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes")
 """Columns that are times, and that are sizes, by our names."""
 

@@ -61,16 +61,18 @@ def _files(path: Path) -> list[Path]:
     """Return the file, or the files of the folder, that have a usable header."""
     candidates = sorted(path.glob("*.csv")) + sorted(path.glob("*.csv.gz")) if path.is_dir() else [path]
     found = []
+    last = []
     for file in candidates:
         try:
             raw, text = open_text(file)
             with raw, text:
-                if file.is_file() and find_header(CsvLines(text)) is not None:
-                    found.append(file)
+                columns = find_header(CsvLines(text)) if file.is_file() else None
+                if columns is not None:
+                    (last if "call_start" in columns.position else found).append(file)
         except (OSError, EOFError, zlib.error) as error:
             fail_if_of_the_machine(error)
             continue
-    return found
+    return found + last
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -88,8 +90,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     failure = None
     before = 0
     sink.format_version = "CSV"
+    one_report = OneReport()
     for file in files:
-        reader = CsvReader(sink, options, file, before, f"{file.name}: " if path.is_dir() else "")
+        reader = CsvReader(sink, options, file, before, f"{file.name}: " if path.is_dir() else "", one_report)
         failure = reader.read() or failure
         before += file.stat().st_size
     if not sink.n_launches:
@@ -101,6 +104,23 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         sink.issues.add("no_launches")
     if failure:
         raise failure
+
+
+class OneReport:
+    """Launches are taken from one kind of report: `nsys stats` has them in cuda_gpu_trace and in cuda_kern_exec_trace,
+    which has no streams.
+    """
+
+    def __init__(self) -> None:
+        self._with_calls: bool | None = None
+
+    def takes(self, with_calls: bool) -> bool:
+        """Return whether launches of a report, with or without the times of their calls, are of the kind that came
+        first.
+        """
+        if self._with_calls is None:
+            self._with_calls = with_calls
+        return self._with_calls == with_calls
 
 
 class CsvReader:
@@ -115,14 +135,19 @@ class CsvReader:
         Bytes of the export's files that were read before.
     label : str
         How messages begin: the file's name in a folder of several.
+    one_report : OneReport
+        The export's.
     """
 
-    def __init__(self, sink: Sink, options: Options, path: Path, before: int, label: str) -> None:
+    def __init__(
+        self, sink: Sink, options: Options, path: Path, before: int, label: str, one_report: OneReport
+    ) -> None:
         self.sink = sink
         self.options = options
         self.path = path
         self.before = before
         self.label = label
+        self.one_report = one_report
         self.bad = 0
         self.first_bad = ""
         self.columns: Columns | None = None
@@ -261,13 +286,19 @@ class CsvReader:
             "correlation": correlation,
         }
         if kind == RowKinds.LAUNCHES:
+            with_calls = "call_start" in self.columns.position
+            if not self.one_report.takes(with_calls):
+                return
+            if stream is None:
+                sink.issues.add("stream_assumed", n, self.path.name)
             if names and self.columns.binary:
                 names, numbers = without_correlations(names)
                 where["correlation"] = np.where(correlation == NULL, numbers, correlation)
             kernel = np.array([sink.kernel(text.strip() or None) for text in names or [""] * n])
             if missing := sum(not text.strip() for text in names or [""] * n):
                 sink.issues.add("missing_name", missing)
-            sink.launches(start, end, kernel, process, shape=self._shape(rows), **where)
+            queue = self._queue(rows, start) if with_calls else NULL
+            sink.launches(start, end, kernel, process, queue_ns=queue, shape=self._shape(rows), **where)
             return
         if kind == RowKinds.MEMSETS:
             kinds = np.full(n, MEMSET_KIND)
@@ -283,6 +314,18 @@ class CsvReader:
             # nvprof writes a memset's memory as its source
             ends = {"src_kind": NO_KIND, "dst_kind": ends["src_kind"]}
         sink.transfers(start, end, process, kinds, size=self._sizes(rows), **where, **ends)
+
+    def _queue(self, rows: list[list[str]], start: np.ndarray) -> np.ndarray:
+        """Return how long launches wait after their call has returned, `NULL` where they begin before or it is unknown;
+        int64, shape (n,), ns.
+        """
+        begin = self._numbers(rows, "call_start")
+        length = self._numbers(rows, "call_duration")
+        if length is None:
+            return np.full(len(rows), NULL)
+        known = (begin != NULL) & (length != NULL) & (start != NULL)
+        queue = np.where(known, start - begin - length, -1)
+        return np.where(queue < 0, NULL, queue)
 
     def _sizes(self, rows: list[list[str]]) -> np.ndarray | int:
         """Return the sizes of transfers in bytes, `NULL` where there is none, or where it was rounded to zero."""

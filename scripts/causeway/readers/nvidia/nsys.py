@@ -151,6 +151,8 @@ class NsysReader(NsysTables):
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
+        if "stream" not in batch:
+            self.sink.issues.add("stream_assumed", rows, table)
         process = self.process(batch, "process", rows)
         self.note_users(process, batch)
         self.sink.launches(

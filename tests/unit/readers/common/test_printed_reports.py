@@ -37,6 +37,11 @@ REPORTS = {  # what it is, a part of what to do, text
         " Start (ns)   Duration (ns)  CorrId  GrdX\n ------  -----\n 1000  500  9  4\n",
     ),
     "trace as JSON": (COLUMNS, "-f csv", '[{"Start (ns)":"1000","Duration (ns)":"500","Name":"k(int)"}]'),
+    "launches from call to end in columns": (
+        COLUMNS,
+        "-f csv",
+        " API Start (ns)  API Dur (ns)  Queue Start (ns)  Kernel Start (ns)\n ------  -----\n 1000  500  9  4\n",
+    ),
     "launches from call to end": (
         "the report cuda_kern_exec_trace of `nsys stats`",
         "cuda_gpu_trace",
