@@ -26,6 +26,21 @@ characters of JSON may become an object of 64 bytes. The longest facts and event
 
 _GAP = re.compile(r"[\s,]*")
 _NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s)"\s*:)')
+_EVENT_END = re.compile(
+    r'\}(?=\s*,\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s)"\s*:|\s*,?\s*\]\s*(?:,\s*"|\}|\Z))'
+)
+"""An end of an event that another one follows, or the end of all; nested text may match, too."""
+_FAULTS = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|[+-]?\b(?:inf|nan)\b(?:\(\w*\))?|,(?=\s*[}\]])', re.DOTALL | re.IGNORECASE
+)
+"""A text, or what writers leave outside of one that is no JSON: numbers without a value as C prints them (kineto 105),
+and a comma before the end of an object.
+"""
+_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\")
+"""What a backslash escapes; or one of a path, that Kineto on Windows does not escape (kineto 336, pytorch 98432)."""
+_ENDS_TRIED = 8
+"""Ends of an event that are tried in turn."""
+
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{}]', re.DOTALL)
 """A text, the beginning of one that has no end, or a bracket."""
 _SPACE = re.compile(r"\s*")
@@ -262,11 +277,12 @@ class TraceText:
             try:
                 event = self._value(LONGEST_EVENT)
             except _UNREADABLE:
-                if not self._resume():
-                    self._note_cut()
+                event = self._mended()
+                if event is None:
+                    self.damaged += 1
+                    if self._resume():
+                        continue
                     return
-                self.damaged += 1
-                continue
             if isinstance(event, dict):
                 event = Event(**{name: event[name] for name in _FIELDS & event.keys()})
                 event.cat = event.cat if isinstance(event.cat, str) else None
@@ -304,14 +320,50 @@ class TraceText:
                 return at + 1
         return 0
 
+    def _mended(self) -> object:
+        """Return the event at the window's start without the faults that writers of traces are known for, None if it is
+        damaged in another way; the position stays then.
+        """
+        while len(self._text) - self._pos < LONGEST_EVENT and not _EVENT_END.search(self._text, self._pos):
+            if not self._more():
+                break
+        for number, match in enumerate(_EVENT_END.finditer(self._text, self._pos, self._pos + LONGEST_EVENT)):
+            text = _FAULTS.sub(_without_fault, self._text[self._pos : match.end()])
+            try:
+                event, end = self._json.raw_decode(text)
+            except _UNREADABLE:
+                end = None
+            if end == len(text):
+                self._pos = match.end()
+                return event
+            if number == _ENDS_TRIED:
+                break
+        return None
+
     def _resume(self) -> bool:
-        """Go to the next event after a damaged one; return whether there is one."""
+        """Go to the next event after a damaged one; return whether there is one. Notes a cut where the end of all
+        events is missing, too.
+        """
         self._pos += 1
+        ended = False
         while True:
             match = _NEXT_EVENT.search(self._text, self._pos)
             if match:
                 self._pos = match.end()
                 return True
+            ended = ended or bool(_EVENT_END.search(self._text, self._pos))
             self._pos = max(self._pos, len(self._text) - 256)
             if not self._more():
+                rest = self._text.rstrip()
+                if ended and rest.endswith(("}", "]")):
+                    self._pos = len(rest) - 1
+                else:
+                    self._note_cut()
                 return False
+
+
+def _without_fault(match: re.Match) -> str:
+    found = match[0]
+    if found[0] == '"':
+        return _ESCAPE.sub(lambda escape: escape[0] if len(escape[0]) > 1 else r"\\", found)
+    return "" if found == "," else "NaN"

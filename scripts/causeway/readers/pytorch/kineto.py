@@ -162,6 +162,8 @@ class KinetoReader:
             advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
         if not any(self.kinds.values()):
             found, advice = NO_TORCH_EVENTS
+        if self.text.damaged:
+            found += f"; {self.text.damaged:,} events could not be parsed"
         return ExportError(self.options.source, found, "events of category kernel", advice)
 
     def _events(self) -> None:

@@ -1,0 +1,80 @@
+"""What versions of PyTorch wrote that is no JSON: each event of it is read, as far as it can be."""
+
+import json
+
+import pytest
+from reading import Read, kernel
+
+FAULTS = {
+    "inf": '"est. achieved occupancy %": 0, "memory bandwidth (GB/s)": inf',  # kineto 105
+    "minus nan": '"warps per SM": -nan',
+    "nan of Windows": '"warps per SM": -nan(ind)',
+    "trailing comma": '"warps per SM": 1.5,',
+    "path of Windows": '"Call stack": "torch\\cuda\\__init__.py(219): _lazy_init"',  # pytorch 98432
+    "path after an escape": '"Call stack": "a \\"b\\" C:\\\\x\\q"',
+    "a list of objects": '"inputs": [{"size": inf}], "more": [{"size": 1}]',
+}
+
+
+def text_of(faults, **top):
+    """Return a trace of as many kernels as there are texts, each among the arguments of one."""
+    events = []
+    for number, fault in enumerate(faults):
+        event = json.dumps(kernel(10 * number, 2, f"k{number}", correlation=number))
+        events.append(event.replace('"device": 0', f'"device": 0, {fault}' if fault else '"device": 0', 1))
+    events = [event.replace(",, ", ", ") for event in events]
+    return json.dumps(top | {"traceEvents": []}).replace("[]", f"[{', '.join(events)}]")
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("number", range(3), ids=["first", "middle", "last"])
+def test_an_event_with_a_known_fault_is_read_and_so_are_those_around_it(fault, number, tmp_path):
+    faults = ["", "", ""]
+    faults[number] = fault
+    path = tmp_path / "x.json"
+    body = text_of(faults, schemaVersion=1)
+    if fault.endswith(","):  # the comma stands before the end of the object
+        body = body.replace('1.5, "stream": 7, ', '1.5, "stream": 7, ').replace(
+            f'"correlation": {number}}}', f'"correlation": {number},}}'
+        )
+    path.write_text(body, encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.status == "read"
+    assert export.launches.column("start_ns").to_pylist() == [0, 10_000, 20_000]
+    assert export.launches.column("correlation").to_pylist() == [0, 1, 2]
+    assert export.kernels.column("name").to_pylist() == ["k0", "k1", "k2"]
+    assert export.count("unreadable_rows") == 0
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_trace_of_such_events_alone_is_read_whole(fault, tmp_path):
+    """More than the window that is read at a time."""
+    path = tmp_path / "x.json"
+    path.write_text(text_of([fault.rstrip(",")] * 6000), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.launches.num_rows) == ("read", 6000)
+
+
+def test_a_damaged_last_event_is_no_cut(tmp_path):
+    """A key without its first quotation mark (pytorch 33961): one event is lost, the trace is whole."""
+    path = tmp_path / "x.json"
+    path.write_text(text_of(["", "", '"x": 1']).replace('"x": 1', 'x": 1'), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.launches.num_rows) == ("read", 2)
+    assert (export.count("unreadable_rows"), export.count("truncated")) == (1, 0)
+
+
+def test_a_cut_last_event_is_a_cut(tmp_path):
+    """Also behind a list of objects, whose end looks like that of all events."""
+    path = tmp_path / "x.json"
+    whole = text_of(["", "", '"inputs": [{"size": 1}], "more": 2'])
+    path.write_text(whole[: whole.index('"more"') + 5], encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.launches.num_rows) == ("partial", 2)
+    assert export.count("truncated") == 1
+
+
+def test_a_trace_without_an_event_that_can_be_parsed_says_so(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(text_of(["x: 1"] * 3), encoding="utf-8")
+    assert "; 3 events could not be parsed" in Read(path, tmp_path / "t").error["found"]
