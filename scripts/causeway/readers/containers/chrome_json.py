@@ -86,6 +86,7 @@ class TraceText:
     def __init__(self, path: Path, wanted: set[str], at: Callable[[int], None] = lambda _: None) -> None:
         self.facts: dict = {}
         self.damaged = 0
+        self.first_damage = 0  # characters before the first damaged event
         self.cut: str | None = None
         self._wanted = wanted
         self._at = at
@@ -279,6 +280,7 @@ class TraceText:
             except _UNREADABLE:
                 event = self._mended()
                 if event is None:
+                    self.first_damage = self.first_damage or self.offset
                     self.damaged += 1
                     if self._resume():
                         continue

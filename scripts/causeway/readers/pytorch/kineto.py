@@ -163,7 +163,9 @@ class KinetoReader:
         if not any(self.kinds.values()):
             found, advice = NO_TORCH_EVENTS
         if self.text.damaged:
-            found += f"; {self.text.damaged:,} events could not be parsed"
+            found = f"the text is damaged after {self.text.first_damage:,} characters: {self.text.damaged:,} events"
+            found += " could not be parsed, and of the others none is of a GPU kernel"
+            advice = "Copy the trace again, or export it again."
         return ExportError(self.options.source, found, "events of category kernel", advice)
 
     def _events(self) -> None:

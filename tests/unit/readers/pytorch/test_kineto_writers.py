@@ -77,4 +77,5 @@ def test_a_cut_last_event_is_a_cut(tmp_path):
 def test_a_trace_without_an_event_that_can_be_parsed_says_so(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(text_of(["x: 1"] * 3), encoding="utf-8")
-    assert "; 3 events could not be parsed" in Read(path, tmp_path / "t").error["found"]
+    found = Read(path, tmp_path / "t").error["found"]
+    assert found.startswith("the text is damaged after 17 characters: 3 events could not be parsed")
