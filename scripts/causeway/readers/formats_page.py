@@ -28,7 +28,7 @@ REFUSED = {
         "name the .trace.json.gz that JAX writes beside it, profile with Nsight Systems, or write their kernels as a"
         " table (CSV)"
     ),
-    "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, nvprof's, `ncu --print-summary`)": (
+    "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, recipes, nvprof's, `ncu --print-summary`)": (
         "one row per kernel, none per launch: name the trace beside them"
     ),
     "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
@@ -60,6 +60,13 @@ launching thread stand for them, those of all NVTX domains in one order of time 
 of the launching call itself (`hipLaunchKernel`) says nothing of what asked for the launch: an export without ranges has
 no operators. At most 65,536 operators and as many input sizes are kept; launches beyond have none, and are counted
 (`operators_left_out`).
+
+Kineto traces of several ranks in one file are told apart by the rank in the arguments (TraceLens), by the label before
+the process (SGLang), or by their order if they stand one after the other; where their events alternate, no launch has
+a call.
+
+The report cuda_kern_exec_trace of `nsys stats` has no streams, and of the host only the calls that launch: the delays
+of its launches are read, its calls are not.
 
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,
 `--hsa-trace`) are not.

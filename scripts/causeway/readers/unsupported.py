@@ -17,9 +17,13 @@ FILES_LOOKED_AT = 256
 _PACKED = ((b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4"))
 _TELEMETRY = re.compile(rb"^(?:\S+\s+)?#\s*(?:gpu|entity)\b|\bDCGM_FI_", re.IGNORECASE | re.MULTILINE)
 """The header of `nvidia-smi dmon` or `dcgmi dmon`, and a metric of dcgm-exporter."""
+_EXPORT_NSYS = "`nsys export --type sqlite REPORT` (or parquetdir)."
+_RECIPE_SUMMARIES = ("all_stats.parquet", "rank_stats.parquet")
+"""Files of recipes' folders, beside the list of their reports in files.parquet."""
+
 _REPORTS = {
-    ".nsys-rep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
-    ".qdrep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
+    ".nsys-rep": ("a report of Nsight Systems", f"Export it: {_EXPORT_NSYS}"),
+    ".qdrep": ("a report of Nsight Systems", f"Export it: {_EXPORT_NSYS}"),
     ".qdstrm": (
         "a raw stream of Nsight Systems",
         "Import it with QdstrmImporter, then `nsys export --type sqlite REPORT`.",
@@ -31,6 +35,10 @@ _REPORTS = {
     ".pftrace": (
         "a binary trace of Perfetto",
         "Query its slices with Perfetto's trace_processor, and write them as a table (CSV, one row per launch).",
+    ),
+    ".proto": (
+        "a binary trace of Perfetto, as ROCm Systems Profiler (Omnitrace) writes it",
+        "Record with ROCPROFSYS_USE_ROCPD=ON or with `rocprofv3 --output-format rocpd`, and name the database.",
     ),
     ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
     ".perfetto-trace": (
@@ -90,6 +98,9 @@ def other(path: Path, source: str, word: str) -> ExportError:
 def _folder(path: Path, source: str, word: str | None) -> ExportError:
     """Return the error for a folder that is no export: what its files are."""
     expected = f"an export of format {word}" if word else f"an export of one of {', '.join(FORMATS)}"
+    if (path / "files.parquet").is_file() and any((path / name).is_file() for name in _RECIPE_SUMMARIES):
+        found = "it is what a recipe of Nsight Systems summed up: one row per kernel, call or range, none per launch"
+        return ExportError(source, found, expected, "Name the reports themselves, exported: " + _EXPORT_NSYS)
     files = [file for file in sorted(path.iterdir()) if file.is_file()][:FILES_LOOKED_AT]
     held = Counter(seen for file in files if (seen := detect(file)))
     if not held:

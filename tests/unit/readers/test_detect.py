@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from reading import Read
 
@@ -177,6 +179,7 @@ def test_detection_imports_nothing_heavy():
         ("host.xplane.pb", b"\x0a\x1d\x12\x08/host:CPU", "JAX and TensorFlow", "nsys profile"),
         ("trace.pftrace", b"\x0a\x10\x50\x01", "Perfetto", "trace_processor"),
         ("trace.perfetto-trace", b"\x0a\x10\x50\x01", "Perfetto", "trace_processor"),
+        ("perfetto-trace.proto", b"\x0a\x10\x50\x01", "ROCm Systems Profiler", "rocpd"),
         ("report.qdrep", b"\x00\x01\x02", "a report of Nsight Systems", "nsys export"),
         ("report.ncu-rep", b"NVR\x00\x01", "a report of Nsight Compute", "ncu --import"),
         ("trace.csv.xz", b"\xfd7zXZ\x00\x00\x04", "the compressed data ends early", "compress it again"),
@@ -199,6 +202,17 @@ def test_what_no_reader_takes_is_named_with_a_way_out(tmp_path, name, content, f
     error = Read(tmp_path / name, tmp_path / "t").error
     assert found in error["found"]
     assert advice in error["advice"]
+
+
+def test_a_recipe_that_sums_up_is_not_said_to_be_tables(tmp_path):
+    """The folder of `nsys recipe cuda_gpu_kern_sum`: its Parquet files have one row per kernel."""
+    folder = tmp_path / "cuda_gpu_kern_sum-1"
+    folder.mkdir()
+    for name in ("files", "rank_stats", "all_stats"):
+        pq.write_table(pa.table({"Name": ["k(int)"], "Instances": [3]}), folder / f"{name}.parquet")
+    error = Read(folder, tmp_path / "t").error
+    assert error["found"].startswith("it is what a recipe of Nsight Systems summed up")
+    assert "nsys export" in error["advice"]
 
 
 def test_a_folder_of_exports_says_which_it_holds(tmp_path):
