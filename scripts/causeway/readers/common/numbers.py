@@ -74,7 +74,7 @@ _USUAL = re.compile(
 _SEPARATOR = re.compile(r"[ '\u2019\xa0\u2009\u202f\ufffd]")
 _GROUPED = re.compile(rf"([+-]?\d{{1,3}}(?:{_SEPARATOR.pattern}\d{{3}})+)([.,]\d+)?")
 _MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
-_INSTANCES = re.compile(r"(\S+)\s*\(.*[;,].*\)", re.DOTALL)
+_INSTANCES = re.compile(r"(\S+)\s*\((?:.*[;,].*|[^()]*\d[^()]*)\)", re.DOTALL)
 
 
 def _ungrouped(text: str) -> str:
@@ -84,7 +84,11 @@ def _ungrouped(text: str) -> str:
 
 
 def without_instances(cell: str) -> str:
-    """Return a metric's value without the list of its instances: `12` of `12 (1; 2; 9)`."""
+    """Return a metric's value without the list of its instances, perhaps of one.
+
+    >>> without_instances("12 (1; 2; 9)"), without_instances("34 (34)"), without_instances("34 (sm_7: 34)")
+    ('12', '34', '34')
+    """
     match = _INSTANCES.fullmatch(cell) if cell.endswith(")") else None
     return match[1] if match else cell
 

@@ -256,6 +256,7 @@ def test_a_file_cut_in_a_line_gives_what_stands_before(tmp_path, cut):
         (["1\u202f234,56", "2\u202f345,67"], [1234.56, 2345.67]),  # French: no value is unmistakable but for its space
         (["1\u2019234.56", "345.67"], [1234.56, 345.67]),  # Swiss
         (["12 (1; 2; 9)", "1,234 (1: 3, 2: 9)"], [12, 1234]),  # with --print-metric-instances
+        (["12 (12)", "1,234 (7: 1,234)"], [12, 1234]),  # of one instance
     ],
 )
 def test_numbers_of_other_places_are_no_texts(texts, values, tmp_path):
