@@ -3,7 +3,7 @@ file, in which correlations of different processes are the same numbers.
 
 Merging tools either write the rank into the arguments of every event (TraceLens), or a label before the process
 (SGLang: "[TP03] 4711"), or they append the events of one trace to those of another, with changed numbers of processes
-or without. In the last case the events of a trace stand together, and begin with those of the host. Sources:
+or without. In the last case the events of a trace stand together, and begin with operators of the host. Sources:
 TraceLens/TraceFusion/trace_fuse.py, sglang/srt/utils/profile_merger.py.
 """
 
@@ -71,6 +71,7 @@ class TraceProcesses:
         self._seen: set[object] = set()
         self._current: int | None = None
         self._returns = 0
+        self._operators = False
         self._told = False  # by labels, or by ranks in the arguments
 
     def only(self) -> int:
@@ -84,8 +85,12 @@ class TraceProcesses:
 
     @property
     def mixed(self) -> bool:
-        """Whether events of several processes alternate, so that nobody can say whose a device's event is."""
-        return (self._returns > MOST_RETURNS or len(self._order) == MOST_SEEN) and not self._told
+        """Whether events of several processes alternate, so that nobody can say whose a device's event is; of traces
+        without operators those of the device may stand before the first of the host.
+        """
+        unclear = self._returns > MOST_RETURNS or len(self._order) == MOST_SEEN
+        unclear |= len(self._order) > 1 and not self._operators
+        return unclear and not self._told
 
     def parts(self, events: list[Event]) -> Iterator[tuple[list[Event], bool]]:
         """Give events in pieces, each of one process as far as their order says so, and whether those of another
@@ -113,6 +118,7 @@ class TraceProcesses:
             pid = event.pid
             if type(pid) is int and pid != current and self._kinds.get(event.cat) in HOST:
                 self._returns += pid in self._order
+                self._operators |= self._kinds[event.cat] == "operators"
                 if len(self._order) < MOST_SEEN:
                     self._order.setdefault(pid, len(self._order))
                 current = pid

@@ -25,14 +25,17 @@ def call(ts, pid, correlation):
 
 
 def of_rank(rank, host, gpu, device, launches=3):
-    """Return the events of one rank, calls first: one call each 1,000 us, its launch `QUEUED_US` after it returned."""
+    """Return the events of one rank, those of the host first: an operator, and one call each 1,000 us, whose launch
+    begins `QUEUED_US` after it returned.
+    """
+    operator = call(7 * rank, host, 0) | {"cat": "cpu_op", "name": "aten::mm", "args": {}}
     starts = [1000 * number + 7 * rank for number in range(launches)]
     calls = [call(start, host, number) for number, start in enumerate(starts)]
     kernels = [
         kernel(start + 5 + QUEUED_US[rank], 4, device=device, correlation=number) | {"pid": gpu}
         for number, start in enumerate(starts)
     ]
-    return calls + kernels
+    return [operator, *calls, *kernels]
 
 
 def queues(export):
@@ -65,7 +68,7 @@ def test_labels_of_several_numbers_are_numbered(tmp_path):
 
 @pytest.mark.parametrize("label", ["python 12", "[python3] 12", "GPU 0", "gpu1"])
 def test_other_text_is_no_label(tmp_path, label):
-    events = of_rank(0, "12", label, 0) + of_rank(0, label, 0, 0)[:3]
+    events = of_rank(0, "12", label, 0) + of_rank(0, label, 0, 0)[:4]
     export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
     assert queues(export) == {0: [10]}
 
@@ -93,6 +96,15 @@ def test_mixed_processes_have_no_links(tmp_path):
     export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
     assert export.launches.num_rows == 600
     assert queues(export) == {0: [None]}
+    assert export.count("mixed_processes") == 1
+
+
+def test_traces_without_operators_have_no_links(tmp_path):
+    """They may begin with events of the device, which then follow the last call of the trace before."""
+    events = [event for rank in range(2) for event in of_rank(rank, 500 + rank, rank, rank)[1:]]
+    events = events[:3] + events[6:] + events[3:6]
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert export.launches.column("queue_ns").to_pylist() == [None] * 6
     assert export.count("mixed_processes") == 1
 
 
