@@ -58,10 +58,15 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     Raises
     ------
     ExportError
-        If it holds no launch, or is cut; the events before the cut are kept.
+        If it is no trace, holds no launch, or is cut; the events before the cut are kept.
     """
     reader = JaxReader(path, sink, options)
-    cut = reader.read()
+    try:
+        cut = reader.read()
+    except ValueError as error:
+        found = f"it is not a trace: {error}"
+        advice = "Name the .trace.json.gz file that the profiler wrote."
+        raise ExportError(options.source, found, 'JSON with "traceEvents"', advice) from None
     failure = ExportError(options.source, cut, "a complete trace", "Copy it again.") if cut else None
     if not sink.n_launches:
         found, advice = NO_TORCH_EVENTS

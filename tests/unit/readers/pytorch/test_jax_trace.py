@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
 from reading import Read
 
+from causeway.core.errors import ExportError
+from causeway.readers.common.options import Options
 from causeway.readers.pytorch import jax_trace
+from causeway.readers.sink.sink import Sink
 
 DETAILS = "regs:24 static_shared:512 dynamic_shared:1024 grid:96,2,1 block:128,1,1 occ_pct:16.6667"
 COPY = "kind_src:pinned kind_dst:device size:64 dest:0 async:1"
@@ -105,3 +109,10 @@ def test_a_full_trace_is_said_to_lack_events(tmp_path, monkeypatch):
     assert full.count("dropped_events") == 1
     less = Read(write(tmp_path / "y.json", *NAMES, *DEVICE[1:]), tmp_path / "u")
     assert less.count("dropped_events") == 0
+
+
+def test_a_reader_of_no_trace_says_so(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("7", encoding="utf-8")
+    with pytest.raises(ExportError, match="it is not a trace"):
+        jax_trace.read(path, Sink(tmp_path, {"source": "x"}, None, 0), Options("x", 1, ()))
