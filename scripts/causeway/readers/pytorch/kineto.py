@@ -197,7 +197,8 @@ class KinetoReader:
 
     def _count_incomplete(self, category: str, events: list[Event]) -> None:
         """Count events of a category that would last some time, had they been written as complete ones."""
-        found = sum(event.cat == category and event.ph != "X" and event.ph not in ARROWS for event in events)
+        phases = [str(event.ph) for event in events if event.cat == category]
+        found = sum(phase != "X" and phase not in ARROWS for phase in phases)
         if found:
             category = category.lower()
             self.incomplete[category] = self.incomplete.get(category, 0) + found

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reading import Read, kernel
+from reading import Read, kernel, write_trace
 
 FAULTS = {
     "inf": '"est. achieved occupancy %": 0, "memory bandwidth (GB/s)": inf',  # kineto 105
@@ -79,3 +79,10 @@ def test_a_trace_without_an_event_that_can_be_parsed_says_so(tmp_path):
     path.write_text(text_of(["x: 1"] * 3), encoding="utf-8")
     found = Read(path, tmp_path / "t").error["found"]
     assert found.startswith("the text is damaged after 17 characters: 3 events could not be parsed")
+
+
+def test_a_phase_that_is_no_text_is_that_of_an_incomplete_event(tmp_path):
+    events = [kernel(1, 2), kernel(5, 2) | {"ph": ["X"]}, kernel(9, 2) | {"ph": None}]
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert (export.status, export.launches.num_rows) == ("read", 1)
+    assert export.count("incomplete_events") == 2
