@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from causeway.causal.data.feature_roles import LAUNCHED_AFTER
 from causeway.causal.data.launch_context import (
     BYTES_BY_KIND,
     COMPUTED_FROM,
@@ -47,11 +48,14 @@ from causeway.core.tables import (
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric.intervals import stretches
 
+STREAM_ASSUMED = "stream_assumed"
+"""Kind of the issue of an export without streams, of which nothing is known about the order on them."""
+
 
 @dataclass(frozen=True)
 class Export:
-    """An export of the dataset: its folder of tables, its clock, its ranks, its node, and the repeat of the job that it
-    was recorded in.
+    """An export of the dataset: its folder of tables, its clock, its ranks, its node, the repeat of the job that it was
+    recorded in, and whether it tells streams.
     """
 
     folder: Path
@@ -59,6 +63,7 @@ class Export:
     ranks: tuple[int, ...]
     node: str | None
     run: str | None = None
+    has_streams: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,9 +104,11 @@ def exports_of(
     for folder in map(Path, folders):
         entry = clocks["exports"].get(folder.name)
         if entry is not None and (folder / "kernels.parquet").is_file():
-            node = nodes.get(folder.name) or read_json(folder / "capabilities.json").get("node")
+            facts = read_json(folder / "capabilities.json")
+            node = nodes.get(folder.name) or facts.get("node")
             run = (runs or {}).get(folder.name) or None
-            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run))
+            has_streams = all(issue["kind"] != STREAM_ASSUMED for issue in facts.get("issues", ()))
+            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, has_streams))
     return found
 
 
@@ -285,6 +292,8 @@ class LaunchContext:
         LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, launch.size)
         means, kernel_of = _means(export, self.configurations, rank)
         add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of)
+        if not export.has_streams:
+            del chosen.features[LAUNCHED_AFTER]
         for table, compute in (*COMPUTED_FROM, *COMPUTED_FROM_OPERATORS):
             if (path := export.folder / f"{table}.parquet").is_file():
                 compute(path, chosen)

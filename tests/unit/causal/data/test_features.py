@@ -256,6 +256,18 @@ def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset, 
     assert found.column("since_start_ns").to_pylist() == expected
 
 
+def test_of_an_export_without_streams_the_launch_before_on_the_stream_is_not_known(dataset, tmp_path):
+    _, kept, table, exports, configurations, _ = dataset
+    known = exports[0].folder / "capabilities.json"
+    write_json({"node": None, "issues": [{"kind": "stream_assumed"}]}, known)
+    clocks = {"exports": {"0": {"shift_ns": 0, "ranks": [0]}, "1": {"shift_ns": 70, "ranks": [1]}}}
+    again = exports_of([export.folder for export in exports], clocks, {})
+    found = assembled(tmp_path, table, again, configurations)[0].column("launched_after").to_pylist()
+    by_rank = {rank: {value for value, row in zip(found, kept, strict=True) if row["rank"] == rank} for rank in (0, 1)}
+    assert by_rank[0] == {None}
+    assert len(by_rank[1]) > 3
+
+
 def test_fields_tell_tier_group_and_unit(dataset, tmp_path):
     _, _, kept, exports, configurations, _ = dataset
     _, fields = assembled(tmp_path, kept, exports, configurations)
