@@ -88,34 +88,38 @@ class LaunchesBefore:
         self.configuration = np.full(launch.size, NONE_BEFORE)
         self._rows = 0
         self._streams: dict[int, int] = {}
-        self._last = np.zeros(0, np.int64)
+        self._devices = np.full(1 << 16, -1, np.int32)  # position of each device in `_last`
+        self._last = np.full((0, 0), NONE_BEFORE)  # configuration of the last launch, by device and stream
 
     def add(self, rank: np.ndarray, device: np.ndarray, stream: np.ndarray, configuration: np.ndarray) -> None:
         """Take the next rows of the table of launches, in order of start.
 
         Parameters
         ----------
-        rank, configuration : ndarray of uint32, shape (n,)
+        rank, stream, configuration : ndarray of uint32, shape (n,)
         device : ndarray of uint16, shape (n,)
-        stream : ndarray of int, shape (n,)
         """
-        mine = np.flatnonzero(rank == self.rank)
-        streams = pa.array((device[mine].astype(np.int64) << 48) ^ stream[mine].astype(np.int64)).dictionary_encode()
-        known = [self._streams.setdefault(one, len(self._streams)) for one in streams.dictionary.to_pylist()]
-        self._last = np.concatenate([self._last, np.full(len(self._streams) - self._last.size, NONE_BEFORE)])
-        place = np.asarray(known, np.int32)[streams.indices.to_numpy()]
-        before = np.empty(mine.size, np.int64)
-        _before(place, configuration[mine], self._last, before)
+        streams = pa.array(stream).dictionary_encode()
+        codes = [self._streams.setdefault(one, len(self._streams)) for one in streams.dictionary.to_pylist()]
+        held = self._last
+        new = np.unique(device[self._devices[device] < 0])
+        self._devices[new] = held.shape[0] + np.arange(new.size)
+        self._last = np.full((held.shape[0] + new.size, len(self._streams)), NONE_BEFORE)
+        self._last[: held.shape[0], : held.shape[1]] = held
+        before = np.zeros(rank.size, np.int64)
+        stream_code = np.asarray(codes, np.int32)[streams.indices.to_numpy()]
+        _before(rank, self.rank, self._devices[device], stream_code, configuration, self._last, before)
         low, high = np.searchsorted(self.launch, [self._rows, self._rows + rank.size])
-        self.configuration[low:high] = before[np.searchsorted(mine, self.launch[low:high] - self._rows)]
+        self.configuration[low:high] = before[self.launch[low:high] - self._rows]
         self._rows += rank.size
 
 
-@compiled(void(I4, U4, int64[::1], int64[::1]))
-def _before(place, configuration, last, before):
-    for i in range(place.size):
-        before[i] = last[place[i]]
-        last[place[i]] = configuration[i]
+@compiled(void(U4, int64, I4, I4, U4, int64[:, ::1], int64[::1]))
+def _before(rank, own, device, stream, configuration, last, before):
+    for i in range(rank.size):
+        if rank[i] == own:
+            before[i] = last[device[i], stream[i]]
+            last[device[i], stream[i]] = configuration[i]
 
 
 def _kernels_and_grids(folder: Path) -> dict[int, str]:
