@@ -15,6 +15,7 @@ from causeway.causal.data.scopes import (
     capped,
     feature_columns,
     in_time_order,
+    kernel_names,
     kernels_that_matter,
     observations_of,
     of_kernel,
@@ -25,6 +26,7 @@ from causeway.causal.data.scopes import (
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
 from causeway.causal.examination.examine import Extent, examine
+from causeway.causal.preparation.program_order import with_kernel_names
 from causeway.core.logs import LOG, failing_clearly
 from causeway.numeric.process import give_back
 from causeway.numeric.seeds import derived_seed
@@ -51,6 +53,7 @@ def main(job) -> None:
         features = PackedFeatures(job.input.features, pa.concat_tables([blocks.slice(0, 0), *parts]))
         give_back()
         totals = totals_of(job.input.kernels)
+        names = kernel_names(job.input.kernels)
         interventions = user_interventions_of(causes["what_if"])
 
         def outcome_of(kernel: Kernel) -> Outcome:
@@ -79,7 +82,7 @@ def main(job) -> None:
             give_back()
             found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
             LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, found)
-            return examine(outcome, evidence, extent)
+            return examine(with_kernel_names(outcome, names), evidence, extent)
 
         outcomes = []
         for kernel in mine:

@@ -196,13 +196,20 @@ def test_a_matrix_product_takes_five_times_as_long_after_one_kernel(tmp_path, da
     documents = named(found, "192x192")
     row = documents["contributions"][0]
     query = """WITH ordered AS (
-                   SELECT deviceId, demangledName, gridX, "end" - start AS time,
-                          LAG(gridX) OVER (PARTITION BY deviceId, streamId ORDER BY start) AS grid_before
-                   FROM CUPTI_ACTIVITY_KIND_KERNEL)
-               SELECT grid_before, time FROM ordered JOIN StringIds ON id = demangledName WHERE value = ?"""
+                   SELECT demangledName, "end" - start AS time,
+                          LAG(gridX) OVER streams AS grid_before, LAG(demangledName) OVER streams AS before
+                   FROM CUPTI_ACTIVITY_KIND_KERNEL WINDOW streams AS (PARTITION BY deviceId, streamId ORDER BY start))
+               SELECT grid_before, time, named.value FROM ordered JOIN StringIds ON StringIds.id = demangledName
+               JOIN StringIds AS named ON named.id = before WHERE StringIds.value = ?"""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
-        grid_before, time = np.array(export.execute(query, (documents["graph"]["scope_name"],)).fetchall()).T
+        rows = export.execute(query, (documents["graph"]["scope_name"],)).fetchall()
+    grid_before, time = np.array([row[:2] for row in rows]).T
     long = grid_before == 136500
+    (before,) = {row[2] for row in rows if row[0] == 136500}
+    assert "GeluCUDAKernelImpl" in before
+    (note,) = [reason for reason in documents["graph"]["reasons"] if " is the kernel " in reason]
+    kernel = documents["contributions"][0]["level"].split()[0]
+    assert note.startswith(f"{kernel} is the kernel {before[:80]}")
     assert time[long].min() > 4.5 * time[~long].max()
     by_hand = 100 * (time[long].mean() - time[~long].mean()) / time.mean()
     assert row["feature"] == "launched_after"

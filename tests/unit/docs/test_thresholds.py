@@ -39,6 +39,7 @@ NO_THRESHOLDS = {
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",
     "causal/data/launch_context.py": "NONE_BEFORE",
     "causal/data/step_context.py": "OUTSIDE",
+    "causal/preparation/program_order.py": "LONGEST_NAME",
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
     "causal/selection/backward.py": "MIN_LENGTH",
     "causal/selection/design_cache.py": "MOST_WEIGHTED",

@@ -88,6 +88,12 @@ def only_kernel(path: str | Path, share: float, count: int) -> Kernel | None:
     return kernels[0] if kernels and read_table(path, "kernel_summary", ["kernel"]).num_rows == 1 else None
 
 
+def kernel_names(path: str | Path) -> dict[str, str]:
+    """Return the full names of a dataset's kernels by their ids."""
+    table = read_table(path, "kernel_summary", ["kernel", "name"])
+    return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
 def row_blocks(path: str | Path) -> pa.Table:
     """Return the blocks of `features.parquet`, counted row group by row group.
 

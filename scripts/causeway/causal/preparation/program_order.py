@@ -6,18 +6,23 @@ operator, a module or the size of an input says that; where it tells about as mu
 name, and the order beside it would take a part of its effect or all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import HOST_RECORD, PROGRAM_ORDER
+from causeway.causal.data.feature_roles import HOST_RECORD, LAUNCHED_AFTER, PROGRAM_ORDER
 from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.outcome import Outcome
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.core.formatting import elided
 
 AS_MUCH = 0.5
 """What the host recorded must tell less than this share of what the order tells, or the order is no candidate."""
 CLEARLY_MORE = 0.05
 """Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
+LONGEST_NAME = 400
+"""Characters of a kernel's full name in a note: its template arguments say what it computes."""
 TOLD_BY_RECORD = "what the host recorded of the launch tells as much"
 
 
@@ -57,6 +62,20 @@ def superfluous_orders(
     if known > 0 and known >= AS_MUCH * shares[best]:
         reasons[best] = TOLD_BY_RECORD
     return reasons
+
+
+def with_kernel_names(outcome: Outcome, names: Mapping[str, str]) -> Outcome:
+    """Return an outcome with a note on each kernel whose id stands in the level of a cause: its full name.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    names : mapping of str to str
+        Full name by id.
+    """
+    levels = [arrow.level.split(" (grid")[0] for arrow in outcome.arrows if arrow.name == LAUNCHED_AFTER]
+    notes = [f"{one} is the kernel {elided(names[one], LONGEST_NAME)}" for one in levels if one in names]
+    return replace(outcome, notes=(*notes, *outcome.notes))
 
 
 def _groups(configuration: np.ndarray, features: Sequence[Feature]) -> np.ndarray:

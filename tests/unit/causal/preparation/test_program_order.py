@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from causal_documents import arrow
 
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.preparation.program_order import superfluous_orders, variance_between
+from causeway.causal.data.outcome import Outcome, Scope
+from causeway.causal.preparation.program_order import superfluous_orders, variance_between, with_kernel_names
 
 ROWS = 240
 LAYERS = 8
@@ -99,3 +101,16 @@ def test_the_variance_between_groups_equals_a_prediction_of_each_row_from_the_ot
         left += weight[row] * (response[row] - predicted) ** 2
     codes = np.unique(groups, return_inverse=True)[1]
     assert variance_between(response, codes, weight) == pytest.approx(1 - left / (weight @ response**2))
+
+
+def test_the_kernel_before_is_noted_with_its_full_name():
+    arrows = (arrow("launched_after", level="sum-1a (grid 8)"), arrow("operator", level="copy-2b"))
+    outcome = Outcome(
+        scope=Scope("d", "kernel_variability", "k"), seed=1, n_rows=9, n_effective=9.0, arrows=arrows, notes=("few",)
+    )
+    found = with_kernel_names(outcome, {"sum-1a": f"sum<{'T' * 1000}>", "copy-2b": "copy"})
+    note, other = found.notes
+    assert other == "few"
+    assert note.startswith("sum-1a is the kernel sum<TTT")
+    assert len(note) < 430
+    assert with_kernel_names(outcome, {}).notes == ("few",)
