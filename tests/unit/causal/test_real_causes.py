@@ -278,17 +278,14 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "causes", "of_kernels"),
-    [
-        ("before", {"queue_ns": "-", "rank": "-"}, set()),
-        ("after", {"idle_before_ns": "-"}, {"idle_before_ns", "operator"}),
-    ],
+    ("name", "causes"), [("before", {"queue_ns": "-", "rank": "-"}), ("after", {"idle_before_ns": "-"})]
 )
-def test_the_training_jobs_copies_are_no_cause_and_what_is_found_is_weak(tmp_path, data, name, causes, of_kernels):
+def test_the_training_jobs_copies_are_no_cause_and_of_all_kernels_what_is_found_is_weak(tmp_path, data, name, causes):
+    """The one cause of a single kernel is the launch before, which the test above works out by hand."""
     found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{name}.sqlite"])
     whole = found.pop("dataset")
     graphs = [documents["graph"] for documents in found.values()]
-    assert {cause for graph in graphs for cause in causes_of(graph)} == of_kernels
+    assert {cause for graph in graphs for cause in causes_of(graph)} == {"launched_after"}
     assert all(graph["n_effective"] < 100 or causes_of(graph) for graph in graphs)
     assert causes_of(whole["graph"]) == causes
     assert all("robustness 0.2" in sentence for sentence in whole["graph"]["sentences"])
