@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from causeway.command_line.output import remark
@@ -76,16 +76,18 @@ def run_workflow(command: Sequence[str], why_stop: Callable[[], str | None] = la
     environment = _environment(command)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    with subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment,
-        process_group=0,
-    ) as process:
+    with _taking_interrupts():
+        process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment,
+            process_group=0,
+        )
+    with process:
         interrupted = False
         useless = None
         asked_s = -PATIENCE_S
@@ -117,6 +119,21 @@ def run_workflow(command: Sequence[str], why_stop: Callable[[], str | None] = la
         ending = "\n".join(progress.kept)
         raise CausewayError(f"Snakemake stopped with exit code {code}; its last lines are:\n{ending}")
     return 0
+
+
+@contextlib.contextmanager
+def _taking_interrupts() -> Iterator[None]:
+    """Let processes that are started here take interrupts: what a script starts in its background (`nohup ... &`)
+    ignores them, and would hand that on.
+    """
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _interrupt(process: subprocess.Popen[str]) -> None:
