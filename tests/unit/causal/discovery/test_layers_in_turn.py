@@ -13,6 +13,14 @@ NOISE = 15
 """Metrics that differ from layer to layer and that nothing relates to the time."""
 
 
+def rows_of(time):
+    """Return launches of one configuration that take these times."""
+    deviation = time - time.mean()
+    mean, std = (np.full(time.size, value) for value in (time.mean(), time.std()))
+    same = np.zeros(time.size, int)
+    return Observations(np.abs(deviation), deviation, mean, std, np.ones(time.size), same, same)
+
+
 def in_step(layer):
     words = np.array([f"launch {at + 1} of configuration 3" for at in layer], object)
     return Feature("launch_in_step", words, "context", "time")
@@ -33,17 +41,7 @@ def named(seed, own, known=(), recorded=lambda time: ()):
     x = rng.normal(size=layer.size)
     time = own * rng.normal(size=LAYERS)[layer]
     value = 1000 + 10 * time + 10 * rng.normal(size=layer.size) + 5 * x
-    deviation = value - value.mean()
-    same = np.zeros(layer.size, int)
-    rows = Observations(
-        np.abs(deviation),
-        deviation,
-        np.full(layer.size, value.mean()),
-        np.full(layer.size, value.std()),
-        np.ones(layer.size),
-        same,
-        same,
-    )
+    rows = rows_of(value)
     columns = [Feature(f"metric{at}", one, "context", "device metrics") for at, one in enumerate(metrics)]
     columns.append(Feature("x", x, "context", "device metrics"))
     columns += [order(layer) for order in known]
@@ -97,17 +95,7 @@ def sized(seed, of_size):
     sizes = (np.sort(rng.choice(np.arange(1, 40), 6, replace=False)) * 1e5)[rng.integers(0, 6, 26)]
     time = of_size(sizes / sizes.mean(), rng)[layer] * (1 + 0.03 * rng.normal(size=layer.size))
     time += 0.1 * time.std() * rng.normal(size=layer.size)
-    deviation = time - time.mean()
-    same = np.zeros(layer.size, int)
-    rows = Observations(
-        np.abs(deviation),
-        deviation,
-        np.full(layer.size, time.mean()),
-        np.full(layer.size, time.std()),
-        np.ones(layer.size),
-        same,
-        same,
-    )
+    rows = rows_of(time)
     in_flight = rng.poisson(2, 26)[layer] + rng.poisson(0.5, layer.size)
     queue = rng.exponential(1e4, 26)[layer] * (1 + 0.2 * rng.normal(size=layer.size))
     columns = [
