@@ -21,6 +21,7 @@ from causeway.causal.data.launch_context import (
     ChosenLaunches,
     add_launches_in_flight,
     add_telemetry,
+    kernels_and_grids,
     sampled_metrics,
 )
 from causeway.causal.data.operator_context import COMPUTED_FROM as COMPUTED_FROM_OPERATORS
@@ -290,8 +291,11 @@ class LaunchContext:
             ranges = in_order(_column(pieces, "range").cast(pa.int64()).fill_null(-1).to_numpy())
         chosen = ChosenLaunches(rank, in_order(launch), ranges)
         LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, launch.size)
-        means, kernel_of = _means(export, self.configurations, rank)
-        add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of)
+        kernels = {row["kernel"]: row["id"] for row in _rows(export, "kernels")}
+        own = _rows(export, "configurations")
+        means, kernel_of = _means(own, kernels, self.configurations, rank)
+        words = kernels_and_grids(own, kernels)
+        add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of, words)
         if not export.has_streams:
             del chosen.features[LAUNCHED_AFTER]
         for table, compute in (*COMPUTED_FROM, *COMPUTED_FROM_OPERATORS):
@@ -343,14 +347,19 @@ def _run_starts(exports: list[Export], facts: list[ExportFacts]) -> dict[Path, i
     return dict(zip(found, stretches(first, last).tolist(), strict=True))
 
 
-def _means(export: Export, configurations: pa.Table | None, rank: int) -> tuple[np.ndarray | None, np.ndarray]:
+def _rows(export: Export, name: str) -> list[dict]:
+    """Return the rows of one of an export's small tables."""
+    return read_table(export.folder / f"{name}.parquet", name).to_pylist()
+
+
+def _means(
+    own: list[dict], kernels: Mapping[int, str], configurations: pa.Table | None, rank: int
+) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the exact mean of each of the export's own configurations on a rank, and their kernels.
 
     A configuration is the same in an export and in the dataset if kernel, launch shape and label agree. A configuration
     without launches on the rank has no mean and NaN.
     """
-    kernels = {row["kernel"]: row["id"] for row in read_table(export.folder / "kernels.parquet", "kernels").to_pylist()}
-    own = read_table(export.folder / "configurations.parquet", "configurations").to_pylist()
     size = max((row["configuration"] for row in own), default=-1) + 1
     kernel_of = np.zeros(size, dtype=np.int64)
     for row in own:

@@ -1,6 +1,6 @@
 """The context of launches at their start, from the tables of one export."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from causeway.causal.data.in_flight import LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
-from causeway.core.tables import open_table, read_table
+from causeway.core.tables import open_table
 from causeway.numeric.compiled import I4, U4, compiled
 
 BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
@@ -122,11 +122,18 @@ def _before(rank, own, device, stream, configuration, last, before):
             last[device[i], stream[i]] = configuration[i]
 
 
-def _kernels_and_grids(folder: Path) -> dict[int, str]:
-    """Return the kernel and the grid of each of an export's configurations: the same words in all exports."""
-    kernels = {row["kernel"]: row["id"] for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
-    words = {NONE_BEFORE: None}
-    for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
+def kernels_and_grids(configurations: Iterable[Mapping], kernels: Mapping[int, str]) -> dict[int, str]:
+    """Return kernel and grid of each of an export's configurations in words, the same in all exports.
+
+    Parameters
+    ----------
+    configurations : iterable of mapping
+        Rows of the export's `configurations` table.
+    kernels : mapping of int to str
+        Id of each of the export's kernels.
+    """
+    words = {}
+    for row in configurations:
         grid = [row[name] for name in ("grid_x", "grid_y", "grid_z") if row[name] is not None]
         while len(grid) > 1 and grid[-1] == 1:
             grid.pop()
@@ -135,7 +142,9 @@ def _kernels_and_grids(folder: Path) -> dict[int, str]:
     return words
 
 
-def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray) -> None:
+def add_launches_in_flight(
+    path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray, words: Mapping[int, str]
+) -> None:
     """Add launches_in_flight (int64), idle_before_ns (float, NaN where nothing began before), previous_deviation
     (float, ns, NaN for the first) and launched_after (text, None for the first); and fill `start` and `device`.
 
@@ -148,6 +157,8 @@ def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray
         Exact mean duration of each of the export's configurations; without it there is no previous_deviation.
     kernel_of : ndarray of int, shape (n_configurations,)
         Kernel of each of the export's configurations.
+    words : mapping of int to str
+        Each of them as `kernels_and_grids` calls it.
 
     Raises
     ------
@@ -178,9 +189,9 @@ def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray
     chosen.device = sweep.device
     chosen.features["launches_in_flight"] = sweep.in_flight
     chosen.features["idle_before_ns"] = sweep.idle
-    words = _kernels_and_grids(path.parent)
     numbers, position = np.unique(before.configuration, return_inverse=True)
-    chosen.features[LAUNCHED_AFTER] = np.array([words[one] for one in numbers.tolist()], object)[position]
+    levels = [None if one == NONE_BEFORE else words[one] for one in numbers.tolist()]
+    chosen.features[LAUNCHED_AFTER] = np.array(levels, object)[position]
     if means is not None:
         chosen.features["previous_deviation"] = sweep.previous
 

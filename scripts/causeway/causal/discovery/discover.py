@@ -52,16 +52,21 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
         an exception for degenerate values.
     evidence : Evidence or None
         What the arrows were read from; None for a refusal.
+
+    Notes
+    -----
+    Where the order of the program was left out for what the host recorded, and none of that is a supported cause, the
+    search is made again with the order.
     """
     with single_threaded():
         outcome, evidence = _discover(columns, rows, scope)
         order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
-        if order_left_out and not any(is_supported_record(arrow) for arrow in outcome.arrows):
+        if order_left_out and not any(_is_supported_record(arrow) for arrow in outcome.arrows):
             return _discover(columns, rows, scope, order_beside_record=True)
         return outcome, evidence
 
 
-def is_supported_record(arrow: Arrow) -> bool:
+def _is_supported_record(arrow: Arrow) -> bool:
     """Tell whether an arrow is a supported cause that the host recorded."""
     return arrow.name in HOST_RECORD and arrow.verdict == SUPPORTED
 

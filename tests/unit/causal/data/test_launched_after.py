@@ -6,7 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.causal.data.launch_context import ChosenLaunches, LaunchesBefore, add_launches_in_flight
+from causeway.causal.data.launch_context import (
+    ChosenLaunches,
+    LaunchesBefore,
+    add_launches_in_flight,
+    kernels_and_grids,
+)
 from causeway.core.tables import SCHEMAS, write_table
 
 KERNELS = ["copy-1a", "sum-2b"]
@@ -68,14 +73,10 @@ def test_it_names_kernel_and_grid(tmp_path):
         {"configuration": number, "kernel": kernel} | dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True))
         for number, (kernel, grid) in enumerate(GRIDS)
     ]
-    kernels = [
-        {"kernel": number, "id": name, "name": name, "short_name": name, "class": "compute"}
-        for number, name in enumerate(KERNELS)
-    ]
-    for name, one in (("configurations", grids), ("kernels", kernels)):
-        write_table(pa.Table.from_pylist(one, schema=SCHEMAS[name]), tmp_path / f"{name}.parquet", name)
     launch = np.flatnonzero(rank == 0)
     chosen = ChosenLaunches(0, launch, np.full(launch.size, -1))
-    add_launches_in_flight(tmp_path / "launches.parquet", chosen, None, np.array([kernel for kernel, _ in GRIDS]))
+    kernel_of = np.array([kernel for kernel, _ in GRIDS])
+    words = kernels_and_grids(grids, dict(enumerate(KERNELS)))
+    add_launches_in_flight(tmp_path / "launches.parquet", chosen, None, kernel_of, words)
     numbers = [before(row, rank, device, stream, configuration) for row in launch]
     assert chosen.features["launched_after"].tolist() == [None if one < 0 else WORDS[one] for one in numbers]
