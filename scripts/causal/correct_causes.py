@@ -11,6 +11,7 @@ from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
 from causeway.causal.report.kernel_agreement import agreement, contradictions
 from causeway.causal.report.kernel_effects import effects_over_kernels
+from causeway.causal.report.kernel_support import borne_out
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 
@@ -22,10 +23,8 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         causes = job.params.causes
         manifest = Path(job.output.scopes)
-        ids = [
-            kernel.id
-            for kernel in kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
-        ]
+        matter = kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
+        ids = [kernel.id for kernel in matter]
         uncorrected = {
             outcome.scope.scope: outcome
             for path in (*job.input.drafts, job.input.whole)
@@ -33,6 +32,7 @@ def main(job) -> None:
         }
         kernels = correct([uncorrected[kernel] for kernel in ids])
         (whole,) = correct([uncorrected[DATASET_SCOPE]])
+        whole = borne_out(whole, kernels, {kernel.id: kernel.share for kernel in matter})
         scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
         refused = without_scope(user_interventions_of(causes["what_if"]), scopes)
         examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))

@@ -4,8 +4,10 @@ from types import SimpleNamespace
 
 from causal import assemble_features, discover_causes, discover_dataset_causes
 from causeway.causal.data.outcome_file import read_outcomes
+from causeway.causal.data.scopes import kernels_that_matter
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows
+from causeway.causal.report.kernel_support import borne_out
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
 from ingest import align_clocks, match_telemetry
@@ -122,7 +124,11 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, st
         discover_dataset_causes.main(job)
         of_dataset, *only = read_outcomes(job.output.draft)
         outcomes = (*outcomes, *only)
-    corrected = correct(outcomes) + (correct([of_dataset]) if whole else [])
+    corrected = correct(outcomes)
+    if whole:
+        matter = kernels_that_matter(paths["kernels"], CAUSES["kernels_share"], CAUSES["kernels_count"])
+        shares = {kernel.id: kernel.share for kernel in matter}
+        corrected += [borne_out(correct([of_dataset])[0], corrected, shares)]
     return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 

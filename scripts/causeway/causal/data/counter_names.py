@@ -24,12 +24,16 @@ def derived_name(name: str) -> bool:
 LEAKED_NAMES = re.compile(
     r"(^|_|\.)(duration|elapsed|run_?time|wall_?time|gpu_?time|kernel_?time|exec(ution)?_?time|end_?(ns|time|timestamp)|latency_total)(_|\.|$)"
     r"|(^|_|\.)(energy|joules?)(_|\.|$)"
+    r"|(^|_|\.)throughput(_|\.|$)|^(sm_mem|gpu_comp_mem|gpu_dram|ipc)$"
+    r"|(?<!warps_active_)(?<!warps_active\.)(sum|avg|max|min)[_.]per_cycle(_|\.|$)|average_warps?_(latency|active)[a-z_]*_per_inst"
     r"|per_second|per_sec(_|\.|$)|(_|\.)throughput_per|bytes_per_s(_|$)|flops?_per_s|(^|_)(gb|mb|gib|mib)ps(_|$)"
     r"|(^|_|\.)((elapsed|active|busy|gpu|sm|sq|total|clock)_?)?cycles(_?(elapsed|active|busy|total|avg|sum|max|min))*(\.(avg|sum|max|min))*$",
     re.IGNORECASE,
 )
-"""Names that profilers give to time, to cycles (time x clock), to energy (power x time) and to rates (amount / time):
-Nsight Compute 2024, rocprofiler 6.
+"""Names that profilers give to time, to cycles (time x clock; those of a warp per instruction, too), to energy (power x
+time) and to rates (amount / time): Nsight Compute 2024, rocprofiler 6. A throughput is a rate, also in percent of its
+peak, as are `sm_mem`, `gpu_comp_mem` and `gpu_dram`, our names for three of them. Active warps per cycle are none: they
+are the occupancy, a mean over time.
 """
 
 

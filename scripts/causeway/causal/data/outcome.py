@@ -153,6 +153,8 @@ class Arrow:
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
     through : str
         The mediators through which a lever or an exposure acts; empty where none is known.
+    weakness : str
+        Why the cause is not supported, where that follows from other scopes; else empty.
     """
 
     node: Node
@@ -174,6 +176,7 @@ class Arrow:
     probability: float | None = None
     determines_time: bool = False
     through: str = ""
+    weakness: str = ""
 
     @property
     def name(self) -> str:

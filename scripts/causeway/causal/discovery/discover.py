@@ -20,6 +20,7 @@ from causeway.causal.discovery.verdicts import detectable_share
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
+from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
@@ -74,7 +75,7 @@ def _is_supported_record(arrow: Arrow) -> bool:
 def _discover(
     columns: list[Feature], rows: Observations, scope: Scope, order_beside_record: bool = False
 ) -> tuple[Outcome, Evidence | None]:
-    rows, columns, refusal = _usable(columns, rows)
+    rows, columns, refusal = _usable(idle_where_alone(columns), rows)
     base = {
         "scope": scope,
         "seed": derived_seed(scope.seed, scope.dataset, scope.target, scope.scope),
@@ -87,15 +88,16 @@ def _discover(
         refusal = f"{shown_below(size, REFUSED_BELOW)} effective samples, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, n_effective=size, refusal=refusal), None
     freed = without_definition(columns, rows, scope.target, base["seed"])
-    ruled_out = dict.fromkeys(freed.dropped, DEFINITION)
+    excluded = dict.fromkeys(freed.dropped, DEFINITION)
     if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
-        ruled_out |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
+        excluded |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
     rows = freed.rows
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
-    ruled_out |= superfluous_orders(columns, rows, response, order_beside_record)
-    prepared = prepare(columns, rows, scope.target, ruled_out)
+    excluded |= superfluous_orders(columns, rows, response, order_beside_record)
+    excluded |= ruled_out(columns, rows.configuration)
+    prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.note(
             f"{' and '.join(freed.dropped)} explain {100 * freed.explained:.0f} % of the deviation's variance by the"

@@ -16,17 +16,12 @@ from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.tail_check import column_quantiles, near_level, tails_differ
-from causeway.causal.effects.time_model import DRAWS, TimeModel
+from causeway.causal.effects.time_model import DRAWS, TimeModel, rows_of_models
 from causeway.causal.statistics.shrinkage import shrunk_mean
 from causeway.core.vocabulary import MEMORY_STALL
 
 CONFIDENCE = 0.9
 """Of all intervals of durations, and of what is saved."""
-MAX_ROWS = 5000
-"""Rows of a kernel that are used, drawn at random: twice as many would narrow intervals by less than a third."""
-OWN_MODEL = 300
-"""Rows from which a kernel has a model of its own: ten for each of some thirty effective coefficients."""
-
 WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.9, "spread": 1.9, "target": 1.5}
 """Widening of intervals for what no draw shows: causes that were not found, and the form of the tail. Chosen on tables
 of the validation, judged on others of the same generators (docs/validation.md).
@@ -104,7 +99,7 @@ class ScopeTimes:
         self.values = {arrow.name: evidence.candidate_of(arrow).values for arrow in self.arrows}
         rng = np.random.default_rng(seed)
         rows = evidence.rows
-        parts = _parts(rows.kernel, rng)
+        parts = rows_of_models(rows.kernel, rng)
         self.used = np.sort(np.concatenate(parts))
         self.weight = rows.weight[self.used]
         self.configuration = rows.configuration[self.used]
@@ -113,7 +108,13 @@ class ScopeTimes:
         self._units = [_Unit(evidence, np.sort(part), self.values, position, totals, rng) for part in parts]
         self.total_time = math.fsum(unit.time for unit in self._units)
 
-    def change(self, arrows: Sequence[Arrow], after: RowDonors, before: RowDonors | None = None) -> Change:
+    def change(
+        self,
+        arrows: Sequence[Arrow],
+        after: RowDonors,
+        before: RowDonors | None = None,
+        among: np.ndarray | None = None,
+    ) -> Change:
         """Return the change from one setting of causes, or from what was observed, to another.
 
         Parameters
@@ -122,9 +123,12 @@ class ScopeTimes:
             The causes that are set. If all are levers, exposures or moments, mediators are left out of the model: what
             these do is part of the effect.
         after, before : mapping of str to ndarray of int, shape (n_used,)
+        among : ndarray of bool, shape (n_used,), or None
+            The rows in which both settings are compared, still in percent of what was observed of all. All if None, or
+            if it leaves out all rows of a model.
         """
         names = self._modelled(arrows)
-        draws, floors = self._of_all([unit.percent(names, after, before) for unit in self._units])
+        draws, floors = self._of_all([unit.percent(names, after, before, among) for unit in self._units])
         return Change(**{name: self._estimate(name, *rows) for name, *rows in zip(WIDER, draws, floors, strict=True)})
 
     def mean_changes(self, arrows: Sequence[Arrow], settings: Sequence[RowDonors]) -> list[Estimate]:
@@ -193,15 +197,6 @@ class ScopeTimes:
         mean = self._estimate("mean", *np.tensordot(parts / parts.sum(), percents, axes=1))
         factor = -float(parts.sum()) / 100.0
         return Estimate(value=factor * mean.value, low=factor * mean.high, high=factor * mean.low)
-
-
-def _parts(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the rows of each model: of a kernel with enough rows, then of all others together."""
-    counts = np.bincount(kernel)
-    own = [np.flatnonzero(kernel == code) for code in np.flatnonzero(counts >= OWN_MODEL)]
-    rest = np.flatnonzero(counts[kernel] < OWN_MODEL)
-    parts = [*own, *([rest] if rest.size and (not own or rest.size >= OWN_MODEL) else [])]
-    return [rng.permutation(part)[:MAX_ROWS] if part.size > MAX_ROWS else part for part in parts]
 
 
 class _Unit:
@@ -310,7 +305,9 @@ class _Unit:
         inside[is_set] += (weights * lost[is_set]).sum(axis=0) / weights.sum(axis=0)
         return np.clip(inside, *self.reach)
 
-    def percent(self, names: Sequence[str], after: RowDonors, before: RowDonors | None) -> np.ndarray:
+    def percent(
+        self, names: Sequence[str], after: RowDonors, before: RowDonors | None, among: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the changes of the statistics in percent, and those with which nothing would be left.
 
         Returns
@@ -320,6 +317,8 @@ class _Unit:
         model = self._model(names)
         weights = model.weights * self.per_launch
         now = self._observed_statistics(tuple(names), weights)
+        if among is not None and before and among[self.where].any():
+            weights = weights * among[self.where][:, None]
         first = now if not before else self._statistics(self._times(model, names, before), weights)
         last = self._statistics(self._times(model, names, after), weights)
         now = np.where(now != 0, now, 1.0)

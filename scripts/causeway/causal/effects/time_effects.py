@@ -34,7 +34,7 @@ def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
     candidate = times.evidence.candidate_of(arrow)
     low, high = extremes(times, candidate, arrow)
     own = np.arange(times.used.size)
-    between = times.change([arrow], {arrow.name: high}, {arrow.name: low})
+    between = times.change([arrow], {arrow.name: high}, {arrow.name: low}, _without_excluding(times, candidate, arrow))
     better = low if between.mean.value > 0 else high
     cost = times.saved([arrow], {arrow.name: better})
     return TimeEffect(
@@ -46,6 +46,31 @@ def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
         launches=times.launches((low != own) | (high != own)),
         monotone=candidate.values.ndim > 1 or candidate.two_valued or _monotone(times, arrow),
     )
+
+
+def _without_excluding(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> np.ndarray:
+    """Return which used rows met none of the causes that no launch met together with one: of launches beside a copy in
+    one direction it is not known how long a copy in the other direction would make them, shape (n_used,).
+    """
+    kept = np.ones(times.used.size, dtype=bool)
+    if candidate.values.ndim > 1:
+        return kept
+    own = _above_least(candidate.values[times.used], times.configuration)
+    for other in times.arrows:
+        values = times.evidence.candidate_of(other).values
+        if other.name == arrow.name or values.ndim > 1:
+            continue
+        others = _above_least(values[times.used], times.configuration)
+        if own.any() and others.any() and not np.any(own & others):
+            kept &= ~others
+    return kept
+
+
+def _above_least(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:
+    """Return which values are not the smallest of their configuration."""
+    least = np.full(int(configuration.max()) + 1, np.inf)
+    np.minimum.at(least, configuration, values)
+    return values > least[configuration]
 
 
 def extremes(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> tuple[np.ndarray, np.ndarray]:

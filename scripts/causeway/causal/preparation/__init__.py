@@ -4,6 +4,7 @@ A target that is a difference is freed of what defines it.
 
 Rechecks after the search stand in `discovery`.
 
-Imports run from left to right: `definition`, `prepare`, `program_order` > `categorical`, `leak_attribution`,
+Imports run from left to right: `definition`, `known_relations`, `prepare`,
+`program_order` > `categorical`, `leak_attribution`,
 `prepared`, `target_leakage` > `exact_images`, `numeric_columns` > `counter_scale`.
 """

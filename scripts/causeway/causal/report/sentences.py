@@ -52,6 +52,8 @@ def sentences_of(outcome: Outcome) -> dict[str, str]:
 
 def _weakness(arrow: Arrow, outcome: Outcome) -> str:
     """Return the reason of a verdict other than supported."""
+    if arrow.weakness:
+        return arrow.weakness
     if arrow.verdict != REFUTED:
         return DOUBTFUL if is_doubtful(arrow.probability) else FEW
     attempts = refuted_by(outcome.examination.refutations, arrow.name)

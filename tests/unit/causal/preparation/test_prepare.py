@@ -36,7 +36,10 @@ def rng():
 @pytest.mark.parametrize(
     "name",
     "gpu_time gpu__time_duration_sum time_duration elapsed runtime sm__cycles_elapsed_max sm_cycles sq_busy_cycles"
-    " cycles dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time energy joules_per_launch".split(),
+    " cycles dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time energy joules_per_launch"
+    " sm_mem gpu_dram gpu_comp_mem l2_throughput l1tex__throughput_sum_pct_of_peak_sustained_active"
+    " smsp__issue_active_sum_per_cycle_active smsp__average_warps_active_per_inst_executed_ratio"
+    " smsp__average_warp_latency_per_inst_issued_ratio ipc".split(),
 )
 def test_names_of_time_cycles_and_rates_are_leaked(name):
     assert leaked_by_name(name, "gpu_time")
@@ -45,7 +48,9 @@ def test_names_of_time_cycles_and_rates_are_leaked(name):
 @pytest.mark.parametrize(
     "name",
     "tcp_pending_stall sq_waves dram_bytes sm_clock l2_hit_ratio timeline_slots stall_cycles_lsu warps_launched"
-    " since_epoch energyless_slots".split(),
+    " since_epoch energyless_slots occupancy_ratio sm__warps_active_max_pct_of_peak_sustained_active"
+    " sm__warps_active_avg_per_cycle_active stall_shared_memory_per_issue inst_executed_per_opcode l2_hit_ratio"
+    " smsp__thread_inst_executed_per_inst_executed_ratio".split(),
 )
 def test_other_names_are_not(name):
     assert not leaked_by_name(name, "gpu_time")

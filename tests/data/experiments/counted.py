@@ -1,0 +1,42 @@
+"""Experiments on a GPU for Nsight Compute: arguments that decide a launch's time are drawn at random.
+
+    ncu ... --clock-control none --csv --page raw --print-units base python counted.py ARMS.json SECONDS
+
+The file gets the arguments of each launch, in order; launches end after the given time, so that a run of any speed ends.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from kernels import Kernels
+
+
+def main() -> None:
+    path, seconds = sys.argv[1:]
+    kernels = Kernels()
+    draw = np.random.default_rng(20261126)
+    values = torch.zeros(1 << 26, device="cuda")
+    counters = torch.zeros(1 << 16, dtype=torch.int32, device="cuda")
+    torch.cuda.synchronize()
+    until = time.monotonic() + float(seconds)
+    launched = []
+    while time.monotonic() < until and len(launched) < 900:
+        stride, rounds = int(draw.choice([1, 2, 4, 8])), int(draw.choice([8, 64, 128, 256]))
+        kernels.launch("gather", values, (1 << 26) - 1, stride, 16, rounds, kernels.sums)
+        launched.append({"kernel": "gather", "stride": stride, "rounds": rounds})
+        stride = int(draw.choice([1, 2, 4, 8, 16, 32]))
+        kernels.launch("conflict", kernels.sums, stride, 512)
+        launched.append({"kernel": "conflict", "stride": stride})
+        distinct = int(draw.choice([64, 256, 1024, 16384]))
+        kernels.launch("add_atomically", counters, distinct, 16)
+        launched.append({"kernel": "add_atomically", "distinct": distinct})
+        torch.cuda.synchronize()
+    Path(path).write_text(json.dumps(launched))
+
+
+if __name__ == "__main__":
+    main()

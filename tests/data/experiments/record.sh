@@ -1,0 +1,17 @@
+#!/bin/bash
+# Records all experiments on a machine with an NVIDIA GPU, PyTorch, CuPy, JAX and Nsight Compute: bash record.sh FOLDER
+# Each part has a time limit, and none stops the others.
+folder=$1
+here=$(dirname "$0")
+mkdir -p "$folder"
+nvidia-smi --query-gpu=timestamp,index,power.draw,clocks.sm,clocks.mem,temperature.gpu,utilization.gpu,clocks_event_reasons.active \
+    --format=csv -lms 100 >"$folder/nvidia-smi.csv" &
+telemetry=$!
+timeout 240 python3 -W ignore "$here/traced.py" "$folder"
+kill $telemetry
+XLA_PYTHON_CLIENT_PREALLOCATE=false timeout 60 python3 "$here/stepped_in_jax.py" "$folder/jax"
+sections=(SpeedOfLight MemoryWorkloadAnalysis WarpStateStats InstructionStats LaunchStats Occupancy)
+timeout 280 ncu "${sections[@]/#/--section=}" --clock-control none --kernel-name-base function \
+    --kernel-name 'regex:^(gather|conflict|add_atomically)$' --export "$folder/counters" --force-overwrite \
+    python3 -W ignore "$here/counted.py" "$folder/counters.arms.json" 150
+ncu --import "$folder/counters.ncu-rep" --csv --page raw --print-units base >"$folder/counters.csv"

@@ -1,0 +1,116 @@
+"""Which features are no candidates beside others that were measured, on tables whose answer is known."""
+
+import numpy as np
+import pytest
+
+from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out
+
+ROWS = 600
+TOTAL = "transfers_in_flight"
+H2D = "h2d_bytes_in_flight"
+D2H = "d2h_bytes_in_flight"
+
+
+def feature(name, values, group="contention"):
+    return Feature(name, np.asarray(values, float), "context", group)
+
+
+def searched(columns, duration):
+    """Return the causes that are found of the durations of one kernel, by name."""
+    duration = np.asarray(duration, float)
+    signed = duration - duration.mean()
+    ones = np.ones(duration.size)
+    zeros = np.zeros(duration.size, int)
+    rows = Observations(np.abs(signed), signed, ones * duration.mean(), ones * duration.std(), ones, zeros, zeros)
+    outcome, _ = discover(list(columns), rows, Scope("d", "kernel_variability", "dataset", seed=1, resamples=10))
+    return {one.name: one for one in outcome.arrows}
+
+
+def of_columns(*columns, configuration=None):
+    return ruled_out(columns, np.zeros(len(columns[0].values), int) if configuration is None else configuration)
+
+
+def test_the_number_of_copies_is_none_beside_the_bytes_in_each_direction():
+    assert set(of_columns(feature(TOTAL, [0, 1, 2, 0]), feature(H2D, [0, 8, 8, 0]))) == {TOTAL}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (feature(TOTAL, [0, 1, 1, 0]), feature(H2D, [0, 0, 0, 0])),
+        (feature(TOTAL, [0, 1, 1, 0]), feature(H2D, [0, 8, 0, 0])),
+        (feature(TOTAL, [0, 1, 1, 0]),),
+    ],
+    ids=["constant bytes", "a copy without a direction", "no bytes"],
+)
+def test_the_number_of_copies_is_one_where_it_tells_what_the_bytes_do_not(columns):
+    assert not of_columns(*columns)
+
+
+def test_bytes_that_differ_between_configurations_alone_are_not_counted_as_measured():
+    columns = feature(TOTAL, [0, 1, 1, 1]), feature(H2D, [4, 4, 8, 8])
+    assert not ruled_out(columns, np.array([0, 0, 1, 1]))
+    assert set(ruled_out(columns, np.zeros(4, int))) == {TOTAL}
+
+
+def test_copies_in_both_directions_make_launches_slower_each_by_its_own():
+    """Drawn at random: nothing, a copy from the host (+10), one to the host (+3). Beside the number of copies, the
+    bytes to the host were a cause that makes launches quicker."""
+    rng = np.random.default_rng(5)
+    arm = rng.integers(3, size=ROWS)
+    duration = 100 + np.choose(arm, [0, 10, 3]) + rng.standard_normal(ROWS)
+    found = searched([feature(TOTAL, arm > 0), feature(H2D, 64 * (arm == 1)), feature(D2H, 64 * (arm == 2))], duration)
+    assert set(found) == {H2D, D2H}
+    assert found[H2D].value_effect.low > found[D2H].value_effect.high > 0
+
+
+BEHIND = ("power_w", "instant_power_w", "temperature_celsius", "gpu_utilisation_ratio", "memory_utilisation_ratio")
+
+
+@pytest.mark.parametrize("clock", ["sm_clock_hz", "graphics_clock_hz"])
+def test_power_temperature_and_utilisation_are_none_beside_a_clock_that_varies(clock):
+    behind = [feature(name, [1, 2, 3, 4], "device metrics") for name in BEHIND]
+    flag = feature("throttle_power_cap", [0, 1, 0, 1], "device metrics")
+    assert set(of_columns(feature(clock, [5, 6, 5, 6], "device metrics"), flag, *behind)) == set(BEHIND)
+    assert not of_columns(feature(clock, [5, 5, 5, 5], "device metrics"), flag, *behind)
+    assert not of_columns(flag, *behind)
+
+
+def test_a_column_of_a_table_with_such_an_end_of_its_name_is_one():
+    own = Feature("memory_utilisation_ratio", np.array([1.0, 2, 3, 4]), "counter", "counters")
+    assert not of_columns(feature("sm_clock_hz", [5, 6, 5, 6]), own)
+
+
+def test_a_capped_clock_is_the_cause_and_not_the_power_that_it_follows():
+    """The power wanders; beyond a limit the clock falls with it, and the time with the clock."""
+    rng = np.random.default_rng(6)
+    power = 600 + 60 * np.repeat(rng.standard_normal(ROWS // 5), 5) + 5 * rng.standard_normal(ROWS)
+    clock = 1980 - np.maximum(power - 600, 0) * 4
+    duration = 1e9 / clock * (1 + 0.01 * rng.standard_normal(ROWS))
+    columns = [feature("power_w", power, "device metrics"), feature("sm_clock_hz", clock * 1e6, "device metrics")]
+    assert set(searched(columns, duration)) == {"sm_clock_hz"}
+
+
+def test_the_device_was_not_idle_where_another_launch_was_in_flight():
+    idle = feature("idle_before_ns", [0, 40, 0, 7], "time")
+    others = feature("launches_in_flight", [1, 0, 2, 0])
+    found = idle_where_alone([others, idle])
+    assert found[0] is others
+    np.testing.assert_array_equal(found[1].values, [np.nan, 40, np.nan, 7])
+    np.testing.assert_array_equal(idle.values, [0, 40, 0, 7])
+    assert idle_where_alone([idle]) == [idle]
+
+
+def test_a_launch_beside_another_is_not_explained_by_the_idle_time_that_it_lacks():
+    """Half of the launches share the device with another and take twice as long; before the others the device was idle
+    for as long as it happened to be."""
+    rng = np.random.default_rng(7)
+    beside = rng.integers(2, size=ROWS)
+    idle = np.where(beside, 0, 100_000 + 1_000 * rng.random(ROWS))
+    duration = 100 * (1 + beside) + rng.standard_normal(ROWS)
+    found = searched([feature("idle_before_ns", idle, "time"), feature("launches_in_flight", beside)], duration)
+    assert set(found) == {"launches_in_flight"}
+    assert found["launches_in_flight"].node.members == ("launches_in_flight",)
