@@ -39,9 +39,6 @@ MOST_EXCESS = 4.0
 """A residual counts at most so many times above what was expected in a step towards sigma: one outage must not own
 it.
 """
-OWN_PART = 0.01
-"""Share of the variance of a product that must not follow from its two causes. Where no launch met both, all of it
-does, and the sum of both is all that the data can tell; a product beside it would take half of each away. Chosen."""
 LARGEST_LOG_RATIO = np.log(10.0)
 """log sigma stays within so much of its median."""
 
@@ -100,11 +97,7 @@ class CauseColumns:
         self.n_single = int(bounds[-1])
         self.starts = np.cumsum([1, *(sum(block.shape[1] for block in own) for own in blocks)])
         self.scores = [_score(values) for values in causes]
-        self.pairs = [
-            pair
-            for pair in itertools.combinations(range(len(causes)), 2)
-            if _seen_together(*(self.scores[i] for i in pair))
-        ]
+        self.pairs = list(itertools.combinations(range(len(causes)), 2))
         n_groups = int(groups.max()) + 1
         self.kernels = np.eye(n_groups)[groups][:, : n_groups if n_groups > 1 else 0]
         self.first_group = self.n_single + len(self.pairs)
@@ -156,14 +149,6 @@ def _function_blocks(values: np.ndarray) -> list[np.ndarray]:
         if (spread > 1e-9).any():
             standardised.append(centred[:, spread > 1e-9] / spread[spread > 1e-9])
     return standardised
-
-
-def _seen_together(one: np.ndarray, other: np.ndarray) -> bool:
-    """Tell whether the product of two causes' scores says more than both of them: launches met both."""
-    product = one * other
-    both = np.column_stack([np.ones(one.size), one, other])
-    rest = product - both @ np.linalg.lstsq(both, product, rcond=None)[0]
-    return float(rest @ rest) > OWN_PART * float(np.sum((product - product.mean()) ** 2))
 
 
 def _score(values: np.ndarray) -> np.ndarray:

@@ -272,3 +272,16 @@ def test_a_few_slow_launches_are_not_predicted_beyond_what_was_observed(monkeypa
     assert abs(effect.mean.value) < most
     monkeypatch.setattr(scope_times, "REACH", 1e9)
     assert abs(effects_of(columns, y)[2]["wait"].mean.value) > 10 * abs(effect.mean.value)
+
+
+def test_causes_that_no_launch_met_together_have_each_their_own_effect():
+    """A copy in one direction, in the other, or none: the data tell what each does alone, and nothing of both at once.
+    Products of such causes follow from the causes, and once took half of each effect."""
+    rng = np.random.default_rng(12)
+    arm = rng.integers(3, size=900)
+    y = 1e5 * np.choose(arm, [1.0, 1.06, 1.016]) * np.exp(0.003 * rng.standard_normal(arm.size))
+    _, _, found = effects_of([Feature("a", 64.0 * (arm == 1)), Feature("b", 64.0 * (arm == 2))], y)
+    for name, number in (("a", 1), ("b", 2)):
+        truth = 100 * (y[arm == number].mean() - y[arm == 0].mean()) / y.mean()
+        assert found[name].mean.value == pytest.approx(truth, rel=0.02)
+        assert found[name].launches == arm.size
