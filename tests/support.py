@@ -26,7 +26,7 @@ REAL = DATA if DATA.is_dir() else OF_THE_CLONE
 def why_not_fleet():
     """Say what fleet mode, an extra, lacks here; empty where it can be tested."""
     try:
-        importlib.import_module("causeway.fleet")
+        importlib.import_module("causeway.fleet").require_packages()
     except CausewayError as error:
         return str(error)
     return ""

@@ -83,7 +83,7 @@ def main(argv: list[str] | None = None) -> None:
 
             give(options.issuer, options.user, options.epoch, options.out)
         elif options.program == "overhead":
-            from causeway.fleet.study.overhead import measure_on_gpu
+            from causeway.fleet.overhead import measure_on_gpu
 
             print(json.dumps(measure_on_gpu(options.launches, options.work_launches, options.repeats)))
         else:

@@ -1,22 +1,59 @@
 """The simulated world is what it says, draws do not depend on how they are divided, and estimates answer a planted
-truth.
+truth; the overhead of recording is modelled, and measured without the packages that the rest needs.
 """
+
+import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from fleet_samples import small_layout, vectors_of
 
 from causeway.core.errors import CausewayError
+from causeway.fleet import NEEDED, overhead
 from causeway.fleet.draws import pick, uniforms, words
 from causeway.fleet.protection.noise import SeededNoise
 from causeway.fleet.release import estimates
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import DETAIL
-from causeway.fleet.study import overhead
 from causeway.fleet.world import sampling
 from causeway.fleet.world.applications import make_suite
 from causeway.fleet.world.sessions import DAY_S, FleetSettings, popularity, simulate_sessions, users_of
+from support import ROOT
 
+BARE = """
+import runpy, sys
+
+class Only:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, *rest):
+        there = name.partition(".")[0] in {"causeway", "numpy", "pyarrow", "torch", *sys.stdlib_module_names}
+        return self.finder.find_spec(name, *rest) if there else None
+
+sys.meta_path[:] = [Only(finder) for finder in sys.meta_path]
+sys.argv = ["causeway.fleet", *sys.argv[1:]]
+runpy.run_module("causeway.fleet", run_name="__main__")
+"""
+"""Runs fleet mode's programs as if only NumPy, Arrow and PyTorch were installed."""
+TORCH = """
+import contextlib
+from types import SimpleNamespace
+
+cuda = SimpleNamespace(is_available=lambda: True, synchronize=lambda: None, get_device_name=lambda: "a stand-in")
+profiler = SimpleNamespace(
+    profile=lambda activities: contextlib.nullcontext(), ProfilerActivity=SimpleNamespace(CUDA="cuda")
+)
+
+def rand(count, device):
+    return [0.0]
+
+def sin_(values):
+    values[0] += 1
+"""
 SETTINGS = FleetSettings(
     gpus=4000, load=0.1, session_s=3600.0, zipf=1.0, unknown_share=0.05, large_users=(300, 20), seed=9
 )
@@ -177,6 +214,46 @@ def test_medians_come_from_bins():
     assert found[0] == pytest.approx(4000 * 2**0.5)  # the middle of 4 to 8 us, in logarithms
     assert found[1] == pytest.approx(4000)
     assert np.isnan(found[2])
+
+
+def run_bare(folder, *options):
+    """Run a program of fleet mode beside a stand-in for PyTorch, without the extra's packages."""
+    (folder / "torch.py").write_text(TORCH, encoding="utf-8")
+    paths = os.pathsep.join([str(folder), str(ROOT / "scripts")])
+    return subprocess.run(
+        [sys.executable, "-c", BARE, *options],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+
+
+def test_the_measurement_runs_without_the_packages_of_the_extra(tmp_path):
+    ended = run_bare(tmp_path, "overhead", "--launches", "3", "--work-launches", "30", "--repeats", "2")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert (found["device"], found["launches"], found["work_launches"]) == ("a stand-in", 3, 30)
+    assert found["repeats"] == 2
+    assert found["plain_s"] > 0
+
+
+@pytest.mark.parametrize("program", ["agent", "server", "tokens", "read"])
+def test_the_other_programs_name_the_packages_that_are_missing(tmp_path, program):
+    given = ["--public", str(tmp_path), "--ports", "7001", "7002"]
+    options = {
+        "agent": ["--tables", str(tmp_path), "--pin", "0" * 64, "--token", str(tmp_path / "token.json"), *given],
+        "server": ["--role", "leader", "--folder", str(tmp_path), "--anchor", str(tmp_path / "anchor.json"), *given],
+        "tokens": ["--issuer", str(tmp_path), "--user", "a", "--epoch", "1", "--out", str(tmp_path / "token.json")],
+        "read": ["--own", str(tmp_path), "--out", str(tmp_path / "released"), *given],
+    }
+    ended = run_bare(tmp_path, program, *options[program])
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("error: fleet mode needs packages that are not installed: " + ", ".join(NEEDED))
+    assert "requirements-fleet.lock" in last
 
 
 def test_the_overhead_model_is_arithmetic_on_stated_assumptions():

@@ -5,3 +5,7 @@ How a report is protected stands in `protection`.
 
 Imports run from left to right: `attribution`, `exports` > `catalogue` > `encoding`, `tokens`.
 """
+
+from causeway.fleet import require_packages
+
+require_packages()

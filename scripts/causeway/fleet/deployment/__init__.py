@@ -5,3 +5,7 @@ What they compute stands in `attribution`, `protection` and `release`.
 Imports run from left to right: `reader` > `agent` > `deploy`, `server` > `own_folder`, `public_folder`,
 `store`, `transport`.
 """
+
+from causeway.fleet import require_packages
+
+require_packages()

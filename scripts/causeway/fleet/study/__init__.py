@@ -1,6 +1,10 @@
-"""The study of the simulated fleet: errors, attacks, goals, overhead, and the steps of its rules.
+"""The study of the simulated fleet: errors, attacks, goals, and the steps of its rules.
 
 Nothing here is part of a deployed agent or server.
 
-Imports run from left to right: `simulated_day` > `attacks`, `evaluation`, `goals`, `overhead`, `steps`.
+Imports run from left to right: `simulated_day` > `attacks`, `evaluation`, `goals`, `steps`.
 """
+
+from causeway.fleet import require_packages
+
+require_packages()

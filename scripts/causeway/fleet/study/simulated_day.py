@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import read_table, write_json, write_table
+from causeway.fleet import overhead
 from causeway.fleet.attribution.catalogue import layout_of
 from causeway.fleet.draws import generator, words
 from causeway.fleet.protection.aggregator import centred
@@ -15,7 +16,7 @@ from causeway.fleet.protection.protect_reports import read_counts, read_shards
 from causeway.fleet.release.estimates import estimate
 from causeway.fleet.release.release import decoded
 from causeway.fleet.report_layout import ReportLayout
-from causeway.fleet.study import attacks, evaluation, overhead
+from causeway.fleet.study import attacks, evaluation
 from causeway.fleet.study.goals import goals
 from causeway.fleet.study.steps import batches, fleet_settings, read_catalogue, suite_of, to_matrix
 from causeway.fleet.world.sessions import DAY_S, popularity
