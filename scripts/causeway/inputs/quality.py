@@ -48,7 +48,7 @@ MEANINGS = {
     ),
     "telemetry_clock": (
         "caution",
-        "how far the clock of the telemetry is ahead could not be told: its times are taken as they are",
+        "how late the readings of the telemetry are could not be told: their times are taken as they are",
     ),
     "telemetry_zone": ("info", "times of telemetry without a time zone are taken as UTC"),
     "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),

@@ -1,4 +1,8 @@
-"""How far a site's clock is ahead of a node's: the shift at which utilisation or power follows the launches best.
+"""How late a site's readings are: the shift at which utilisation or power follows the launches best.
+
+It holds how far the site's clock is ahead of the node's, and how the tool reads: a reading that is an average over more
+than the sampling interval, or comes late, looks late by as much, and one whose time is cut to whole seconds early. So
+it says when a reading held, and is no measure of clocks alone: of clocks that agree it can be some tenths of a second.
 
 For each shift each reading is regressed on the busy share of the sampling interval before it, shifted. With normal
 errors the profile log likelihood of the shift s is -n/2 log(1 - r(s)^2), r being the correlation; devices of a node
@@ -16,7 +20,7 @@ import numpy as np
 from scipy.stats import chi2
 
 MAX_SKEW_S = 120
-"""Largest difference of clocks that is looked for: beyond, a time zone or the day is wrong, which no correlation should
+"""Largest shift that is looked for: beyond, a time zone or the day is wrong, which no correlation should
 repair."""
 LEVEL = 0.01
 """Significance level of the relation, over all shifts."""
@@ -64,7 +68,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Skew:
-    """How far the site's clock is ahead of the node's.
+    """How late the readings are, by the node's clock: the clocks' difference and how the tool reads; negative: early.
 
     Attributes
     ----------
@@ -87,7 +91,7 @@ class Skew:
 
 
 def estimate_skew(loads: Sequence[Load], interval_ns: int) -> Skew:
-    """Estimate the skew of a site's clock against a node's.
+    """Estimate how late a site's readings are, by a node's clock.
 
     Parameters
     ----------
@@ -95,7 +99,8 @@ def estimate_skew(loads: Sequence[Load], interval_ns: int) -> Skew:
         Of the devices of one node.
     interval_ns : int
         Sampling interval of the readings. The interval of the skew is widened by half of it at either end: a reading
-        stands for some of the time before it, of which no tool says how much.
+        stands for some of the time before it, of which no tool says how much. What it stands for beyond the sampling
+        interval is part of the skew.
 
     Returns
     -------

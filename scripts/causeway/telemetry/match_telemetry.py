@@ -213,7 +213,7 @@ def _placed(
 
 
 def _clock(node: str, found: NodeSkew) -> dict:
-    """Return the entry of a node's clock."""
+    """Return the entry of a node: how late the readings are, by its clock."""
     skew = found.skew
     return {
         "node": node or None,

@@ -1,4 +1,4 @@
-"""The skew of a source's clock against each node: its readings held against what the launches say of the devices."""
+"""How late a source's readings are, by each node's clock: held against what the launches say of the devices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def sampling_interval(times: np.ndarray) -> int | None:
 
 
 def skew_of_node(readings: Sequence[DeviceReadings], exports: Mapping[str, TimedExport]) -> NodeSkew:
-    """Estimate the skew of one source's clock against one node.
+    """Estimate how late one source's readings are, by one node's clock.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
 """The skew of a clock: busy time held against brute force; recovered within its interval, refused where it cannot be."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -39,8 +41,9 @@ def test_busy_time_by_brute_force(tmp_path, monkeypatch):
         assert found[key].tolist() == busy[: 50 * 70].reshape(50, 70).sum(axis=1).tolist()
 
 
-def load_of(random, *, seconds=180, interval=SECOND, skew=0, noise=0.02, pattern="phases"):
-    """Return the load of a device and what was read of it."""
+def load_of(random, *, seconds=180, interval=SECOND, skew=0, noise=0.02, pattern="phases", window=None):
+    """Return the load of a device and what was read of it: averages over `window`, the sampling interval if None."""
+    window = window or interval
     width = interval // 20
     cells = seconds * SECOND // width
     beside = MAX_SKEW_S * SECOND // width
@@ -59,7 +62,7 @@ def load_of(random, *, seconds=180, interval=SECOND, skew=0, noise=0.02, pattern
     count = (seconds + 2 * MAX_SKEW_S) * SECOND // interval
     own = -MAX_SKEW_S * SECOND + int(random.integers(interval)) + interval * np.arange(count)
     edges = width * np.arange(-beside, cells + beside + 1)
-    values = (np.interp(own, edges, ran) - np.interp(own - interval, edges, ran)) / interval
+    values = (np.interp(own, edges, ran) - np.interp(own - window, edges, ran)) / window
     values = np.round(values + random.normal(0, noise, count), 2)
     return Load(busy_ns=before, origin_ns=7 * SECOND, width_ns=width, times=own + 7 * SECOND + skew, values=values)
 
@@ -76,6 +79,28 @@ def test_the_skew_lies_in_its_interval(noise):
         assert found.high_ns - found.low_ns < 6 * SECOND
         hits += found.low_ns <= skew <= found.high_ns
     assert hits >= 11
+
+
+@pytest.mark.parametrize("window", [3, 9])
+def test_readings_of_a_clock_that_agrees_are_late_by_what_the_tool_averages_over(window):
+    """The centre of an average over w is w/2 old, that of the sampling interval, which it is held against, 1/2."""
+    tenth = SECOND // 10
+    for seed in range(2):
+        load = load_of(np.random.default_rng([43, seed]), interval=tenth, window=window * tenth, seconds=60)
+        found = estimate_skew([load], tenth)
+        late = (window - 1) * tenth // 2
+        assert abs(found.skew_ns - late) <= tenth // 2
+        assert 0 < found.low_ns <= late <= found.high_ns
+
+
+def test_readings_whose_times_are_cut_to_whole_seconds_are_early():
+    """Readings each 1.05 s: what is cut off is anything below a second, half of one on average."""
+    found = []
+    for seed in range(4):
+        load = load_of(np.random.default_rng([44, seed]), interval=1_050_000_000)
+        cut = load.times // SECOND * SECOND
+        found.append(estimate_skew([dataclasses.replace(load, times=cut)], 1_050_000_000).skew_ns / SECOND)
+    assert -0.7 < min(found) <= max(found) < -0.3
 
 
 @pytest.mark.parametrize(
