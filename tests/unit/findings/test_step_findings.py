@@ -11,7 +11,7 @@ from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
 from causeway.findings.suggestions import SLOW_STEPS
 
 HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
-RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "reason": None}
+RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "on_device": False, "reason": None}
 RANK |= dict.fromkeys(("period", "confidence", "coverage"))
 
 

@@ -120,14 +120,15 @@ def _measured(
     judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
     since = called_since(opened.folder, annotated=family is not None)
     steps = _annotated(opened, family, judged) if family else _repeated(opened, judged, since)
-    parts = measure_parts(opened, steps, since) if steps else {}
+    parts = measure_parts(opened, steps, since, annotated=family is not None) if steps else {}
     clock = clocks[opened.export]
     found = {}
     for rank, entry in judged.items():
         own = parts.get(rank)
         rows = None if own is None else _rows(own, clock)
         slow = [] if own is None else slow_steps(own, seed, dataset)
-        called = int(clock.aligned(since[rank])) if rank in since else None
+        by_calls = rank in since and not (own is not None and own.on_device)
+        called = int(clock.aligned(since[rank])) if by_calls else None
         found[rank] = RankFound(entry=_entry(entry, own), rows=rows, slow=slow, called_since=called)
     return found
 
@@ -243,7 +244,7 @@ def _entry(entry: Mapping, parts: StepParts | None) -> dict:
     """Return what the document says of a rank."""
     known = {"period": None, "confidence": None, "coverage": None, "reason": None} | dict(entry)
     if parts is None:
-        return known | {"steps": 0, "warm_up": 0, "devices": 0, "median_ns": None}
+        return known | {"steps": 0, "warm_up": 0, "devices": 0, "median_ns": None, "on_device": False}
     first = warm_up(parts)
     usual = (parts.steps.end - parts.steps.start)[~first]
     return known | {
@@ -251,4 +252,5 @@ def _entry(entry: Mapping, parts: StepParts | None) -> dict:
         "warm_up": int(first.sum()),
         "devices": parts.devices,
         "median_ns": int(np.median(usual)) if usual.size else None,
+        "on_device": parts.on_device,
     }

@@ -17,6 +17,9 @@ from causeway.efficiency.steps.rank_steps import RankSteps
 
 MOST_CELLS = 2_000_000
 """Numbers that are held for each quantity of kernels in steps; kernels that do not fit are counted together."""
+RUN_AHEAD = 0.5
+"""Share of a rank's steps that the device begins after the host has ended them, from which the host runs ahead of it.
+"""
 CLOCK = re.compile(r"(?<!memory_)clock(?!.*(memory|video|display)).*_hz$")
 """Names of sampled clocks of the processors."""
 PARTS = ("idle_before", "idle_inside", "exposed_communication", "exposed_copies", "compute")
@@ -33,6 +36,8 @@ class StepParts:
     ----------
     steps : RankSteps
     devices : int
+    on_device : bool
+        The host runs ahead: a step is from the start of its first launch to that of the next step's first one.
     parts : dict of str to ndarray of int64, shape (steps,), ns
         By `PARTS`, sums over the rank's devices.
     busy : ndarray of int64, shape (steps,), ns
@@ -49,6 +54,7 @@ class StepParts:
 
     steps: RankSteps
     devices: int
+    on_device: bool
     parts: dict[str, np.ndarray]
     busy: np.ndarray
     launches: np.ndarray
@@ -83,7 +89,9 @@ def overlaps(steps: RankSteps, start: np.ndarray, end: np.ndarray) -> tuple[np.n
 
 
 class _Launches:
-    """Launches of one rank's steps by kernel."""
+    """Launches of one rank's steps by kernel; the start of the first and the end of the last one of each step."""
+
+    on_device = False
 
     def __init__(self, steps: RankSteps, kernels: int) -> None:
         self.steps = steps
@@ -91,7 +99,8 @@ class _Launches:
         self.count, self.kernel_ns, self.threads = (
             np.zeros((steps.start.size, self.columns), np.int64) for _ in range(3)
         )
-        self.first = steps.end.copy()
+        self.first = np.full(steps.end.size, np.iinfo(np.int64).max)
+        self.last = np.full(steps.end.size, np.iinfo(np.int64).min)
 
     def take(self, block: event_streams.Block, is_compute: np.ndarray) -> None:
         column = np.minimum(block["kernel"], self.columns - 1)
@@ -100,6 +109,7 @@ class _Launches:
         np.add.at(self.count, (at[inside], column[inside]), 1)
         np.add.at(self.threads, (at[inside], column[inside]), block["threads"][inside])
         np.minimum.at(self.first, at[inside], block["start"][inside])
+        np.maximum.at(self.last, at[inside], block["end"][inside])
         computes = is_compute[block["kernel"]]
         event, step, ns = overlaps(self.steps, block["start"][computes], block["end"][computes])
         np.add.at(self.kernel_ns, (step, column[computes][event]), ns)
@@ -118,8 +128,32 @@ def count_launches(folder: Path, steps: Mapping[int, RankSteps], since: Mapping[
     return found
 
 
-def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping[int, int]) -> dict[int, StepParts]:
+def _on_device(one: _Launches) -> RankSteps | None:
+    """Return the steps of a rank as its device has them, where its host runs ahead of it; None else.
+
+    Such a host makes the launches of a step in no time, and waits in another for what it launched long before: its
+    windows tell how far ahead it is, and not how long a step takes.
+    """
+    steps = one.steps
+    used = one.count.sum(axis=1) > 0
+    if not used.any() or np.mean(one.first[used] >= steps.end[used]) <= RUN_AHEAD:
+        return None
+    number, first, last, begun, ended = (
+        values[used] for values in (steps.number, one.first, one.last, steps.start, steps.end)
+    )
+    first = np.maximum.accumulate(first)
+    end = np.append(np.where(ended[:-1] < begun[1:], np.minimum(last[:-1], first[1:]), first[1:]), last[-1])
+    found = RankSteps(rank=steps.rank, number=number, start=first, end=end)
+    return found.kept(end > first)
+
+
+def measure_parts(
+    opened: Opened, steps: Mapping[int, RankSteps], since: Mapping[int, int], *, annotated: bool = True
+) -> dict[int, StepParts]:
     """Return the parts of the steps of each rank of an export; steps without any launch are left out.
+
+    Where the host of a rank runs ahead of its device, steps that are ranges of the host are taken as the device has
+    them.
 
     Parameters
     ----------
@@ -128,8 +162,17 @@ def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping
         By rank.
     since : mapping of int to int
         `launch_moments.called_since`.
+    annotated : bool
+        Steps are ranges of the host.
     """
     launches = count_launches(opened.folder, steps, since)
+    known = [rank for rank in since if annotated and rank in launches]
+    ahead = {rank: found for rank in known if (found := _on_device(launches[rank])) is not None}
+    if ahead:
+        of_device = count_launches(opened.folder, ahead, {})
+        launches |= of_device
+        for one in of_device.values():
+            one.on_device = True
     for one in launches.values():
         used = one.count.sum(axis=1) > 0
         if not used.all():
@@ -196,6 +239,7 @@ def _parts(
     return StepParts(
         steps=steps,
         devices=devices,
+        on_device=one.on_device,
         parts=parts,
         busy=busy.sum(axis=1),
         launches=one.count.sum(axis=1),

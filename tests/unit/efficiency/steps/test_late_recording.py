@@ -60,6 +60,38 @@ def test_of_annotated_steps_the_starts_say_nothing(tmp_path):
     assert [row["launches"] for row in rows] == [LAUNCHES] * 6
 
 
+def test_steps_of_a_host_that_runs_ahead_are_as_long_as_on_the_device(tmp_path):
+    """The device takes 8 us for each of 40 equal steps; the host 1 us until 32 are in flight, then it waits for one."""
+    begun = [0]
+    while len(begun) < 40:
+        at = len(begun)
+        begun.append(max(begun[-1] + 1000, 8000 * (at - 31)))
+    started = [500 + 8000 * step + 400 * at for step in range(40) for at in range(LAUNCHES)]
+    kernels = [
+        (start, start + 300, {"kernel": SEQUENCE[at % LAUNCHES], "correlation": at}) for at, start in enumerate(started)
+    ]
+    called = [start + 100 + 20 * at for start in begun for at in range(LAUNCHES)]
+    calls = [(one, one + 10, {"correlation": at}) for at, one in enumerate(called)]
+    ranges = [(start, start + 900, {"name": f"train (step {at})"}) for at, start in enumerate(begun)]
+    folder = export(tmp_path / "0", kernels=kernels, calls=calls, ranges=ranges)
+    document, rows, causes = found(tmp_path, [folder])
+    assert document["ranks"][0]["on_device"]
+    assert document["slow"] == causes == []
+    assert [row["start_ns"] for row in rows] == [500 + 8000 * step for step in range(40)]
+    assert [row["launches"] for row in rows] == [LAUNCHES] * 40
+    assert {row["duration_ns"] for row in rows[:-1]} == {8000}
+    assert {row["busy_ns"] for row in rows} == {300 * LAUNCHES}
+    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {}
+
+
+def test_a_host_that_waits_for_each_step_keeps_its_windows(tmp_path):
+    ranges = [(STEP_NS * at, STEP_NS * (at + 1), {"name": f"step {at}"}) for at in range(12)]
+    folder = late_recording(tmp_path / "0", behind=0, ranges=ranges)
+    document, rows, _ = found(tmp_path, [folder])
+    assert not document["ranks"][0]["on_device"]
+    assert [row["start_ns"] for row in rows] == [STEP_NS * at for at in range(12)]
+
+
 def test_the_device_of_a_real_export_is_half_a_second_behind(data, tmp_path):
     """Of each rank some 900 of 1,720 launches run before the first one whose call is known."""
     path = data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite"

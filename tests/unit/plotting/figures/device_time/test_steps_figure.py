@@ -32,7 +32,7 @@ def table(ranks, steps, long=None):
 
 
 def document(ranks, steps, slow=()):
-    known = {"steps": steps, "warm_up": 1, "devices": 1, "median_ns": 1000, "reason": None}
+    known = {"steps": steps, "warm_up": 1, "devices": 1, "median_ns": 1000, "on_device": False, "reason": None}
     known |= {"period": None, "confidence": 0.99, "coverage": 1.0}
     found = {"dataset": "d", "source": "annotations", "ranges": HOSTILE, "reason": None, "slow": list(slow)}
     return found | {"ranks": [{"rank": rank, **known} for rank in range(ranks)]}
