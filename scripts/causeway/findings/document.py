@@ -59,12 +59,12 @@ def severity(finding: Finding) -> str:
 
     `high`: supported, and at least 10 % of the dataset's GPU time is at stake; or an input that could not be
     read. `medium`: at least 1 %; or an input read in part. `low`: less, or a bound that is not known, or a claim the
-    data do not decide. `none`: nothing to act upon: refuted, or nothing was found.
+    data do not decide. `none`: nothing to act upon: refuted, or nothing was found, or launches barely vary.
     """
     if finding.kind == "quality":
         return "high" if finding.evidence.value == "refused" else "medium"
     nothing = finding.kind == "no_cause" or (finding.kind == "straggler" and finding.verdict != SUPPORTED)
-    if nothing or finding.verdict == REFUTED:
+    if nothing or finding.is_negligible or finding.verdict == REFUTED:
         return "none"
     if finding.verdict != SUPPORTED or finding.recoverable_share is None or is_small(finding):
         return "low"
@@ -83,7 +83,8 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
     What is worth a noticeable share of the GPU time, most first, then by the 99th percentile; supported claims of
     unknown worth on a whole dataset; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of
-    unknown worth in one kernel; what the data do not decide or refute; inputs that were not read.
+    unknown worth in one kernel; that launches barely vary; what the data do not decide or refute; inputs that were not
+    read.
     """
     return sorted(findings, key=_sort_key)
 
@@ -93,6 +94,8 @@ def _sort_key(finding: Finding) -> tuple:
         group = (2 if is_small(finding) else 0, -finding.recoverable_ns)
     elif finding.kind == "quality":
         group = (4, 0)
+    elif finding.is_negligible:
+        group = (3, -1)
     elif finding.verdict == SUPPORTED and finding.kind in WITHOUT_BOUND:
         of_kernel = finding.kind == "cause" and finding.scope != "dataset"
         group = (2, 1) if of_kernel else (1, WITHOUT_BOUND.index(finding.kind))  # behind what is worth a little

@@ -197,6 +197,12 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
     return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} {times}."
 
 
+def of_little(target: str, percent: float, subject: str) -> str:
+    """Return the headline of a target that barely varies; `percent` are its deviations over what was measured."""
+    what = VARIANCES[target].capitalize() if target in VARIANCES else target
+    return f"{what} barely varies: by {_percent(percent)} in all, most of it in {subject}."
+
+
 def of_loss(part: str, percent: float, lost_ns: int) -> str:
     """Return the headline of a loss of GPU time."""
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."

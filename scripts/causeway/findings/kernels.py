@@ -1,13 +1,18 @@
 """The finding that names where the variability is, an exact count."""
 
+import math
+
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import name_in_sentence
+from causeway.core.formatting import name_in_sentence, ratio, significant
 from causeway.core.queries import of_table, rows_where
-from causeway.core.vocabulary import SUPPORTED, target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
-from causeway.findings.record import Analysis, Effect, Evidence, Finding, link_to
+from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to
 from causeway.findings.suggestions import COLLECTIVE, THIS_KERNEL
+
+FEW_DIGITS = 0.1
+"""Robust CV below which it is said with two significant digits instead of two decimals."""
 
 
 def variability_findings(analysis: Analysis) -> list[Finding]:
@@ -27,7 +32,12 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
         f"{name_in_sentence(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
         f" {total:,} launches"
     )
-    sentence += f"; robust CV {row['robust_cv']:.2f}." if row["robust_cv"] is not None else "."
+    sentence += f"; robust CV {_spread(row['robust_cv'])}." if row["robust_cv"] is not None else "."
+    of_time = _share_of_time(analysis)
+    barely = of_time is not None and of_time < NOTICEABLE
+    if barely:
+        whole = "the launches' time" if analysis.target == KERNEL_VARIABILITY else f"the summed {analysis.target}"
+        sentence += f" That is little: all launches deviate by {significant(100 * of_time, 2)} % of {whole}."
     where = rows_where({"kernel": row["kernel"]})
     return [
         Finding(
@@ -38,7 +48,9 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             kind="variability",
             subject=subject,
             quantity=f"share of the {target}",
-            headline=headlines.of_variability(subject, target, value, row["launches"]),
+            headline=headlines.of_little(analysis.target, 100 * of_time, subject)
+            if barely
+            else headlines.of_variability(subject, target, value, row["launches"]),
             sentence=sentence,
             verdict=SUPPORTED,
             effect=Effect(value=value, unit=f"percent of the summed {target}"),
@@ -51,6 +63,22 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             ),
             n=row["launches"],
             link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
-            suggestion=COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else THIS_KERNEL,
+            suggestion=None if barely else COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else THIS_KERNEL,
+            is_negligible=barely,
         )
     ]
+
+
+def _spread(cv: float) -> str:
+    """Return a robust CV; of one that two decimals would make nothing two significant digits."""
+    return significant(cv, 2) if cv < FEW_DIGITS else ratio(cv)
+
+
+def _share_of_time(analysis: Analysis) -> float | None:
+    """Return the deviations of all launches over the sum of what was measured of them; None where that is not above 0,
+    and of the memory stall, which is no deviation.
+    """
+    measured = math.fsum(row["value_sum"] for row in analysis.kernels)
+    if analysis.target == MEMORY_STALL or not measured > 0:
+        return None
+    return math.fsum(row["target_sum"] for row in analysis.kernels) / measured

@@ -8,7 +8,8 @@ from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
-between runs, and from which what could be saved ranks by its size.
+between runs, and from which what could be saved ranks by its size; deviations of launches that add up to less are
+nothing to act upon.
 """
 
 RAISES = "raises"
@@ -17,7 +18,7 @@ NOT_MONOTONE = "not monotone"
 UNDECIDED = "undecided"
 DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
 """What more of a cause does; of a category, its named level against the commonest."""
-UNWRITTEN = ("key", "is_time", "sign", "sign_of", "slopes", "undone_by")
+UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "undone_by")
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
@@ -218,6 +219,8 @@ class Finding:
         Further claims about the same kernel, in their order.
     is_time : bool
         Whether the target is a time that is spent. Not written.
+    is_negligible : bool
+        Of the variability: so small that there is nothing to act upon. Not written.
     sign, sign_of : str or None
         Of a cause: the sign in its table, and what it is about. Not written.
     slopes : sequence of PooledSlope
@@ -263,6 +266,7 @@ class Finding:
     based_on: str | None = None
     also: Sequence["Finding"] = ()
     is_time: bool = False
+    is_negligible: bool = False
     sign: str | None = None
     sign_of: str | None = None
     slopes: Sequence[PooledSlope] = ()

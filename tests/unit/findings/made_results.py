@@ -25,7 +25,13 @@ def kernel(number=0, share=0.6, target_sum=4_000_000.0):
         "short_name": f"k{number}",
         "class": "compute",
     }
-    return facts | {"launches": 1000, "target_share": share, "target_sum": target_sum, "robust_cv": 0.21}
+    return facts | {
+        "launches": 1000,
+        "target_share": share,
+        "target_sum": target_sum,
+        "value_sum": 20_000_000.0,
+        "robust_cv": 0.21,
+    }
 
 
 def in_time(mean=4.2, cost=540_000.0, spread=12.0):

@@ -152,6 +152,25 @@ def test_causes_without_their_sentences_stop():
         cause_findings(analysis(), search(causes=[cause(), cause("grid_x", sentence=None)]))
 
 
+def test_what_barely_varies_is_nothing_to_act_upon():
+    """Deviations of 1,120 and 200 ns in 20 ms each, 0.0033 % of them, and on the other side of a hundredth."""
+    little = [kernel(0, 0.85, 1_120.0), kernel(1, 0.15, 200.0)]
+    little[0]["robust_cv"] = 0.00262
+    (finding,) = variability_findings(analysis(kernels=little))
+    assert finding.headline == "Duration barely varies: by 0.0033 % in all, most of it in k0."
+    assert finding.sentence == (
+        "k0 has 85 % of the kernel variability, in 1,000 of 2,000 launches; robust CV 0.0026. That is little: all"
+        " launches deviate by 0.0033 % of the launches' time."
+    )
+    assert finding.suggestion is None
+    document = summarise([finding], {"demo": DatasetTime(gpu_ns=40_000_000)}, "0" * 64)
+    assert document["findings"][0]["severity"] == "none"
+    for sums, severity in ((399_000.0, "none"), (401_000.0, "low")):
+        (finding,) = variability_findings(analysis(kernels=[kernel(0, 1.0, sums), kernel(1, 0.0, 0.0)]))
+        document = summarise([finding], {"demo": DatasetTime(gpu_ns=40_000_000)}, "0" * 64)
+        assert document["findings"][0]["severity"] == severity
+
+
 def test_the_kernel_with_the_largest_share_is_named():
     (finding,) = variability_findings(analysis())
     assert finding.sentence == "k0 has 60 % of the kernel variability, in 1,000 of 2,000 launches; robust CV 0.21."
