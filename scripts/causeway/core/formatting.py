@@ -152,6 +152,15 @@ def ratio(value: float | None, decimals_from_one: int = 2) -> str:
     return f"{value:.2f}" if value < 1 else f"{value:.{decimals_from_one}f}"
 
 
+def spread(cv: float | None) -> str:
+    """Return a robust coefficient of variation: two decimals, below 0.1 two significant digits.
+
+    >>> spread(0.385), spread(0.0026234)
+    ('0.39', '0.0026')
+    """
+    return ratio(cv) if cv is None or cv >= 0.1 else significant(cv, 2)
+
+
 def ratio_three_decimals(value: float) -> str:
     """Return a ratio that is compared with another: three decimals, below 0.1 three significant digits."""
     return f"{value:.3f}" if value >= 0.1 else significant(value)

@@ -3,16 +3,13 @@
 import math
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import name_in_sentence, ratio, significant
+from causeway.core.formatting import name_in_sentence, significant, spread
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
 from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to
 from causeway.findings.suggestions import COLLECTIVE, THIS_KERNEL
-
-FEW_DIGITS = 0.1
-"""Robust CV below which it is said with two significant digits instead of two decimals."""
 
 
 def variability_findings(analysis: Analysis) -> list[Finding]:
@@ -32,7 +29,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
         f"{name_in_sentence(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
         f" {total:,} launches"
     )
-    sentence += f"; robust CV {_spread(row['robust_cv'])}." if row["robust_cv"] is not None else "."
+    sentence += f"; robust CV {spread(row['robust_cv'])}." if row["robust_cv"] is not None else "."
     of_time = _share_of_time(analysis)
     barely = of_time is not None and of_time < NOTICEABLE
     if barely:
@@ -67,11 +64,6 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             is_negligible=barely,
         )
     ]
-
-
-def _spread(cv: float) -> str:
-    """Return a robust CV; of one that two decimals would make nothing two significant digits."""
-    return significant(cv, 2) if cv < FEW_DIGITS else ratio(cv)
 
 
 def _share_of_time(analysis: Analysis) -> float | None:

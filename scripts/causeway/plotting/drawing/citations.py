@@ -98,6 +98,11 @@ def ratio(value: float | None, query: str) -> Markup | str:
     return cited(formatting.ratio(value), value, query, "ratio")
 
 
+def spread(value: float | None, query: str) -> Markup | str:
+    """Return a robust CV; below a tenth with two significant digits."""
+    return cited(formatting.spread(value), value, query, "ratio")
+
+
 def quantity(value: float | None, unit: str, query: str) -> Markup | str:
     """Return a value with its unit."""
     return cited(formatting.quantity(value, unit), value, query, "time" if unit == "ns" else "number")

@@ -184,7 +184,7 @@ def _row(
         cell(1, formatting.share(kernel.value_share)),
         cell(2, formatting.count(kernel.launches)),
         cell(3, formatting.quantity(kernel.median, unit)),
-        cell(4, formatting.ratio(kernel.robust_cv)),
+        cell(4, formatting.spread(kernel.robust_cv)),
         tag("g", tag("title", spread), histogram(kernel.histogram, 108, 26, x=lefts[5], **place)),
         sparkline(kernel.timeline, 150, 26, x=lefts[6], **place),
     )

@@ -46,13 +46,20 @@ def counted(number: int, query: str, one: str, many: str | None = None) -> Marku
 
 
 def date_of(capabilities: Sequence[Mapping], files: Sequence[str]) -> Markup | str:
-    """Return the day on which the earliest capture began, as the exports state it."""
+    """Return the day on which the first launch of all captures ran, as the exports state it.
+
+    Where the clock of an export begins is not it: PyTorch's begins on a day that is up to some months before.
+    """
+    times = [export["time"] or {} for export in capabilities]
     starts = [
-        export["time"]["session_start_ns"] for export in capabilities if (export["time"] or {}).get("session_start_ns")
+        time["session_start_ns"] + time["first_ns"]
+        for time in times
+        if time.get("session_start_ns") and time.get("first_ns") is not None
     ]
     if not starts:
         return "not stated"
-    query = in_documents("min(nullif(json_extract(content, '$.time.session_start_ns')::BIGINT, 0))", files)
+    start, first = (f"json_extract(content, '$.time.{name}')::BIGINT" for name in ("session_start_ns", "first_ns"))
+    query = in_documents(f"min(nullif({start}, 0) + {first})", files)
     day = datetime.datetime.fromtimestamp(min(starts) // 1_000_000_000, datetime.UTC).date().isoformat()
     return citations.cited(day, min(starts), query, "date")
 
@@ -185,7 +192,7 @@ def issue_text(issue: Mapping, document: str, number: int) -> Markup:
     if issue["detail"]:
         said = citations.said(issue["detail"], in_document(document, "issues", number, "detail", kind="text"), 500)
     rules = (
-        f" Rules out: {', '.join(ANALYSES.get(name, name) for name in issue['rules_out'])}."
+        f". Rules out: {', '.join(ANALYSES.get(name, name) for name in issue['rules_out'])}."
         if issue["rules_out"]
         else ""
     )
@@ -268,7 +275,7 @@ def kernel_row(
         cell(citations.share(kernel.value_share, part), kernel.value_share),
         cell(citations.count(kernel.launches, of("launches")), kernel.launches),
         cell(citations.quantity(kernel.median, unit, of("value_median")), kernel.median),
-        cell(citations.ratio(kernel.robust_cv, of("robust_cv")), kernel.robust_cv),
+        cell(citations.spread(kernel.robust_cv, of("robust_cv")), kernel.robust_cv),
         tag("td", histogram(kernel.histogram, 90, 24), title=shape),
         tag("td", sparkline(kernel.timeline, 120, 24)),
         id=place,

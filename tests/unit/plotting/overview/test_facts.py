@@ -5,7 +5,7 @@ import json
 import duckdb
 import pytest
 
-from causeway.plotting.overview.inputs import facts
+from causeway.plotting.overview.inputs import date_of, facts
 from causeway.readers.normalise import normalise
 from cited_page import CitedPage
 from support import REAL
@@ -35,3 +35,19 @@ def test_a_launch_counts_once_and_a_later_execution_is_no_part_of_the_span(
     for query, value in said.values():
         found = duckdb.connect().sql(query).fetchall()[0][0]
         assert value is None or float(value) == found or str(found) == value
+
+
+def test_the_day_is_that_of_the_first_launch_not_of_the_beginning_of_a_clock(tmp_path, monkeypatch):
+    """PyTorch's clock began on 1 October 2026 at 12:17; the launches ran on 26 and 27 November."""
+    monkeypatch.chdir(tmp_path)
+    base = 1_790_857_026_000_000_000
+    day = 86_400_000_000_000
+    documents = [{"time": {"session_start_ns": base, "first_ns": days * day}} for days in (57, 56)]
+    documents += [{"time": {"session_start_ns": None, "first_ns": 3}}, {"time": None}]
+    files = [f"{number}.json" for number in range(len(documents))]
+    for path, document in zip(files, documents, strict=True):
+        (tmp_path / path).write_text(json.dumps(document))
+    ((query, kind, value, text),) = CitedPage(str(date_of(documents, files))).citations
+    assert (kind, text) == ("date", "2026-11-26")
+    assert duckdb.connect().sql(query).fetchall() == [(int(value),)]
+    assert int(value) == base + 56 * day
