@@ -115,9 +115,15 @@ def check(dataset: str, folders: Folders, telemetry: Mapping | None = None) -> d
         "status": ("ok", "caution", "blocked")[worst],
         "exports": [_export(document) for document in documents],
         "issues": issues,
-        "analyses": _analyses(documents, issues),
+        "analyses": _analyses(documents, issues) | _of_telemetry(telemetry, issues),
         "based_on": based_on(folders),
     }
+
+
+def _of_telemetry(document: Mapping | None, issues: list[dict]) -> dict:
+    """Return that metrics of devices are there, where the telemetry of the site has some of the dataset's devices."""
+    blocked = any(entry["severity"] == "blocked" and DEVICE_METRICS in entry["rules_out"] for entry in issues)
+    return {DEVICE_METRICS: {"possible": True, "why": None}} if document and document["rows"] and not blocked else {}
 
 
 def _export(document: dict) -> dict:
@@ -282,6 +288,7 @@ UNMATCHED = {
     "bus_address": "their file has bus addresses alone, and not as many as its node has devices in the exports",
     "no_session_start": "no export says when its session started",
 }
+DEVICE_METRICS = "device_metrics"
 SKIPPED = ("same_time",)
 """Kinds of rows of telemetry that are left out without being a defect."""
 

@@ -202,3 +202,14 @@ def test_an_export_that_a_filter_emptied_does_not_stop_the_check(tmp_path):
     """It has start times, and no first launch."""
     exports = [capabilities("0", session=0), capabilities("1", ranks=[1], first=None, last=None, session=0)]
     assert "not_concurrent" not in kinds(quality(tmp_path, *exports))
+
+
+def test_telemetry_of_the_site_gives_metrics_of_devices(tmp_path):
+    none = {"possible": False, "why": "no sampled metrics of devices"}
+    document = capabilities("a")
+    document["analyses"] |= {"device_metrics": none}
+    write_json(document, tmp_path / "a" / "capabilities.json", schema="capabilities")
+    for rows, there in ((0, none), (7, {"possible": True, "why": None})):
+        found = check("d", [tmp_path / "a"], {"rows": rows, "sources": []})
+        assert found["analyses"]["device_metrics"] == there
+    assert check("d", [tmp_path / "a"])["analyses"]["device_metrics"] == none
