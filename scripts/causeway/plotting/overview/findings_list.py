@@ -100,10 +100,13 @@ def _worth_first(one: tuple[Place, Mapping]) -> float:
 def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     """Return the first findings of a dataset, numbered, behind a click the next ones, and the headlines of the rest as
     a table; each with its place in the document.
+
+    What is small is not among the first, and what found nothing does not take its place.
     """
     if not findings:
         return None
-    leading = [one for one in findings if not is_small(one[1])][:FIRST]
+    least = "none" if any(is_small(finding) for _, finding in findings) else ""
+    leading = [one for one in findings if not is_small(one[1]) and one[1]["severity"] != least][:FIRST]
     rest = [one for one in findings if one not in leading]
     nothing = None
     if any(is_small(finding) for _, finding in rest) and not any(
@@ -121,7 +124,7 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     shown = rest[: MOST_FINDINGS - len(leading)]
     items = [finding_item(place, finding) for place, finding in shown]
     listed = tag("ol", items, class_="findings", style=f"counter-reset:f {len(leading)}")
-    summary = tag("summary", "All other findings, in their order")
+    summary = tag("summary", "All other findings, in their order" if leading else "All findings, in their order")
     return tag("div", first, tag("details", summary, listed, _table(rest[len(shown) :]), class_="rest"))
 
 

@@ -310,6 +310,11 @@ def test_what_is_small_is_listed_but_never_among_the_first():
     assert "Nothing that was found" not in first
     first, _, rest = findings_list(findings_of(unknown, small)).partition("<details")
     assert "Nothing that was found is worth as much as a hundredth of the GPU time." in first
+    nothing = ("none", None)
+    first, _, rest = findings_list(findings_of(small, nothing)).partition("<details")
+    assert "claim" not in first
+    assert "All findings, in their order" in rest
+    assert "claim 0" in findings_list(findings_of(nothing, nothing)).partition("<details")[0]
     assert findings_list([]) is None
 
 
