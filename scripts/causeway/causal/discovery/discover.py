@@ -96,7 +96,7 @@ def _discover(
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
     excluded |= superfluous_orders(columns, rows, response, order_beside_record)
-    excluded |= ruled_out(columns, rows.configuration)
+    excluded |= ruled_out(columns, rows, response, size)
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.note(

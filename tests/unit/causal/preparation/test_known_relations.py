@@ -18,42 +18,78 @@ def feature(name, values, group="contention"):
     return Feature(name, np.asarray(values, float), "context", group)
 
 
-def searched(columns, duration):
-    """Return the causes that are found of the durations of one kernel, by name."""
+def rows_of(duration, configuration=None):
     duration = np.asarray(duration, float)
     signed = duration - duration.mean()
     ones = np.ones(duration.size)
     zeros = np.zeros(duration.size, int)
-    rows = Observations(np.abs(signed), signed, ones * duration.mean(), ones * duration.std(), ones, zeros, zeros)
-    outcome, _ = discover(list(columns), rows, Scope("d", "kernel_variability", "dataset", seed=1, resamples=10))
+    return Observations(
+        np.abs(signed),
+        signed,
+        ones * duration.mean(),
+        ones * duration.std(),
+        ones,
+        zeros,
+        zeros if configuration is None else configuration,
+    )
+
+
+def searched(columns, duration):
+    """Return the causes that are found of the durations of one kernel, by name."""
+    scope = Scope("d", "kernel_variability", "dataset", seed=1, resamples=10)
+    outcome, _ = discover(list(columns), rows_of(duration), scope)
     return {one.name: one for one in outcome.arrows}
 
 
-def of_columns(*columns, configuration=None):
-    return ruled_out(columns, np.zeros(len(columns[0].values), int) if configuration is None else configuration)
+def of_columns(*columns, response=None, configuration=None):
+    size = len(columns[0].values)
+    response = np.zeros(size) if response is None else response
+    return ruled_out(columns, rows_of(response, configuration), response, size)
 
 
-def test_the_number_of_copies_is_none_beside_the_bytes_in_each_direction():
-    assert set(of_columns(feature(TOTAL, [0, 1, 2, 0]), feature(H2D, [0, 8, 8, 0]))) == {TOTAL}
+@pytest.fixture
+def arms():
+    """Return what was drawn for each launch, nothing, a copy from the host or one to the host, and noise."""
+    rng = np.random.default_rng(8)
+    return rng.integers(3, size=ROWS), rng.standard_normal(ROWS)
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        (feature(TOTAL, [0, 1, 1, 0]), feature(H2D, [0, 0, 0, 0])),
-        (feature(TOTAL, [0, 1, 1, 0]), feature(H2D, [0, 8, 0, 0])),
-        (feature(TOTAL, [0, 1, 1, 0]),),
-    ],
-    ids=["constant bytes", "a copy without a direction", "no bytes"],
-)
-def test_the_number_of_copies_is_one_where_it_tells_what_the_bytes_do_not(columns):
-    assert not of_columns(*columns)
+def in_flight(arm):
+    return feature(TOTAL, arm > 0), feature(H2D, 64 * (arm == 1)), feature(D2H, 64 * (arm == 2))
+
+
+def test_copies_that_differ_by_direction_are_told_by_their_bytes(arms):
+    arm, noise = arms
+    assert set(of_columns(*in_flight(arm), response=np.choose(arm, [0, 10, 3]) + noise)) == {TOTAL}
+
+
+def test_copies_that_act_alike_are_told_by_their_number(arms):
+    arm, noise = arms
+    assert set(of_columns(*in_flight(arm), response=2.0 * (arm > 0) + noise)) == {H2D, D2H}
+
+
+def test_where_copies_say_nothing_nothing_is_ruled_out(arms):
+    arm, noise = arms
+    assert not of_columns(*in_flight(arm), response=noise)
+
+
+def test_copies_in_one_direction_are_told_by_it(arms):
+    arm, noise = arms
+    columns = feature(TOTAL, arm == 1), feature(H2D, 64 * (arm == 1))
+    assert set(of_columns(*columns, response=noise)) == {TOTAL}
+    assert set(of_columns(*columns, response=5.0 * (arm == 1) + noise)) == {TOTAL}
+
+
+@pytest.mark.parametrize("bytes_of", [lambda arm: 0 * arm, lambda arm: 64 * (arm == 1)], ids=["constant", "partly"])
+def test_the_number_of_copies_is_a_candidate_where_some_have_no_direction(arms, bytes_of):
+    arm, noise = arms
+    assert not of_columns(feature(TOTAL, arm > 0), feature(H2D, bytes_of(arm)), response=5.0 * (arm > 0) + noise)
 
 
 def test_bytes_that_differ_between_configurations_alone_are_not_counted_as_measured():
     columns = feature(TOTAL, [0, 1, 1, 1]), feature(H2D, [4, 4, 8, 8])
-    assert not ruled_out(columns, np.array([0, 0, 1, 1]))
-    assert set(ruled_out(columns, np.zeros(4, int))) == {TOTAL}
+    assert not of_columns(*columns, configuration=np.array([0, 0, 1, 1]))
+    assert set(of_columns(*columns)) == {TOTAL}
 
 
 def test_copies_in_both_directions_make_launches_slower_each_by_its_own():
