@@ -7,11 +7,11 @@ mkdir -p "$folder"
 nvidia-smi --query-gpu=timestamp,index,power.draw,clocks.sm,clocks.mem,temperature.gpu,utilization.gpu,clocks_event_reasons.active \
     --format=csv -lms 100 >"$folder/nvidia-smi.csv" &
 telemetry=$!
-timeout 240 python3 -W ignore "$here/traced.py" "$folder"
+timeout 240 python3 -W ignore "$here/traced_launches.py" "$folder"
 kill $telemetry
 XLA_PYTHON_CLIENT_PREALLOCATE=false timeout 60 python3 "$here/stepped_in_jax.py" "$folder/jax"
 sections=(SpeedOfLight MemoryWorkloadAnalysis WarpStateStats InstructionStats LaunchStats Occupancy)
 timeout 280 ncu "${sections[@]/#/--section=}" --clock-control none --kernel-name-base function \
     --kernel-name 'regex:^(gather|conflict|add_atomically)$' --export "$folder/counters" --force-overwrite \
-    python3 -W ignore "$here/counted.py" "$folder/counters.arms.json" 150
+    python3 -W ignore "$here/counters_of_launches.py" "$folder/counters.arms.json" 150
 ncu --import "$folder/counters.ncu-rep" --csv --page raw --print-units base >"$folder/counters.csv"

@@ -60,6 +60,11 @@ def rows_of_models(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndar
         Codes 0, 1, ...
     rng : Generator
         Draws the rows of kernels with more than `MAX_ROWS`.
+
+    Returns
+    -------
+    list of ndarray of int, shape (n_own,)
+        Positions of the rows of each model, ascending unless drawn.
     """
     counts = np.bincount(kernel)
     own = [np.flatnonzero(kernel == code) for code in np.flatnonzero(counts >= OWN_MODEL)]

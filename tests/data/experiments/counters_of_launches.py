@@ -1,6 +1,6 @@
 """Experiments on a GPU for Nsight Compute: arguments that decide a launch's time are drawn at random.
 
-    ncu ... --clock-control none --csv --page raw --print-units base python counted.py ARMS.json SECONDS
+    ncu ... --clock-control none --csv --page raw --print-units base python counters_of_launches.py ARMS.json SECONDS
 
 The file gets the arguments of each launch, in order; launches end after the given time, so that a run of any speed ends.
 """
@@ -25,7 +25,8 @@ def main() -> None:
     until = time.monotonic() + float(seconds)
     launched = []
     while time.monotonic() < until and len(launched) < 900:
-        stride, rounds = int(draw.choice([1, 2, 4, 8])), int(draw.choice([8, 64, 128, 256]))
+        stride = int(draw.choice([1, 2, 4, 8]))
+        rounds = int(draw.choice([8, 64, 128, 256]))
         kernels.launch("gather", values, (1 << 26) - 1, stride, 16, rounds, kernels.sums)
         launched.append({"kernel": "gather", "stride": stride, "rounds": rounds})
         stride = int(draw.choice([1, 2, 4, 8, 16, 32]))

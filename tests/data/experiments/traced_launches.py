@@ -1,6 +1,6 @@
 """Experiments on a GPU: what a launch meets is drawn at random, its time is traced by PyTorch's profiler (Kineto).
 
-    python traced.py FOLDER [EXPERIMENT ...]
+    python traced_launches.py FOLDER [EXPERIMENT ...]
 
 writes for each experiment `NAME.json.gz`, the trace, and `NAME.arms.json`: the kernel that is observed and what was drawn for each of
 its launches, in their order. The trace holds nothing of what was drawn but what a profiler sees.
@@ -36,7 +36,8 @@ def floats(mebibytes: int) -> torch.Tensor:
 
 def cache(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """`read_values` finds its 24 MiB in the L2 cache, unless the kernel before has read 256 MiB of others."""
-    same, other = floats(24), floats(256)
+    same = floats(24)
+    other = floats(256)
     for _ in range(900):
         before = str(draw.choice(["read_others", "multiply_add", "neighbour"]))
         if before == "read_others":
@@ -70,7 +71,8 @@ class Copies:
 
 def copies(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """`read_values` reads 512 MiB beside a copy, or alone."""
-    values, beside = floats(512), Copies()
+    values = floats(512)
+    beside = Copies()
     for _ in range(900):
         direction = str(draw.choice(["none", "h2d", "d2h", "d2d"]))
         beside.start(direction)
@@ -130,7 +132,8 @@ def hidden(kernels: Kernels, draw: np.random.Generator) -> Arms:
 
 def sizes_and_copies(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """An operator's input has one of two lengths that hardly differ, and its kernel runs beside a copy, or alone."""
-    values, beside = floats(512), Copies()
+    values = floats(512)
+    beside = Copies()
 
     @torch.library.custom_op("experiment::total_beside", mutates_args=())
     def total_beside(part: torch.Tensor) -> torch.Tensor:
@@ -148,7 +151,8 @@ def sizes_and_copies(kernels: Kernels, draw: np.random.Generator) -> Arms:
 
 def decoy(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """`multiply_add` meets a longer kernel, which acts, and mostly with it a copy to the host, which does not."""
-    stream, beside = torch.cuda.Stream(), Copies()
+    stream = torch.cuda.Stream()
+    beside = Copies()
     sums = torch.zeros_like(kernels.sums)
     for _ in range(900):
         kernel = bool(draw.integers(2))
