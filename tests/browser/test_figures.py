@@ -79,7 +79,10 @@ def of_agreement(count, path):
     ]
     write(
         draw_kernel_agreement(
-            rows, {str(n): short[name] for n, name in enumerate(listed)}, "Causes of kernel variability"
+            rows,
+            {str(n): short[name] for n, name in enumerate(listed)},
+            "Causes of kernel variability",
+            "kernel_variability",
         ),
         path,
     )

@@ -12,6 +12,7 @@ from causeway.causal.examination.falsification import refuted_by
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import ratio, significant, time, whole_percent
+from causeway.core.target_words import variance_of
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import shown_below
 
@@ -72,7 +73,7 @@ def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
 
 def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None) -> str:
     """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
-    share.
+    share of the variance of the measured value.
 
     Parameters
     ----------
@@ -92,13 +93,9 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
             f" (or of the {others} column{'s' if others > 1 else ''} that move{'' if others > 1 else 's'} with it)"
         )
     target = scope.target
-    whose = (
-        f"the variance of {what_varies(target)}"
-        if arrow.sign_of == VALUE or (arrow.sign != "?" and target not in DEVIATIONS)
-        else "its variance"
-    )
     acts = _acts(arrow, target, subject)
-    share = f"{EXPLAIN[bool(arrow.level)]} {_percent_of(arrow.contribution)} of {whose} {_ends(arrow.contribution)}"
+    # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
+    share = f"{EXPLAIN[bool(arrow.level)]} {_percent_of(arrow.variance)} of {variance_of(target)}"
     backed = _backing(arrow, scope, why)
     stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {share}"
     if setting is None:
@@ -154,11 +151,7 @@ def _signed_amount(change: Estimate) -> str:
 
 
 def _percent_of(share: Estimate) -> str:
-    return f"{whole_percent(share.value)} %"
-
-
-def _ends(share: Estimate) -> str:
-    return f"[{whole_percent(share.low)}, {whole_percent(share.high)}]"
+    return f"{whole_percent(share.value)} % [{whole_percent(share.low)}, {whole_percent(share.high)}]"
 
 
 def _backing(arrow: Arrow, scope: Scope, why: str) -> str:
@@ -280,6 +273,7 @@ def samples_in_words(n_effective: float) -> str:
 def nothing_found(
     n_effective: float,
     detectable_share: float,
+    target: str,
     unstable: Sequence[UnstableCause] = (),
     lost: Sequence[Dropped] = (),
 ) -> str:
@@ -292,6 +286,6 @@ def nothing_found(
         return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
     least = max(100 * detectable_share, 0.1)
     return (
-        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of the variance would have"
-        " been seen."
+        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of {variance_of(target)} would"
+        " have been seen."
     )

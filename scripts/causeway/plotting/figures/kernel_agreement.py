@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
+from causeway.core.target_words import variance_of
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import tag, text_width
 from causeway.plotting.drawing.svg import MARGIN, document, notice, text
@@ -18,7 +19,7 @@ HEAD = 34
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
-def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str) -> Markup:
+def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str, target: str) -> Markup:
     """Return the matrix.
 
     Parameters
@@ -28,7 +29,7 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     names : mapping
         Short names of the kernels by id, in the order of the columns, of at most `HEAD` letters: longer ones would be
         cut, and look alike.
-    title : str
+    title, target : str
     """
     kernels = [kernel for kernel in names if any(row["kernel"] == kernel for row in rows)][:MOST_KERNELS]
     strength: dict[str, float] = {}
@@ -92,8 +93,9 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     bottom = top + height * len(features)
     left_out = len(strength) - len(features)
     notes = [
-        "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; number: % of the variance;"
-        " orange frame: opposite to the whole dataset"
+        "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; orange frame: opposite to the"
+        " whole dataset",
+        f"number: % of {variance_of(target)}, within configurations",
     ]
     notes += [f"{left_out} weaker causes are not drawn; the table lists all"] if left_out else []
     below = [text(MARGIN, bottom + 22 + 17 * i, note, theme.SMALL, colour=theme.MUTED) for i, note in enumerate(notes)]

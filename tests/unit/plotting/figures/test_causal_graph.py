@@ -25,9 +25,12 @@ def texts(svg):
 def edge(**changes):
     base = {"source": "f", "target": "t", "kind": "directed", "sign": "+", "effect": 0.3, "q_value": 0.001}
     base |= {
-        "contribution_percent": 34.2,
-        "contribution_low": 27.0,
-        "contribution_high": 41.0,
+        "contribution_percent": 8.0,
+        "contribution_low": 7.0,
+        "contribution_high": 9.0,
+        "variance_percent": 34.2,
+        "variance_low": 27.0,
+        "variance_high": 41.0,
         "stability": 0.95,
         "robustness": 0.38,
     }
@@ -57,8 +60,8 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
     ):
         assert arrow_of(grey).colour == theme.UNDECIDED
     assert arrow_of(edge(kind="undirected")).head == "none"
-    assert arrow_of(edge(contribution_percent=None)).label == "raises share not measured"
-    widths = [arrow_of(edge(contribution_percent=share)).width for share in (1, 10, 60)]
+    assert arrow_of(edge(variance_percent=None)).label == "raises share not measured"
+    widths = [arrow_of(edge(variance_percent=share)).width for share in (1, 10, 60)]
     assert widths == sorted(widths)
     assert widths[2] > 3 * widths[0]
 
