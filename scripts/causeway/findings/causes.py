@@ -7,10 +7,9 @@ from dataclasses import replace
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import name_in_sentence
+from causeway.core.formatting import name_in_sentence, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
-from causeway.core.target_words import variance_of
 from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.core.vocabulary import RAISES as RAISING

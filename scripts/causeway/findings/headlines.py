@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import elided, first_of, significant, time
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import elided, first_of, significant, time, variance_of
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, Effect, Worth
 

@@ -4,6 +4,6 @@ distractors, baselines, and scores.
 The analysis itself stands in `causal`; the two meet in `features.parquet` alone.
 
 Imports run from left to right: `baselines`, `result_page` > `cases`, `features_file`, `scores`, `selection`,
-`share_scores`, `table_seeds`, `time_scores` > `time_truth` > `further_generators` > `generator` > `distractors`,
-`effects` > `autocorrelated`, `measurement`, `truth`.
+`table_seeds`, `time_scores` > `time_truth` > `further_generators` > `generator` > `distractors`, `effects` >
+`autocorrelated`, `measurement`, `truth`.
 """

@@ -9,9 +9,8 @@ from causeway.validation.cases import CASES, chosen
 from causeway.validation.features_file import features_table, plain_columns
 from causeway.validation.generator import GeneratorSettings, KnownTable, draw
 from causeway.validation.result_page import as_markdown
-from causeway.validation.scores import Claim, f1, score_claims
+from causeway.validation.scores import Claim, f1, score_claims, share_scores
 from causeway.validation.selection import inclusion_probabilities, selection_scores
-from causeway.validation.share_scores import ShareClaim, rest_claim, share_scores
 from causeway.validation.truth import shares_and_slopes
 
 SETTINGS = GeneratorSettings(rows=300, columns=30, drivers=10, causes=3)
@@ -86,11 +85,11 @@ def test_shares_are_scored_by_hand():
         shares={"a": 10.0, "b": 30.0, "unexplained": 60.0}, value_shares={"a": 70.0, "b": 10.0, "unexplained": 20.0},
     )  # fmt: skip
     claims = [
-        ShareClaim("a", (12.0, 11.0, 20.0), (66.0, 60.0, 72.0)),  # the contribution is not covered
-        ShareClaim(None, (5.0, 0.0, 9.0), (4.0, 0.0, 9.0)),  # a false cause has no truth to cover
-        rest_claim((60.0, 50.0, 70.0), (30.0, 25.0, 35.0)),
+        Claim("a", ("a",), "+", 12.0, shares=((12.0, 11.0, 20.0), (66.0, 60.0, 72.0))),  # its contribution is missed
+        Claim("x", ("x",), "+", 5.0, shares=((5.0, 0.0, 9.0), (4.0, 0.0, 9.0))),  # false: no truth to hold
+        Claim("b", ("b",), "+", 5.0),  # no share is stated
     ]
-    found = share_scores(claims, table)
+    found = share_scores(claims, ((60.0, 50.0, 70.0), (30.0, 25.0, 35.0)), table)
     assert found.pop("variance_error") == pytest.approx((4 + 4 + 10 + 10) / 200)
     assert found == {"variance_given": 2, "variance_covered": 1, "contribution_given": 2, "contribution_covered": 1}
 

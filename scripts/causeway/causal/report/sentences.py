@@ -11,8 +11,7 @@ from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import ratio, significant, time, whole_percent
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import shown_below
 

@@ -14,8 +14,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.feature_registry import TIERS
-from causeway.core.formatting import elided
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.graph_layout import Layout, Line, arrange

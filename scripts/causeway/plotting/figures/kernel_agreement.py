@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.formatting import elided
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import elided, variance_of
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import tag, text_width
 from causeway.plotting.drawing.svg import MARGIN, document, notice, text

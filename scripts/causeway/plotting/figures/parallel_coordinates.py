@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from causeway.core.formatting import elided
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.svg import notice

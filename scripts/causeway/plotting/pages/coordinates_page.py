@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.files.whole_files import write_whole
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import variance_of
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import escape
 from causeway.plotting.drawing.page import rendered

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.formatting import elided
-from causeway.core.target_words import variance_of
+from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import elided
+from causeway.core.formatting import elided, value_of, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
-from causeway.core.target_words import value_of, variance_of
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAINED, target_name
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
