@@ -11,7 +11,7 @@ from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import ratio, significant, time, variance_of, whole_percent
+from causeway.core.formatting import percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import shown_below
 
@@ -94,9 +94,10 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
     target = scope.target
     acts = _acts(arrow, target, subject)
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
-    share = f"{EXPLAIN[bool(arrow.level)]} {_percent_of(arrow.variance)} of {variance_of(target)}"
+    share = arrow.variance
+    explains = f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of {variance_of(target)}"
     backed = _backing(arrow, scope, why)
-    stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {share}"
+    stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
     if setting is None:
         return f"{stated}, {ASSUMPTION}; {backed}."
     change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective)
@@ -147,10 +148,6 @@ def _signed_amount(change: Estimate) -> str:
     sign = "+" if change.value > 0 else "-"
     value, low, high = (f"{sign}{significant(abs(end), 2)}" for end in (change.value, change.low, change.high))
     return f"{value} % [{low}, {high}]"
-
-
-def _percent_of(share: Estimate) -> str:
-    return f"{whole_percent(share.value)} % [{whole_percent(share.low)}, {whole_percent(share.high)}]"
 
 
 def _backing(arrow: Arrow, scope: Scope, why: str) -> str:

@@ -65,6 +65,12 @@ def test_a_categorys_sentence_names_its_level():
     )
 
 
+def test_a_small_share_is_not_said_to_be_nothing():
+    cause = arrow("x", contribution=(30, 20, 40), variance=(0.11, 0.01, 0.21))
+    words = "and explain 0.1 % [<0.1, 0.2] of the variance of the durations, if"
+    assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
+
+
 def test_the_sentence_of_a_cause_begins_with_what_would_help():
     cause = arrow("block_x", contribution=(8, 7, 9), variance=(44, 30, 58), stability=0.96, robustness=0.41)
     found = replace(
