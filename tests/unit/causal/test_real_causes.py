@@ -84,7 +84,7 @@ def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
             next(node for node in graph["nodes"] if node["name"] == cause)["members"]
         )
         assert share(documents, cause) == pytest.approx(by_hand, abs=0.5)
-        assert share(documents, cause, "variance") == pytest.approx(by_hand, abs=0.1)
+        assert share(documents, cause, "variance") == pytest.approx(by_hand, abs=0.2)
         assert 100 < graph["n_effective"] < 300
         effect = documents["contributions"][0]
         assert effect["mean_change_low"] < rise < effect["mean_change_high"]

@@ -58,6 +58,8 @@ def test_a_cause_without_change_in_time_states_what_it_explains():
     assert (finding.quantity, finding.effect.value, finding.worth) == ("explained variance", 27.0, None)
     assert finding.headline == "k0: bytes copied host-to-device explains 27 % of the variance of the durations."
     assert finding.suggestion is None, "nobody knows whether time is won"
+    assert finding.evidence.value == 27.0
+    assert finding.evidence.query.startswith("SELECT variance_percent FROM ")
 
 
 @pytest.mark.parametrize(

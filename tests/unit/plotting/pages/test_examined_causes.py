@@ -56,6 +56,20 @@ def test_ticks_are_few_and_hold_zero(low, high):
     assert min(map(abs, found)) < 1e-12
 
 
+def test_bars_show_the_shares_of_the_variance_that_they_name():
+    rows = [
+        {"feature": name, "sign": "+", "verdict": "supported", "level": None}
+        | {f"contribution_{end}": 88.0 for end in ("percent", "low", "high")}
+        | {f"variance_{end}": number for end, number in (("percent", share), ("low", share - 3), ("high", share + 3))}
+        for name, share in (("a", 61.0), ("unexplained", 39.0))
+    ]
+    drawing = str(share_bars(rows, "whole dataset", "kernel_variability"))
+    assert "61 % [58, 64]" in drawing
+    assert "39 % [36, 42]" in drawing
+    assert "88" not in re.sub("<[^>]*>", "", drawing)
+    assert "% of the variance of the durations" in drawing
+
+
 def test_a_lowering_cause_stands_on_the_left_with_its_interval():
     rows, _ = contribution_rows(3)
     rows[0]["sign"] = "+"
