@@ -64,6 +64,8 @@ def test_bars_show_the_shares_of_the_variance_that_they_name():
         for name, share in (("a", 61.0), ("unexplained", 39.0))
     ]
     drawing = str(share_bars(rows, "whole dataset", "kernel_variability"))
+    first, second = (float(width) for width in re.findall(r'width="([\d.]+)" height="14"', drawing))
+    assert first / second == pytest.approx(61 / 39, rel=0.02)
     assert "61 % [58, 64]" in drawing
     assert "39 % [36, 42]" in drawing
     assert "88" not in re.sub("<[^>]*>", "", drawing)
