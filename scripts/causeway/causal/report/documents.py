@@ -257,12 +257,14 @@ def agreement_rows(rows: Sequence[Agreement]) -> list[dict]:
             "kernel": row.kernel,
             "feature": row.feature,
             "kernel_sign": row.in_kernel and row.in_kernel.sign,
-            "kernel_percent": row.in_kernel and row.in_kernel.variance.value,
+            "kernel_percent": row.in_kernel and row.in_kernel.contribution.value,
             "dataset_sign": row.in_dataset and row.in_dataset.sign,
-            "dataset_percent": row.in_dataset and row.in_dataset.variance.value,
+            "dataset_percent": row.in_dataset and row.in_dataset.contribution.value,
             "level": row.level or None,
             "state": row.state,
             "sign_of": row.sign_of,
+            "kernel_variance_percent": row.in_kernel and row.in_kernel.variance.value,
+            "dataset_variance_percent": row.in_dataset and row.in_dataset.variance.value,
         }
         for row in rows
     ]

@@ -107,7 +107,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("cause", FLAG),
         ]
     ),
-    # one row per kernel and cause of the kernel or the dataset; percent of the variance of the measured value
+    # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of
+    # the measured value
     "agreement": pa.schema(
         [
             *columns("kernel feature", TEXT),
@@ -119,6 +120,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("state", TEXT),
             # what both signs refer to; null where they refer to different things
             column("sign_of", TEXT, nullable=True),
+            *columns("kernel_variance_percent dataset_variance_percent", F64, "percent", nullable=True),
         ]
     ),
     # one row per cause that is supported in a kernel, what costs most GPU time first; intervals are 90 %

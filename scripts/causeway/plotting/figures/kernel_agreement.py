@@ -33,7 +33,7 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     kernels = [kernel for kernel in names if any(row["kernel"] == kernel for row in rows)][:MOST_KERNELS]
     strength: dict[str, float] = {}
     for row in rows:
-        largest = max(row["kernel_percent"] or 0.0, row["dataset_percent"] or 0.0)
+        largest = max(row["kernel_variance_percent"] or 0.0, row["dataset_variance_percent"] or 0.0)
         strength[row["feature"]] = max(strength.get(row["feature"], 0.0), largest)
     features = sorted(strength, key=lambda feature: (-strength[feature], feature))[:MOST_FEATURES]
     if not features or not kernels:
@@ -71,20 +71,20 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
                 left,
                 y,
                 first and first["dataset_sign"],
-                first and first["dataset_percent"],
+                first and first["dataset_variance_percent"],
                 False,
                 f"whole dataset, {feature}",
             )
         )
         for place, kernel in enumerate(kernels, start=1):
-            row = cells.get((feature, kernel), {"kernel_sign": None, "kernel_percent": None, "state": ""})
+            row = cells.get((feature, kernel), {"kernel_sign": None, "kernel_variance_percent": None, "state": ""})
             hover = f"{names[kernel]}, {feature}: {row['state'] or 'no cause here'}"
             parts.append(
                 _cell(
                     left + width * place,
                     y,
                     row["kernel_sign"],
-                    row["kernel_percent"],
+                    row["kernel_variance_percent"],
                     row["state"] == "opposite",
                     hover,
                 )

@@ -57,7 +57,8 @@ def test_kernels_are_compared_by_the_share_that_graphs_show():
         for scope, share in (("k", 71), ("dataset", 55))
     )
     (row,) = agreement_rows(agreement([here], whole))
-    assert (row["kernel_percent"], row["dataset_percent"]) == (71, 55)
+    assert (row["kernel_variance_percent"], row["dataset_variance_percent"]) == (71, 55)
+    assert (row["kernel_percent"], row["dataset_percent"]) == (40, 40)
 
 
 def test_causes_stand_in_the_order_of_the_shares_that_sentences_state():

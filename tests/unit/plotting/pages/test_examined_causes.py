@@ -122,9 +122,9 @@ def test_the_matrix_frames_what_is_opposite():
         "kernel": "k",
         "feature": "x",
         "kernel_sign": "-",
-        "kernel_percent": 40.0,
+        "kernel_variance_percent": 40.0,
         "dataset_sign": "+",
-        "dataset_percent": 30.0,
+        "dataset_variance_percent": 30.0,
         "level": None,
     }
     rows = [row | {"state": "opposite"}, row | {"kernel": "l", "kernel_sign": "+", "state": "same"}]
