@@ -28,6 +28,7 @@ def main(job) -> None:
             rows,
             {kernel: short[name] for kernel, name in names.items()},
             f"Causes of {target}: kernels and whole dataset",
+            job.wildcards.target,
         )
         write(matrix, job.output.matrix)
         kernels = read_table(job.input.kernels, "kernel_summary", ["kernel", "name"]).to_pylist()

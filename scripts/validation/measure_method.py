@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.causal.data.outcome import Outcome, Scope, WhatIf
+from causeway.causal.data.outcome import Estimate, Outcome, Scope, WhatIf
 from causeway.causal.data.scopes import Totals, feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
@@ -22,7 +22,7 @@ from causeway.validation.baselines import baseline_claims
 from causeway.validation.cases import CASES, Case, drawn
 from causeway.validation.features_file import features_table, plain_columns
 from causeway.validation.generator import KnownTable
-from causeway.validation.scores import Claim, score_claims
+from causeway.validation.scores import Claim, Interval, score_claims, share_scores
 from causeway.validation.selection import inclusion_probabilities, selection_scores
 from causeway.validation.time_scores import WhatIfClaim, interval_of, time_claim, time_scores, what_if_scores
 
@@ -42,10 +42,17 @@ class Analysis:
 
 
 def claims_of(outcome: Outcome) -> list[Claim]:
-    """Return what an analysis claims."""
-    return [
-        Claim(a.name, a.node.members, a.sign, a.contribution.value, a.robustness, a.sign_of) for a in outcome.arrows
-    ]
+    """Return what an analysis claims; of a cause that acts through mediators no share is stated."""
+    found = []
+    for arrow in outcome.arrows:
+        shares = None if arrow.through else _shares(arrow.contribution, arrow.variance)
+        facts = (arrow.sign, arrow.contribution.value, arrow.robustness, arrow.sign_of, shares)
+        found.append(Claim(arrow.name, arrow.node.members, *facts))
+    return found
+
+
+def _shares(contribution: Estimate, variance: Estimate) -> tuple[Interval, Interval]:
+    return (contribution.value, contribution.low, contribution.high), (variance.value, variance.low, variance.high)
 
 
 def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | None = None) -> Analysis:
@@ -81,7 +88,10 @@ def measured(case: Case, seed: int) -> dict[str, dict]:
     spent = time.process_time() - begun
     outcome = analysis.outcome
     unexplained = outcome.unexplained.value if outcome.unexplained else None
-    found = {"ours": score_claims(claims_of(outcome), unexplained, table) | {"cpu_s": spent}}
+    claims = claims_of(outcome)
+    found = {"ours": score_claims(claims, unexplained, table) | {"cpu_s": spent}}
+    if outcome.unexplained is not None and not table.definition:
+        found["ours"] |= share_scores(claims, _shares(outcome.unexplained, outcome.unexplained_variance), table)
     if case.selected:
         found["ours"] |= selection_scores(table, inclusion)
     else:

@@ -69,9 +69,9 @@ def of_agreement(count, path):
             "kernel": str(number),
             "feature": f"a_counter_with_a_long_name_{cause}",
             "kernel_sign": "-+?"[cause % 3],
-            "kernel_percent": 100.0 / (cause + 1),
+            "kernel_variance_percent": 100.0 / (cause + 1),
             "dataset_sign": "+",
-            "dataset_percent": 40.0 / (cause + 1),
+            "dataset_variance_percent": 40.0 / (cause + 1),
             "state": "opposite" if cause % 3 == 0 else "agrees",
         }
         for number in range(count)
@@ -79,7 +79,10 @@ def of_agreement(count, path):
     ]
     write(
         draw_kernel_agreement(
-            rows, {str(n): short[name] for n, name in enumerate(listed)}, "Causes of kernel variability"
+            rows,
+            {str(n): short[name] for n, name in enumerate(listed)},
+            "Causes of kernel variability",
+            "kernel_variability",
         ),
         path,
     )

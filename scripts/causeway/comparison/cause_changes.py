@@ -10,28 +10,26 @@ from causeway.comparison.change_verdicts import adjusted
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import APPEARED, CHANGED, GONE, INCONCLUSIVE, SUPPORTED
 
-COLUMNS = ["feature", "contribution_percent", "contribution_low", "contribution_high", "sign", "sign_of", "verdict"]
+COLUMNS = ["feature", "variance_percent", "variance_low", "variance_high", "sign", "sign_of", "verdict"]
 NORMAL = float(stats.norm.isf(0.025))
 
 
 def read_causes(paths: Mapping[str, str | Path]) -> dict[str, dict[str, dict]]:
-    """Return the contributions of the whole dataset by target and feature, from
-    `{target}/causal/dataset/contributions.parquet`.
+    """Return the supported causes of the whole dataset by target and feature, each with its share of the variance of
+    the measured value, from `{target}/causal/dataset/contributions.parquet`.
     """
     found = {}
     for target, path in paths.items():
         rows = read_table(path, "contributions", COLUMNS).to_pylist()
         found[target] = {
-            row["feature"]: row
-            for row in rows
-            if row["verdict"] == SUPPORTED and row["contribution_percent"] is not None
+            row["feature"]: row for row in rows if row["verdict"] == SUPPORTED and row["variance_percent"] is not None
         }
     return found
 
 
 def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: float) -> list[dict]:
-    """Return one row per target and supported cause of either side: contributions, their difference with its interval,
-    verdict.
+    """Return one row per target and supported cause of either side: shares of the variance of the measured value, their
+    difference with its interval, verdict.
 
     The interval of the difference takes each side's own (Zou and Donner, Construction of confidence limits about effect
     measures: a general approach, Stat. Med. 27 (2008) 1693, eq. 3), its standard error is that interval's width over
@@ -50,9 +48,9 @@ def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: floa
 
 
 def _row(target: str, feature: str, before: Mapping | None, after: Mapping | None) -> dict:
-    row = {"target": target, "feature": feature, "baseline_percent": before and before["contribution_percent"]}
+    row = {"target": target, "feature": feature, "baseline_percent": before and before["variance_percent"]}
     row |= {
-        "candidate_percent": after and after["contribution_percent"],
+        "candidate_percent": after and after["variance_percent"],
         "change": None,
         "low": None,
         "high": None,
@@ -65,12 +63,12 @@ def _row(target: str, feature: str, before: Mapping | None, after: Mapping | Non
     row["verdict"] = GONE if after is None else APPEARED
     if before is None or after is None:
         return row
-    row["change"] = after["contribution_percent"] - before["contribution_percent"]
+    row["change"] = after["variance_percent"] - before["variance_percent"]
     row["verdict"] = INCONCLUSIVE
-    ends = [side[f"contribution_{end}"] for side in (before, after) for end in ("low", "high")]
+    ends = [side[f"variance_{end}"] for side in (before, after) for end in ("low", "high")]
     if None not in ends:
-        down = np.hypot(after["contribution_percent"] - ends[2], ends[1] - before["contribution_percent"])
-        up = np.hypot(ends[3] - after["contribution_percent"], before["contribution_percent"] - ends[0])
+        down = np.hypot(after["variance_percent"] - ends[2], ends[1] - before["variance_percent"])
+        up = np.hypot(ends[3] - after["variance_percent"], before["variance_percent"] - ends[0])
         error = (down + up) / (2 * NORMAL)
         row |= {"low": float(row["change"] - down), "high": float(row["change"] + up)}
         row["p_value"] = (

@@ -8,6 +8,8 @@ digits) and `setting_value` (what-ifs: binary prefixes for bytes, ratios in perc
 import math
 from collections.abc import Iterable
 
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+
 NOT_MEASURED = "–"
 """Stands where a number would stand that was not measured."""
 TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
@@ -19,6 +21,13 @@ NAME_LENGTH = 60
 """Characters of a kernel's name in a sentence."""
 QUOTED_LENGTH = 80
 """Characters of a kernel's name in quotes, where a terminal shows it."""
+VALUES = {
+    KERNEL_VARIABILITY: "the durations",
+    MEMORY_STALL: "the memory stall beyond its copy's size and direction",
+}
+"""What is measured of the targets of traces. What bytes and direction of the copy explain of a memory stall by its
+definition is taken out before causes are searched.
+"""
 
 
 def unit_for(value: float, units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
@@ -224,3 +233,21 @@ def name_in_quotes(name: str) -> str:
 def name_in_sentence(name: str) -> str:
     """Return a kernel's name in one line, cut in its middle to a length that fits a sentence."""
     return elided(" ".join(name.split()), NAME_LENGTH, tail=20)
+
+
+def value_of(target: str) -> str:
+    """Return what is measured of a target: the value whose variance its causes share.
+
+    >>> value_of("kernel_variability"), value_of("dram_bytes")
+    ('the durations', 'dram_bytes')
+    """
+    return VALUES.get(target, target)
+
+
+def variance_of(target: str) -> str:
+    """Return which variance the shares of a target's causes are of.
+
+    >>> variance_of("kernel_variability")
+    'the variance of the durations'
+    """
+    return f"the variance of {value_of(target)}"

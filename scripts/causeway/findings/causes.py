@@ -7,7 +7,7 @@ from dataclasses import replace
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import name_in_sentence
+from causeway.core.formatting import name_in_sentence, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
 from causeway.core.vocabulary import LOWERS as LOWERING
@@ -184,13 +184,14 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
     row = search.contributions[index]
     subject = subject_of(analysis, search.graph["scope"], search.graph["scope_name"])
     quantity = headlines.quantity_of(analysis.target)
-    explained = _effect(row, "contribution", "percent of the variance")
+    # of the variance of what is measured: the contribution, which ranks what the search found, is of |deviation|
+    explained = _effect(row, "variance", f"percent of {variance_of(analysis.target)}")
     change = _effect(row, "mean_change", f"percent of the {quantity}")
     spread = _effect(row, "spread_change", "percent of the standard deviation")
     worth = _worth(analysis, search.graph["scope"], row)
     direction = direction_of(row)
     is_settable = row.get("role") in SETTABLE
-    columns = {"mean_change_percent": change, "contribution_percent": explained}
+    columns = {"mean_change_percent": change, "variance_percent": explained}
     finding = _finding(
         analysis,
         search,

@@ -8,7 +8,7 @@ from causeway.findings.folding import folded
 from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import NOTICEABLE, Finding
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "step", "cause", "variability")
 """Kinds of supported claims of a whole dataset whose worth is not known, in their order."""
 UNDECIDED = {

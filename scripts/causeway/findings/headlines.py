@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import elided, first_of, significant, time
+from causeway.core.formatting import elided, first_of, significant, time, variance_of
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, Effect, Worth
 
@@ -26,7 +26,7 @@ NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
-VARIANCES = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
+VARYING = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
 LABELS = {
     "transfer_bytes": "size of its copy",
     "transfer_copy_kind": "direction of its copy",
@@ -178,17 +178,15 @@ def _change(
 
 
 def _explained(target: str, label: str, row: Mapping) -> str:
-    variance = VARIANCES.get(target, target)
-    if row["contribution_percent"] is None:
-        return f"{label} explains part of the variance of {variance}"
-    return f"{label} explains {_percent(row['contribution_percent'])} of the variance of {variance}"
+    share = "part" if row["variance_percent"] is None else _percent(row["variance_percent"])
+    return f"{label} explains {share} of {variance_of(target)}"
 
 
 def of_no_cause(subject: str, target: str, refused: bool) -> str:
     """Return the headline of a search that named no cause."""
     if refused:
-        return f"{subject}: too little data to search for causes of varying {VARIANCES.get(target, target)}."
-    return f"{subject}: no cause of varying {VARIANCES.get(target, target)} was found in what was recorded."
+        return f"{subject}: too little data to search for causes of varying {VARYING.get(target, target)}."
+    return f"{subject}: no cause of varying {VARYING.get(target, target)} was found in what was recorded."
 
 
 def of_variability(subject: str, target_words: str, percent: float, launches: int) -> str:

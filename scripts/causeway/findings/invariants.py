@@ -41,8 +41,11 @@ LEAST_SPREAD = 5.0
 a standard deviation is known to 1.645 / sqrt(2 x 400) = 6 % (normal approximation, 90 %).
 """
 LEAST_EXPLAINED = 1.0
-"""Percent of the variance, below which a cause of unknown change of the mean is not worth stating: its part of the
-standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005.
+"""Percent of the variance of the measured value, below which a cause of unknown change of the mean is not worth
+stating: its part of the standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005. The share of the variance of
+the absolute deviation would not do: of two levels taken equally often it is next to nothing, however far apart they
+are. A cause of the spread alone is judged rightly, too: held at its mean it would take as little of the standard
+deviation.
 """
 ROUNDING = 0.01
 """Percent by which a sum of shares, each of six digits, may exceed 100."""
@@ -244,6 +247,9 @@ def _without_broken(finding: Finding, dropped: Counter[str]) -> Finding:
 def _within_the_whole(findings: Sequence[Finding], dropped: Counter[str]) -> list[Finding]:
     """Return the statements without the losses of a dataset, and the explained variances of a search, that exceed
     100 % in sum.
+
+    The shares of the variance of the measured value are one whole like the contributions: with the unexplained rest
+    each sums to 100.
     """
     lost: Counter[str] = Counter()
     explained: Counter[tuple] = Counter()

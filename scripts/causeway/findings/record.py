@@ -176,7 +176,8 @@ class Finding:
     monotone : bool or None
         Of a cause: false where the mean both rises and falls with it.
     p99, spread, explained : Effect or None
-        Of a cause: changes of the 99th percentile and of the standard deviation, and the share of the variance.
+        Of a cause: changes of the 99th percentile and of the standard deviation, and the share of the variance of the
+        measured value.
     role : str or None
         Of a cause: `lever`, `exposure`, `mediator`, `clock` or `lag`.
     lever : str or None

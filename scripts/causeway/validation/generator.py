@@ -90,6 +90,8 @@ class KnownTable:
     shares : dict of str to float, percent
         Structural share of each cause, and of `unexplained`, in the variance of the absolute deviation from the
         kernel's mean.
+    value_shares : dict of str to float, percent
+        The same in the variance of the run time itself, kernels in their standard deviations.
     slopes : dict of str to float
         Change of the absolute deviation, in its standard deviations, per standard deviation of the cause when the cause
         alone is set; text has none.
@@ -119,6 +121,7 @@ class KnownTable:
     leaked: set[str] = field(default_factory=set)
     proxies: set[str] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
+    value_shares: dict[str, float] = field(default_factory=dict)
     slopes: dict[str, float] = field(default_factory=dict)
     moves: dict[str, float] = field(default_factory=dict)
     drivers: dict[str, np.ndarray] = field(default_factory=dict)
@@ -191,7 +194,9 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
         seen.append(clock)
     causes = [names[j] for j in range(settings.causes)] + ([names[settings.drivers]] if clock else [])
     used = [*range(settings.causes), *([settings.drivers] if clock else [])]
-    shares, *directions = shares_and_slopes(rng, duration, parts, noise, [seen[j].values for j in used], y, kernel)
+    shares, *directions, of_time = shares_and_slopes(
+        rng, duration, parts, noise, [seen[j].values for j in used], y, kernel
+    )
     work = np.exp(SIZES * level[kernel]) if settings.sized else np.ones((1, len(seen)))
     columns = {
         names[j]: one.values if one.values.dtype == object else one.values * work[:, j] for j, one in enumerate(seen)
@@ -221,6 +226,7 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
         leaked=found.leaked,
         proxies={names[j] for j in affected},
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
+        value_shares=dict(zip([*causes, UNEXPLAINED], of_time, strict=True)),
         slopes=slopes,
         moves=moves,
         drivers={name: columns[name] for name in causes},

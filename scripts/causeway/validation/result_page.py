@@ -9,10 +9,11 @@ METHODS = {"ours": "Causeway", "spearman": "rank correlation*", "lasso": "Lasso"
 NOTE = (
     "* is given the number of causes. False share: of reported causes. Signs: share right of those given, and of all"
     " that have a direction, of the deviation or of the run time (the other methods look at the deviation alone)."
-    " Shares: total variation from the true ones. Fragile: of the columns moved by an unmeasured cause, and of true"
-    " causes. Covered: share of the 90 % intervals of a cause's change of the mean and of p99 (what-ifs: both) that"
-    " hold the truth; signs in time: of the mean's changes whose interval leaves zero out, and of all clear ones;"
-    " –: nothing is said."
+    " Shares: total variation from the true ones, of the contributions and of the shares of the variance of the run"
+    " time; shares covered: share of the 90 % intervals of the latter, and of the former, that hold the truth."
+    " Fragile: of the columns moved by an unmeasured cause, and of true causes. Covered: share of the 90 % intervals of"
+    " a cause's change of the mean and of p99 (what-ifs: both) that hold the truth; signs in time: of the mean's"
+    " changes whose interval leaves zero out, and of all clear ones; –: nothing is said."
 )
 
 
@@ -35,6 +36,8 @@ HEADS = (
     "signs given",
     "signs all",
     "shares",
+    "shares of the time",
+    "shares covered",
     "fragile",
     "selection",
     "mean covered",
@@ -65,6 +68,15 @@ def _what_ifs(scores: dict[str, float]) -> str:
         for what in ("mean", "p99")
     )
     return "–" if mean == p99 == "–" else f"{mean}, {p99}"
+
+
+def _shares_covered(scores: dict[str, float]) -> str:
+    """Return how often the intervals of the shares of the run time, and of the contributions, hold the truth."""
+    time, target = (
+        _ratio(scores.get(f"{kind}_covered", 0.0), scores.get(f"{kind}_given", 0.0))
+        for kind in ("variance", "contribution")
+    )
+    return "–" if time == target == "–" else f"{time}, {target}"
 
 
 def _signs_in_time(scores: dict[str, float]) -> str:
@@ -110,6 +122,8 @@ def lines(cases: list[dict]) -> list[Line]:
                         _ratio(scores["signs_right"], scores["signs_given"]),
                         _ratio(scores["signs_right"], scores["signs_asked"]),
                         "–" if method == "lasso" else _ratio(scores["share_error"], n),
+                        _ratio(scores["variance_error"], n) if "variance_error" in scores else "–",
+                        _shares_covered(scores),
                         fragile,
                         selection,
                         _ratio(scores.get("mean_covered", 0.0), scores.get("mean_given", 0.0)),

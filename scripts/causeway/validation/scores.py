@@ -12,12 +12,17 @@ CLEAR_SLOPE = 0.05
 """A slope that is smaller, in standard deviations, is no direction in which a sign could be right."""
 
 
+Interval = tuple[float, float, float]
+"""A share in percent with the ends of its 90 % interval."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A reported cause: its column, the columns it stands for, sign ("+", "-" or "?"), share in percent, robustness or
     None.
 
-    `sign_of` is what the sign is about, "target" or "value"; None for a method that looks at the target alone.
+    `sign_of` is what the sign is about, "target" or "value"; None for a method that looks at the target alone. `shares`
+    are the contribution and the share of the variance of the run time with their intervals; None where none is stated.
     """
 
     name: str
@@ -26,6 +31,7 @@ class Claim:
     percent: float
     robustness: float | None = None
     sign_of: str | None = None
+    shares: tuple[Interval, Interval] | None = None
 
 
 def cause_behind(claim: Claim, table: KnownTable) -> str | None:
@@ -98,6 +104,42 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
         "proxies_fragile": sum(claim in fragile for claim in proxies),
         "causes_fragile": sum(claim in fragile for claim in found.values()),
     }
+
+
+def share_scores(claims: list[Claim], rest: tuple[Interval, Interval], table: KnownTable) -> dict[str, float]:
+    """Return the error of one table's shares of the variance of the run time, and how many intervals hold the truth, to
+    be summed over tables.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        Those without `shares` are left out; of two that name the same cause the second is false.
+    rest : tuple of Interval
+        The unexplained contribution and share.
+    table : KnownTable
+        Without a definition: shares are of what that leaves of the target, which the truth does not know.
+
+    Returns
+    -------
+    dict of str to float
+        `variance_error`, the total variation of the shares with the unexplained rest, 0 to 1; `variance_given` and
+        `contribution_given`, shares and contributions of true causes and of the rest, and `variance_covered` and
+        `contribution_covered`, how many of these have the truth in their interval.
+    """
+    said = {UNEXPLAINED: rest}
+    wrong = 0.0
+    for claim in claims:
+        cause = cause_behind(claim, table)
+        if claim.shares is not None and (cause is None or cause in said):
+            wrong += claim.shares[1][0]
+        elif claim.shares is not None:
+            said[cause] = claim.shares
+    off = [abs(share - (said[name][1][0] if name in said else 0.0)) for name, share in table.value_shares.items()]
+    found = {"variance_error": math.fsum([*off, wrong]) / 200.0}
+    for number, (kind, truth) in enumerate((("contribution", table.shares), ("variance", table.value_shares))):
+        held = [name for name, shares in said.items() if shares[number][1] <= truth[name] <= shares[number][2]]
+        found |= {f"{kind}_given": len(said), f"{kind}_covered": len(held)}
+    return found
 
 
 def _slopes(name: str, claim: Claim, table: KnownTable) -> dict[str, float]:

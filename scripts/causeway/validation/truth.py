@@ -17,9 +17,9 @@ def shares_and_slopes(
     values: list[np.ndarray],
     y: np.ndarray,
     kernel: np.ndarray,
-) -> tuple[list[float], list[float | None], list[float | None]]:
-    """Return the contributions in percent, that of the noise last, and the slopes of the absolute and the signed
-    deviation from the mean.
+) -> tuple[list[float], list[float | None], list[float | None], list[float]]:
+    """Return the contributions in percent, that of the noise last, the slopes of the absolute and the signed deviation
+    from the mean, and the shares of the variance of the run time, likewise in percent.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ def shares_and_slopes(
     Notes
     -----
     The unnormalised total-effect index `E[Var over x_j of |deviation|]` is half the mean squared change under
-    pick-freeze (M. Jansen, Comput. Phys. Commun. 117 (1999) 35). Deviations are in standard deviations of their kernel,
+    pick-freeze (M. Jansen, Comput. Phys. Commun. 117 (1999) 35), that of the run time half the mean squared change of
+    the signed deviation. Deviations are in standard deviations of their kernel,
     and every kernel weighs the same; slopes are in standard deviations of what they are about, per standard deviation
     of the cause.
     """
@@ -53,6 +54,7 @@ def shares_and_slopes(
     own = np.abs(signed)
     numbers = [None if value.dtype == object else _standardised(value, kernel) for value in values]
     sums = np.zeros(len(parts) + 1)
+    of_time = np.zeros(len(parts) + 1)
     moved = np.zeros(len(parts))
     of_size = np.zeros(len(parts))
     of_value = np.zeros(len(parts))
@@ -65,17 +67,20 @@ def shares_and_slopes(
             other = deviation([*parts[:j], part[partner], *parts[j + 1 :]], noise)
             change = np.abs(other) - own
             sums[j] += weights @ change**2
+            of_time[j] += weights @ (other - signed) ** 2
             if numbers[j] is not None:
                 step = weights * (numbers[j][partner] - numbers[j])
                 of_size[j] += change @ step
                 of_value[j] += (other - signed) @ step
                 moved[j] += step @ (numbers[j][partner] - numbers[j])
-        sums[-1] += weights @ (np.abs(deviation(parts, noise[partner])) - own) ** 2
+        other = deviation(parts, noise[partner])
+        sums[-1] += weights @ (np.abs(other) - own) ** 2
+        of_time[-1] += weights @ (other - signed) ** 2
     slopes, moves = (
         [None if number is None else float(c / m / unit) for number, c, m in zip(numbers, cross, moved, strict=True)]
         for cross, unit in ((of_size, _spread(own, weights)), (of_value, _spread(signed, weights)))
     )
-    return list(100 * sums / sums.sum()), slopes, moves
+    return list(100 * sums / sums.sum()), slopes, moves, list(100 * of_time / of_time.sum())
 
 
 def _spread(values: np.ndarray, weights: np.ndarray) -> float:

@@ -24,6 +24,7 @@ ARROW = Arrow(
     effect=estimate(0.5),
     value_effect=estimate(0.5),
     contribution=estimate(40),
+    variance=estimate(40),
     stability=0.9,
     p_value=1e-4,
     robustness=0.4,
@@ -32,11 +33,14 @@ ARROW = Arrow(
 )
 
 
-def arrow(name="x", *, group="g", contribution=None, **facts):
-    """Return a supported cause; `contribution` is a percentage or such with its ends."""
+def arrow(name="x", *, group="g", contribution=None, variance=None, **facts):
+    """Return a supported cause; `contribution` and `variance` are percentages or such with their ends, the
+    same if one alone is given.
+    """
     share = ARROW.contribution if contribution is None else estimate(*contribution)
+    of_value = share if variance is None else estimate(*variance)
     node = Node(name=name, tier="counter", group=group, members=(name,))
-    return replace(ARROW, node=node, contribution=share, **facts)
+    return replace(ARROW, node=node, contribution=share, variance=of_value, **facts)
 
 
 def what_if(feature, before, after, change, **facts):
@@ -57,8 +61,11 @@ def outcome(scope, p_value, arrows=(), **facts):
     base = {"scope": Scope("d", "y", scope, name=scope), "seed": 1, "n_rows": 500, "n_effective": 400.0}
     if p_value is None:
         return Outcome(**base, refusal="the target is constant")
-    rest = estimate(100 - sum(one.contribution.value for one in arrows))
-    return Outcome(**base, p_value=p_value, arrows=tuple(arrows), unexplained=rest, detectable_share=0.02, **facts)
+    rests = {
+        "unexplained": estimate(100 - sum(one.contribution.value for one in arrows)),
+        "unexplained_variance": estimate(100 - sum(one.variance.value for one in arrows)),
+    }
+    return Outcome(**base, **rests, p_value=p_value, arrows=tuple(arrows), detectable_share=0.02, **facts)
 
 
 def documents_of(found):

@@ -25,8 +25,8 @@ def explained(folder, data, sources, target="kernel_variability", **causes):
     return {documents["graph"]["scope_name"] or "dataset": documents for documents in found}
 
 
-def share(documents, cause):
-    return next(row["contribution_percent"] for row in documents["contributions"] if row["feature"] == cause)
+def share(documents, cause, of="contribution"):
+    return next(row[f"{of}_percent"] for row in documents["contributions"] if row["feature"] == cause)
 
 
 def named(kernels, part):
@@ -41,6 +41,7 @@ def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
     assert causes_of(fan2["graph"]) == {"since_start_ns": "-"}
     assert (fan2["graph"]["n_rows"], fan2["graph"]["verdict"]) == (8190, "supported")
     assert 70 < share(fan2, "since_start_ns") < 90
+    assert 91 < share(fan2, "since_start_ns", "variance") < 95
     assert 200 < fan2["graph"]["n_effective"] < 300
     assert [row["reason"] for row in fan2["whatif"]] == [
         "refused: a moment cannot be set; it stands for whatever changes with time"
@@ -83,6 +84,7 @@ def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
             next(node for node in graph["nodes"] if node["name"] == cause)["members"]
         )
         assert share(documents, cause) == pytest.approx(by_hand, abs=0.5)
+        assert share(documents, cause, "variance") == pytest.approx(by_hand, abs=0.2)
         assert 100 < graph["n_effective"] < 300
         effect = documents["contributions"][0]
         assert effect["mean_change_low"] < rise < effect["mean_change_high"]
@@ -111,7 +113,9 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], what_if=[question])
     whole = found.pop("dataset")
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
-    assert whole["graph"]["sentences"][0].endswith("an effect above 1.0 % of the variance would have been seen.")
+    assert whole["graph"]["sentences"][0].endswith(
+        "an effect above 1.0 % of the variance of the durations would have been seen."
+    )
     assert [row["reason"] for row in whole["whatif"]] == ["refused: no cause was found here that could be set"]
     assert len(found) == 10
     asked = [documents["whatif"][-1]["reason"] for documents in found.values()]
@@ -218,6 +222,9 @@ def test_a_matrix_product_takes_five_times_as_long_after_one_kernel(tmp_path, da
     assert row["verdict"] == "supported"
     assert row["mean_change_percent"] == pytest.approx(by_hand, rel=0.01)
     assert row["contribution_percent"] > 99
+    every, one, other = (times.std() ** 2 for times in (time, time[long], time[~long]))
+    within = (long.sum() * one + (~long).sum() * other) / long.size
+    assert row["variance_percent"] == pytest.approx(100 * (1 - within / every), abs=0.05)
 
 
 def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):
@@ -239,11 +246,16 @@ def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):
 
 def mean_durations(path):
     """Return the mean time of each kernel's launches in a `rocprof` CSV, ns, read as it is."""
+    return {name: sum(own) / len(own) for name, own in durations(path).items()}
+
+
+def durations(path):
+    """Return the times of each kernel's launches in a `rocprof` CSV, ns, read as it is."""
     times = {}
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             times.setdefault(row["KernelName"], []).append(int(row["EndNs"]) - int(row["BeginNs"]))
-    return {name: sum(own) / len(own) for name, own in times.items()}
+    return times
 
 
 @pytest.mark.slow
@@ -251,6 +263,7 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
     """By hand: what all launches as in another run would change is how far its mean lies from that of all runs."""
     runs = [f"rocprof_v1/seismic-stencils/run{i}_*/results.csv" for i in range(8)]
     means = [mean_durations(next(data.glob(run))) for run in runs]
+    every = [durations(next(data.glob(run))) for run in runs]
     found = explained(tmp_path, data, runs, kernels_share=0.99)
     whole = found.pop("dataset")
     slow = {name: documents for name, documents in found.items() if documents["graph"]["n_rows"] == 800}
@@ -259,6 +272,9 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
         (row,) = [row for row in documents["contributions"] if row["feature"] != "unexplained"]
         assert (row["feature"], row["level"], row["sign"], row["verdict"]) == ("rank", "0", "+", "supported")
         assert row["contribution_low"] > 95
+        own = [np.array(one[name], float) for one in every]
+        within = sum(one.size * one.var() for one in own) / np.concatenate(own).size
+        assert row["variance_percent"] == pytest.approx(100 * (1 - within / np.concatenate(own).var()), abs=0.3)
         (setting,) = documents["whatif"]
         assert setting["to"] != "0"
         assert setting["change_high"] < -90

@@ -28,10 +28,10 @@ from causeway.validation.truth import shares_and_slopes
 rng = np.random.default_rng(1)
 a, b, noise = rng.standard_normal((3, 2000))
 run_time = lambda parts, noise: 100 + 2 * parts[0] - parts[1] + noise
-shares, *_ = shares_and_slopes(
+shares, *_, of_value = shares_and_slopes(
     rng, run_time, [a, b], noise, [a, b], run_time([a, b], noise), np.zeros(2000, np.int64)
 )
-print(json.dumps(shares))
+print(json.dumps([shares, of_value]))
 """
 
 
@@ -50,15 +50,16 @@ def test_the_analysis_of_a_table_has_the_other_shares(followed, tmp_path):
     *causes, rest = pq.read_table(tmp_path / "contributions.parquet").to_pylist()
     assert len(causes) >= 2
     assert rest["feature"] == "unexplained"
-    each = (100 - rest["contribution_percent"]) / len(causes)
-    assert [row["contribution_percent"] for row in causes] == pytest.approx([each] * len(causes), rel=1e-4)
+    for share in ("contribution_percent", "variance_percent"):
+        each = (100 - rest[share]) / len(causes)
+        assert [row[share] for row in causes] == pytest.approx([each] * len(causes), rel=1e-4)
     graph = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))
     assert graph["method"].endswith(", equal shares of what a location-scale model explains")
 
 
 def test_the_truth_of_the_validation_is_the_same_quantity(followed):
-    *causes, noise = json.loads(followed.run("python", "-c", TRUTH))
-    assert causes == pytest.approx([(100 - noise) / 2] * 2)
+    for *causes, noise in json.loads(followed.run("python", "-c", TRUTH)):
+        assert causes == pytest.approx([(100 - noise) / 2] * 2)
 
 
 def test_the_tests_that_the_recipe_runs_pass(followed):

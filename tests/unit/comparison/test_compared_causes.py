@@ -7,7 +7,7 @@ from causeway.comparison.cause_changes import compare_causes
 
 
 def cause(percent, half, sign="+", about="target"):
-    found = {"contribution_percent": percent, "contribution_low": percent - half, "contribution_high": percent + half}
+    found = {"variance_percent": percent, "variance_low": percent - half, "variance_high": percent + half}
     return found | {"sign": sign, "sign_of": about}
 
 

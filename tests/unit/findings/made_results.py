@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 
 from causeway.findings.record import Analysis
 
-NOTHING = "No cause found: 412 effective samples; an effect above 8 % of the variance would have been seen."
+NOTHING = (
+    "No cause found: 412 effective samples; an effect above 8 % of the variance of the durations would have been seen."
+)
 SENTENCE = (
-    "More bytes raise its deviation (27 % of its variance [21, 33]); found in 95 % of resamples; robustness 0.38."
+    "More bytes raise its deviation and explain 27 % [21, 33] of the variance of the durations; found in 95 % of"
+    " resamples; robustness 0.38."
 )
 
 
@@ -45,7 +48,8 @@ def in_time(mean=4.2, cost=540_000.0, spread=12.0):
 
 def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported", sentence=SENTENCE, cost=540_000.0, **facts):
     low, high = (None, None) if percent is None else (0.8 * percent, 1.2 * percent)
-    ends = {"contribution_percent": percent, "contribution_low": low, "contribution_high": high}
+    ends = {"variance_percent": percent, "variance_low": low, "variance_high": high}
+    ends |= {"contribution_percent": 3.0, "contribution_low": 2.0, "contribution_high": 4.0}  # of |deviation|
     ends |= in_time(cost=cost) if cost is not None else {}
     return (
         {"feature": feature, "sign": "+", "verdict": verdict, "stability": 0.95, "robustness": 0.38, **ends}
@@ -57,10 +61,7 @@ def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported", sent
 def search(scope="k0", causes=(), sentences=None, verdict="supported", reasons=(), p_value=0.4):
     rows = list(causes)
     rows += (
-        [
-            cause("unexplained", 100.0 - sum(row["contribution_percent"] or 0 for row in rows), sentence=None)
-            | {"sign": "?"}
-        ]
+        [cause("unexplained", 100.0 - sum(row["variance_percent"] or 0 for row in rows), sentence=None) | {"sign": "?"}]
         if rows
         else []
     )

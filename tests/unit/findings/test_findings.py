@@ -34,7 +34,9 @@ def test_a_cause_carries_effect_interval_evidence_and_worth():
     (finding,) = cause_findings(analysis(), search(causes=[cause()]))
     assert finding.sentence == f"k0: {SENTENCE}"
     assert finding.effect == Effect(value=4.2, low=0.8 * 4.2, high=1.2 * 4.2, unit="percent of the mean time")
-    assert finding.explained == Effect(value=27.0, low=21.6, high=1.2 * 27, unit="percent of the variance")
+    assert finding.explained == Effect(
+        value=27.0, low=21.6, high=1.2 * 27, unit="percent of the variance of the durations"
+    )
     assert (finding.p99.value, finding.spread.value) == (8.4, 12.0)
     table = "demo/kernel_variability/causal/k0/contributions.parquet"
     query = f"SELECT mean_change_percent FROM read_parquet('{table}', file_row_number = true) WHERE file_row_number = 0"
@@ -54,8 +56,10 @@ def test_a_cause_carries_effect_interval_evidence_and_worth():
 def test_a_cause_without_change_in_time_states_what_it_explains():
     (finding,) = cause_findings(analysis(), search(causes=[cause(cost=None)]))
     assert (finding.quantity, finding.effect.value, finding.worth) == ("explained variance", 27.0, None)
-    assert finding.headline == "k0: bytes copied host-to-device explains 27 % of the variance of duration."
+    assert finding.headline == "k0: bytes copied host-to-device explains 27 % of the variance of the durations."
     assert finding.suggestion is None, "nobody knows whether time is won"
+    assert finding.evidence.value == 27.0
+    assert finding.evidence.query.startswith("SELECT variance_percent FROM ")
 
 
 @pytest.mark.parametrize(

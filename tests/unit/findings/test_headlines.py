@@ -30,7 +30,7 @@ OUR_OWN_WORDS = (
 
 
 def of_cause(feature="h2d_bytes_in_flight", direction="raises", change=4.2, *, spread=None, **row):
-    row = {"feature": feature, "group": None, "verdict": "supported", "contribution_percent": 27.0} | row
+    row = {"feature": feature, "group": None, "verdict": "supported", "variance_percent": 27.0} | row
     change = None if change is None else sized(-change if direction == "lowers" else change)
     spread = None if spread is None else sized(spread)
     worth = Worth(ns=12_345_678_901)
@@ -130,7 +130,7 @@ def test_headlines_have_none_of_our_own_words():
             {"direction": "undecided", "spread": -9.0},
             "spread falls 9 % from low to high bytes copied host-to-device, not",
         ),
-        ({"direction": "undecided"}, "bytes copied host-to-device explains 27 % of the variance of duration."),
+        ({"direction": "undecided"}, "bytes copied host-to-device explains 27 % of the variance of the durations."),
         ({"verdict": "inconclusive"}, "mean time rises 4.2 % from low to high bytes copied host-to-device (unsure)."),
         ({"verdict": "refuted"}, "bytes copied host-to-device is no cause; a test refuted it."),
         (

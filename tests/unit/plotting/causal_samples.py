@@ -27,6 +27,7 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
         name, tier, group, _ = features[number % len(features)]
         name = name if number < len(features) else f"{name}_{number}"
         percent = float(shares[number + 1] if number + 1 < len(shares) else 1.0)
+        other = float(shares[causes - number])  # of |deviation|: nothing that is shown, and in another order
         rows.append(
             {
                 "feature": name,
@@ -41,9 +42,12 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
                 "effect": float(rng.uniform(0.1, 0.6)),
                 "effect_low": 0.08,
                 "effect_high": 0.7,
-                "contribution_percent": percent,
-                "contribution_low": percent * 0.8,
-                "contribution_high": percent * 1.2,
+                "contribution_percent": other,
+                "contribution_low": other * 0.8,
+                "contribution_high": other * 1.2,
+                "variance_percent": percent,
+                "variance_low": percent * 0.8,
+                "variance_high": percent * 1.2,
                 "stability": float(rng.uniform(0.6, 1.0)),
                 "q_value": 0.003,
                 "robustness": [0.41, 0.18, 0.33, 0.22, 0.3, 0.38][number % 6],
@@ -72,8 +76,8 @@ def in_time(number, causes):
 def sentence_of(row):
     verb = {"+": "raise", "-": "lower"}.get(row["sign"], "change")
     share = (
-        f"{row['contribution_percent']:.0f} % of its variance [{row['contribution_low']:.0f},"
-        f" {row['contribution_high']:.0f}]"
+        f"{row['variance_percent']:.0f} % [{row['variance_low']:.0f}, {row['variance_high']:.0f}] of the variance of the"
+        " durations"
     )
     ends = f"found in {100 * row['stability']:.0f} % of resamples; robustness {row['robustness']}"
     return (
@@ -100,6 +104,9 @@ def graph_of(
         "contribution_percent",
         "contribution_low",
         "contribution_high",
+        "variance_percent",
+        "variance_low",
+        "variance_high",
         "stability",
         "q_value",
     )
@@ -117,6 +124,7 @@ def graph_of(
             **empty,
             "sign": "?",
             "contribution_percent": rest,
+            "variance_percent": rest,
         }
     )
     nodes = [{key: row[key] for key in ("group", "tier", "members")} | {"name": row["feature"]} for row in rows]
@@ -130,7 +138,10 @@ def graph_of(
         edges.append({"source": other, "target": nodes[-1]["name"], "kind": kind, **empty, "sign": "+-?"[number % 3]})
     nodes.append({"name": "unexplained", "group": "unexplained", "tier": "unexplained", "members": []})
     nodes.append({"name": target, "group": "target", "tier": "target", "members": [target]})
-    nothing = "No cause found: 412 effective samples; an effect above 8 % of the variance would have been seen."
+    nothing = (
+        "No cause found: 412 effective samples; an effect above 8 % of the variance of the durations would have been"
+    )
+    nothing += " seen."
     return {
         "dataset": dataset,
         "target": target,

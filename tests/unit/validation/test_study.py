@@ -9,8 +9,9 @@ from causeway.validation.cases import CASES, chosen
 from causeway.validation.features_file import features_table, plain_columns
 from causeway.validation.generator import GeneratorSettings, KnownTable, draw
 from causeway.validation.result_page import as_markdown
-from causeway.validation.scores import Claim, f1, score_claims
+from causeway.validation.scores import Claim, f1, score_claims, share_scores
 from causeway.validation.selection import inclusion_probabilities, selection_scores
+from causeway.validation.truth import shares_and_slopes
 
 SETTINGS = GeneratorSettings(rows=300, columns=30, drivers=10, causes=3)
 
@@ -23,6 +24,7 @@ def test_one_table_and_seed_give_the_same_table():
     assert len(table.causes) == 3
     assert set(table.causes) < set(table.columns)
     assert sum(table.shares.values()) == pytest.approx(100)
+    assert sum(table.value_shares.values()) == pytest.approx(100)
     assert not table.leaked & set(table.causes)
 
 
@@ -55,6 +57,43 @@ def test_claims_are_scored_by_hand():
     assert f1(0, 0, 0) is None
 
 
+def test_true_shares_of_the_run_time_are_the_textbooks():
+    """y = 100 + 2 a - b + 1.5 noise in two kernels, of which one has ten times the units: variances 4, 1 and 2.25; and
+    of a cause of the spread, sigma of .5 or 1.5, that of sigma over that and the mean square of it, .25 of 1.5.
+    """
+    rng = np.random.default_rng(1)
+    a, b, noise = rng.standard_normal((3, 20000))
+    kernel = np.arange(20000) % 2
+
+    def added(parts, values):
+        return 10.0**kernel * (100 + 2 * parts[0] - parts[1] + 1.5 * values)
+
+    *_, shares = shares_and_slopes(rng, added, [a, b], noise, [a, b], added([a, b], noise), kernel)
+    assert shares == pytest.approx([400 / 7.25, 100 / 7.25, 225 / 7.25], abs=1.5)
+    level = rng.integers(0, 2, 20000).astype(float)
+
+    def spread(parts, values):
+        return 100 + (0.5 + parts[0]) * values
+
+    *_, shares = shares_and_slopes(rng, spread, [level], noise, [level], spread([level], noise), 0 * kernel)
+    assert shares == pytest.approx([100 / 6, 500 / 6], abs=1)
+
+
+def test_shares_are_scored_by_hand():
+    table = KnownTable(
+        y=np.ones(3), kernel=np.zeros(3, int), columns={}, causes=["a", "b"],
+        shares={"a": 10.0, "b": 30.0, "unexplained": 60.0}, value_shares={"a": 70.0, "b": 10.0, "unexplained": 20.0},
+    )  # fmt: skip
+    claims = [
+        Claim("a", ("a",), "+", 12.0, shares=((12.0, 11.0, 20.0), (66.0, 60.0, 72.0))),  # its contribution is missed
+        Claim("x", ("x",), "+", 5.0, shares=((5.0, 0.0, 9.0), (4.0, 0.0, 9.0))),  # false: no truth to hold
+        Claim("b", ("b",), "+", 5.0),  # no share is stated
+    ]
+    found = share_scores(claims, ((60.0, 50.0, 70.0), (30.0, 25.0, 35.0)), table)
+    assert found.pop("variance_error") == pytest.approx((4 + 4 + 10 + 10) / 200)
+    assert found == {"variance_given": 2, "variance_covered": 1, "contribution_given": 2, "contribution_covered": 1}
+
+
 def test_baselines_name_as_many_columns_as_they_are_given_causes():
     table = draw(SETTINGS, 5)
     names, columns, target = plain_columns(table)
@@ -79,9 +118,11 @@ def test_the_table_of_results_has_a_line_for_each_case_and_method():
     scores = dict.fromkeys(("true", "false", "missed", "leaks", "signs_asked", "signs_given", "signs_right"), 1.0)
     scores |= dict.fromkeys(("share_error", "share_sum", "proxies", "proxies_fragile", "causes_fragile"), 0.5)
     case = {"case": "small", "title": "30 drivers", "tables": [{"methods": {"ours": scores, "lasso": scores}}]}
+    scores |= {"variance_error": 0.125, "variance_covered": 3.0, "variance_given": 4.0}
     lines = as_markdown([case]).splitlines()
     assert lines[2].startswith("| 30 drivers | 1 | Causeway | 0.50 | 0.50 |")
     assert lines[3].startswith("|  |  | Lasso | 0.50 |")
+    assert " | 0.50 | 0.12 | 0.75, – | " in lines[2]
 
 
 def test_the_quick_study_is_a_part_of_the_full_one():

@@ -129,8 +129,8 @@ class Arrow:
         Slope of the target, in its standard deviations per standard deviation of the cause.
     value_effect : Estimate
         Slope of the measured value, likewise.
-    contribution : Estimate
-        Share of the target's variance, percent, 0 .. 100.
+    contribution, variance : Estimate
+        Shares of the variance of the target and of that of the measured value, percent, 0 .. 100.
     stability : float or None
         Share of the half-samples that found the cause again, 0 .. 1; None if there were none. Between configurations:
         of the fits that leave one configuration out.
@@ -165,6 +165,7 @@ class Arrow:
     effect: Estimate
     value_effect: Estimate
     contribution: Estimate
+    variance: Estimate
     stability: float | None
     p_value: float
     q_value: float | None = None
@@ -357,9 +358,9 @@ class Outcome:
     refusal : str or None
         Why the rows cannot carry an answer; then there is neither an arrow nor an unexplained share.
     arrows : tuple of Arrow
-        By contribution, largest first.
-    unexplained : Estimate or None
-        Percent of the target's variance that no arrow carries.
+        By their share of the value's variance, largest first.
+    unexplained, unexplained_variance : Estimate or None
+        Percent of the variance of the target, and of that of the measured value, that no arrow carries.
     dropped : tuple of Dropped
         By feature.
     unstable : tuple of UnstableCause
@@ -382,6 +383,7 @@ class Outcome:
     refusal: str | None = None
     arrows: tuple[Arrow, ...] = ()
     unexplained: Estimate | None = None
+    unexplained_variance: Estimate | None = None
     dropped: tuple[Dropped, ...] = ()
     unstable: tuple[UnstableCause, ...] = ()
     notes: tuple[str, ...] = ()

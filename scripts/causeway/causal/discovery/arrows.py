@@ -10,7 +10,7 @@ from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import arrow_verdict
-from causeway.causal.effects.contributions import Contributions, Slope
+from causeway.causal.effects.contributions import Contributions, Shares, Slope
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.effects.signs import Sign, direction_of, level_of
@@ -24,6 +24,9 @@ from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
 from causeway.causal.statistics.sensitivity import robustness_value
 from causeway.numeric.seeds import generator
+
+EVERYTHING = Estimate(value=100.0, low=100.0, high=100.0)
+"""What is unexplained without a cause, percent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,14 +178,15 @@ def stable_parents(parents: Sequence[Parent]) -> tuple[list[Parent], list[Unstab
 
 def weigh(
     parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate] = ()
-) -> tuple[tuple[Arrow, ...], Estimate]:
-    """Return the arrows of the parents by contribution, and the unexplained share in percent.
+) -> tuple[tuple[Arrow, ...], Estimate, Estimate]:
+    """Return the arrows of the parents, by the share that sentences state, that of the value's variance, and what is
+    unexplained of the variances of the target and of the value, in percent.
 
     Of a parent that acts through mediators, slopes and sign are those of its total effect, adjusted for the other
     `roots` alone. Its contribution is what it has beside the mediators, so that shares still add up.
     """
     if not parents:
-        return (), Estimate(value=100.0, low=100.0, high=100.0)
+        return (), EVERYTHING, EVERYTHING
     rows = evidence.rows
     deviation = evidence.deviation
     within = [parent for parent in parents if parent.effect is None]
@@ -198,9 +202,8 @@ def weigh(
     for index, parent in enumerate([*within, *between]):
         slopes = totals.get(parent.candidate.name, (shares.slopes[index], shares.moves[index]))
         arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute))
-    arrows.sort(key=lambda arrow: (-arrow.contribution.value, arrow.name))
-    unexplained = Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
-    return tuple(arrows), unexplained
+    arrows.sort(key=lambda arrow: (-arrow.variance.value, -arrow.contribution.value, arrow.name))
+    return tuple(arrows), _rest(shares), _rest(shares.of_value)
 
 
 def _total_slopes(
@@ -238,9 +241,8 @@ def _arrow(
         level=level_of(slope, parent.candidate.levels),
         effect=_estimate(slope),
         value_effect=_estimate(move),
-        contribution=Estimate(
-            value=float(shares.percent[index]), low=float(shares.low[index]), high=float(shares.high[index])
-        ),
+        contribution=_share(shares, index),
+        variance=_share(shares.of_value, index),
         stability=parent.stability,
         p_value=parent.p_value,
         robustness=robustness_value(parent.partial_r2),
@@ -250,6 +252,14 @@ def _arrow(
         determines_time=parent.determines_time,
         through=parent.through,
     )
+
+
+def _share(shares: Shares, index: int) -> Estimate:
+    return Estimate(value=float(shares.percent[index]), low=float(shares.low[index]), high=float(shares.high[index]))
+
+
+def _rest(shares: Shares) -> Estimate:
+    return Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
 
 
 def _estimate(slope: Slope) -> Estimate:

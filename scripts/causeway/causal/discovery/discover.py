@@ -127,7 +127,7 @@ def _discover(
         deviation=deviation,
         spread=spread,
     )
-    arrows, unexplained = weigh(kept, evidence, scope, roots)
+    arrows, unexplained, of_value = weigh(kept, evidence, scope, roots)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     n_effective = min(behind) if behind else _typical_size(stages, size)
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
@@ -142,8 +142,8 @@ def _discover(
         few = shown_below(n_effective, REFUSED_BELOW)
         refusal = f"{few} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, refusal=refusal), None
-    detectable = detectable_share(n_effective, stages.problem.n_tests)
-    return Outcome(**base, arrows=arrows, unexplained=unexplained, detectable_share=detectable), evidence
+    base |= {"detectable_share": detectable_share(n_effective, stages.problem.n_tests)}
+    return Outcome(**base, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence
 
 
 def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> Stages:

@@ -4,8 +4,10 @@ what nothing explains.
 With the fitted model `y = exp(g) |mu(x) + sigma(x) N|` (mu and sigma of the causes within configurations, g of those at
 the configuration level, N the standardised residual), a cause counts by its unnormalised total-effect index: the
 variance of y when it alone varies and all else, N included, is held, `S_j = E[Var over x_j of y]`; likewise `S_noise`
-for N. Contributions are `100 S_j / (sum S + S_noise)`. The slope is that of y on x_j when x_j alone is set, and beside
-it that of the signed deviation, which moves as the measured value itself does.
+for N. Contributions are `100 S_j / (sum S + S_noise)`. The same index of the signed deviation, whose variance is that
+of the measured value, gives the shares of the value: a cause of two equally frequent levels hardly changes how large
+deviations are, and may yet be all that the value varies by. The slope is that of y on x_j when x_j alone is set, and
+beside it that of the signed deviation, which moves as the measured value itself does.
 
 References
 ----------
@@ -62,18 +64,15 @@ class Slope:
     direction: int = 0
 
 
-@dataclass(frozen=True)
-class Contributions:
-    """Contributions in percent; all with the unexplained rest sum to 100.
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Shares of a variance in percent; all with the unexplained rest sum to 100.
 
     Attributes
     ----------
     percent, low, high : ndarray of float, shape (n_causes,)
-        Contribution with a 90 % interval, 0 to 100.
+        Share with a 90 % interval, 0 to 100.
     unexplained, unexplained_low, unexplained_high : float
-    slopes, moves : list of Slope
-        Of y, and of the signed deviation; of a category both are about one level. The same where y is the signed
-        deviation.
     """
 
     percent: np.ndarray
@@ -82,6 +81,23 @@ class Contributions:
     unexplained: float
     unexplained_low: float
     unexplained_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contributions(Shares):
+    """Contributions, the shares of the variance of y.
+
+    Attributes
+    ----------
+    of_value : Shares
+        Of the variance of the signed deviation, which is that of the measured value; the contributions where y is the
+        signed deviation.
+    slopes, moves : list of Slope
+        Of y, and of the signed deviation; of a category both are about one level. The same where y is the signed
+        deviation.
+    """
+
+    of_value: Shares
     slopes: list[Slope]
     moves: list[Slope]
 
@@ -104,10 +120,10 @@ class ShareMethod:
 
 @dataclass
 class _PickFreezeSums:
-    """Sums over pick-freeze pairs: squared changes of y per cause and for the noise, and changes along each direction
-    of each cause.
+    """Sums over pick-freeze pairs: squared changes per cause and for the noise, and changes along each direction of
+    each cause.
 
-    `cross` has two rows: of y, and of the signed deviation.
+    `squares` and `cross` have two rows: of y, and of the signed deviation.
     """
 
     squares: np.ndarray
@@ -117,20 +133,25 @@ class _PickFreezeSums:
     @classmethod
     def empty(cls, directions: list[np.ndarray]) -> "_PickFreezeSums":
         zeros = [np.zeros((2, columns.shape[1])) for columns in directions]
-        return cls(np.zeros(len(directions) + 1), zeros, [zero[0].copy() for zero in zeros])
+        return cls(np.zeros((2, len(directions) + 1)), zeros, [zero[0].copy() for zero in zeros])
 
     def add(self, cause: int, change: np.ndarray, moved: np.ndarray, weights: np.ndarray, step: np.ndarray) -> None:
         """Add one draw of a cause: changes of y and of the deviation, and how far each pair moved along the
         cause's directions.
         """
-        self.squares[cause] += weights @ change**2
+        self.add_squares(cause, change, moved, weights)
         self.cross[cause] += (weights * np.stack([change, moved])) @ step
         self.moved[cause] += weights @ step**2
 
+    def add_squares(self, cause: int, change: np.ndarray, moved: np.ndarray, weights: np.ndarray) -> None:
+        """Add the squares of one draw of a cause, or of the noise at -1."""
+        self.squares[:, cause] += np.stack([change, moved]) ** 2 @ weights
+
     def percent(self) -> np.ndarray:
-        """Return the contributions in percent, the unexplained last, shape (n_causes + 1,)."""
-        total = self.squares.sum()
-        return 100.0 * self.squares / total if total > 0 else np.append(np.zeros(self.squares.size - 1), 100.0)
+        """Return the shares in percent of y, then of the deviation, the unexplained last, shape (2, n_causes + 1)."""
+        total = self.squares.sum(axis=1, keepdims=True)
+        nothing = np.append(np.zeros(self.squares.shape[1] - 1), 100.0)
+        return np.where(total > 0, 100.0 * self.squares / np.where(total > 0, total, 1.0), nothing)
 
     def slopes(self) -> list[np.ndarray]:
         """Return for each cause the slopes of y and of the deviation, shape (2, n_directions)."""
@@ -217,7 +238,8 @@ class PickFreeze:
                     change = factor * y
                     moved = factor * scale * deviation
                 totals.add(cause, change, moved, own, step)
-            totals.squares[-1] += own @ (scale * self.target(mean + sigma * noise[local]) - y) ** 2
+            other = mean + sigma * noise[local]
+            totals.add_squares(-1, scale * self.target(other) - y, scale * (other - deviation), own)
         return totals
 
 
@@ -285,18 +307,34 @@ def estimate_contributions(
             pick_freeze.sums(part, rows, rng, PICK_FREEZE_DRAWS, point)
     drawn = DrawWeights(weights, blocks, [*within, *positions], DRAWS, rng)
     draws = [_weighted(pick_freeze, model, own, rng) for own in drawn.of_rows().T]
-    percent = point.percent()
-    errors = np.asarray([draw.percent() for draw in draws]).std(axis=0, ddof=1)
-    more = errors[:-1] * np.sqrt(drawn.widening**2 - 1.0)
-    errors = np.hypot(errors, np.append(more, np.sqrt(more @ more)))  # what a share may have more, the rest has less
-    half = NORMAL_QUANTILE * WIDER * np.hypot(errors, percent - centre.percent())
-    low = np.maximum(percent - half, 0.0)
-    high = np.minimum(percent + half, 100.0)
+    of_target, of_value = (
+        _shares(*ends, drawn.widening)
+        for ends in zip(point.percent(), centre.percent(), np.stack([one.percent() for one in draws], 1), strict=True)
+    )
     value = np.exp(np.sum(gains, axis=0)) * deviation if gains else deviation
     units = [_spread(one, weights) for one in (pick_freeze.target(value), value)]
     slopes, moves = _slopes(point, centre, draws, units, pick_freeze, drawn.widening)
-    return Contributions(
-        percent[:-1], low[:-1], high[:-1], float(percent[-1]), float(low[-1]), float(high[-1]), slopes, moves
+    return Contributions(**vars(of_target), of_value=of_value, slopes=slopes, moves=moves)
+
+
+def _shares(percent: np.ndarray, centre: np.ndarray, draws: np.ndarray, widening: np.ndarray) -> Shares:
+    """Return shares with intervals: the standard error of the draws and the distance to the additive model, widened.
+
+    The unexplained rest is the last of `percent` and `centre`, shape (n_causes + 1,), and of each of the draws.
+    """
+    errors = draws.std(axis=0, ddof=1)
+    more = errors[:-1] * np.sqrt(widening**2 - 1.0)
+    errors = np.hypot(errors, np.append(more, np.sqrt(more @ more)))  # what a share may have more, the rest has less
+    half = NORMAL_QUANTILE * WIDER * np.hypot(errors, percent - centre)
+    low = np.maximum(percent - half, 0.0)
+    high = np.minimum(percent + half, 100.0)
+    return Shares(
+        percent=percent[:-1],
+        low=low[:-1],
+        high=high[:-1],
+        unexplained=float(percent[-1]),
+        unexplained_low=float(low[-1]),
+        unexplained_high=float(high[-1]),
     )
 
 

@@ -26,7 +26,7 @@ MAX_Q = 0.05
 def correct(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the outcomes of a dataset's kernels with q-values and without the causes that are not significant.
 
-    A cause that is not significant becomes a dropped feature, and its contribution joins the unexplained share.
+    A cause that is not significant becomes a dropped feature, and its shares join the unexplained ones.
 
     Parameters
     ----------
@@ -101,7 +101,8 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
     return replace(
         outcome,
         arrows=arrows,
-        unexplained=_with_shares(outcome.unexplained, given),
+        unexplained=_with_shares(outcome.unexplained, [arrow.contribution for arrow in given]),
+        unexplained_variance=_with_shares(outcome.unexplained_variance, [arrow.variance for arrow in given]),
         dropped=tuple(sorted([*outcome.dropped, *dropped], key=lambda one: one.feature)),
         examination=Examination(
             context_nodes=examination.context_nodes if arrows else (),
@@ -115,9 +116,9 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
     )
 
 
-def _with_shares(unexplained: Estimate, given: Sequence[Arrow]) -> Estimate:
-    """Return the unexplained share with the contributions of some causes, percent."""
-    parts = [*(arrow.contribution for arrow in given), unexplained]
+def _with_shares(unexplained: Estimate, given: Sequence[Estimate]) -> Estimate:
+    """Return an unexplained share with the shares of some causes, percent."""
+    parts = [*given, unexplained]
     return Estimate(
         **{
             end: six_digits(min(100.0, math.fsum(getattr(part, end) for part in parts)))

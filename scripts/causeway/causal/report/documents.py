@@ -49,7 +49,7 @@ def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict
     edges = [_edge(arrow, target) for arrow in outcome.arrows]
     if outcome.unexplained is not None:
         nodes.append({"name": UNEXPLAINED, "group": UNEXPLAINED, "tier": UNEXPLAINED, "members": []})
-        edges.append(_unexplained_edge(outcome.unexplained, target))
+        edges.append(_unexplained_edge(outcome, target))
     edges += [_context_edge(edge) for edge in examination.context_edges]
     return {
         "dataset": scope.dataset,
@@ -92,6 +92,7 @@ def _edge(arrow: Arrow, target: str) -> dict:
         "effect": arrow.effect.value,
         "value_effect": arrow.value_effect.value,
         **_ends("contribution", arrow.contribution, "_percent"),
+        **_ends("variance", arrow.variance, "_percent"),
         "stability": arrow.stability,
         "q_value": arrow.q_value,
         "robustness": arrow.robustness,
@@ -108,16 +109,18 @@ def _context_edge(edge: Edge) -> dict:
         "sign": "+" if edge.effect > 0 else "-" if edge.effect < 0 else "?",
         "effect": edge.effect,
         **_ends("contribution", None, "_percent"),
+        **_ends("variance", None, "_percent"),
     }
 
 
-def _unexplained_edge(share: Estimate, target: str) -> dict:
+def _unexplained_edge(outcome: Outcome, target: str) -> dict:
     return NO_ARROW | {
         "source": UNEXPLAINED,
         "target": target,
         "kind": "directed",
         "sign": "?",
-        **_ends("contribution", share, "_percent"),
+        **_ends("contribution", outcome.unexplained, "_percent"),
+        **_ends("variance", outcome.unexplained_variance, "_percent"),
     }
 
 
@@ -133,8 +136,8 @@ def _in_time(effect: TimeEffect | None) -> dict:
 
 
 def contribution_rows(outcome: Outcome) -> list[dict]:
-    """Return the rows of `contributions.parquet`: causes by contribution, each with its sentence, then the unexplained
-    rest; none for a refusal.
+    """Return the rows of `contributions.parquet`: causes by their share of the value's variance, each with its
+    sentence, then the unexplained rest; none for a refusal.
     """
     sentences = sentences_of(outcome)
     rows = [
@@ -149,6 +152,7 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             **_ends("effect", arrow.effect),
             **_ends("value_effect", arrow.value_effect),
             **_ends("contribution", arrow.contribution, "_percent"),
+            **_ends("variance", arrow.variance, "_percent"),
             "stability": arrow.stability,
             "q_value": arrow.q_value,
             "robustness": arrow.robustness,
@@ -172,6 +176,7 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             **_ends("effect", None),
             **_ends("value_effect", None),
             **_ends("contribution", outcome.unexplained, "_percent"),
+            **_ends("variance", outcome.unexplained_variance, "_percent"),
             "verdict": outcome.verdict,
             "sentence": None,
         }
@@ -258,6 +263,8 @@ def agreement_rows(rows: Sequence[Agreement]) -> list[dict]:
             "level": row.level or None,
             "state": row.state,
             "sign_of": row.sign_of,
+            "kernel_variance_percent": row.in_kernel and row.in_kernel.variance.value,
+            "dataset_variance_percent": row.in_dataset and row.in_dataset.variance.value,
         }
         for row in rows
     ]

@@ -17,7 +17,7 @@ def nothing_sentence(outcome: Outcome) -> str:
     if outcome.refusal is not None:
         return f"Inconclusive: {outcome.refusal}."
     lost = [one for one in outcome.dropped if one.was_found]
-    return nothing_found(outcome.n_effective, outcome.detectable_share, outcome.unstable, lost)
+    return nothing_found(outcome.n_effective, outcome.detectable_share, outcome.scope.target, outcome.unstable, lost)
 
 
 def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str]:

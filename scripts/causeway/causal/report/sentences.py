@@ -11,7 +11,7 @@ from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import ratio, significant, time, whole_percent
+from causeway.core.formatting import percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import shown_below
 
@@ -74,7 +74,7 @@ def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
 
 def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None) -> str:
     """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
-    share.
+    share of the variance of the measured value.
 
     Parameters
     ----------
@@ -94,15 +94,12 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
             f" (or of the {others} column{'s' if others > 1 else ''} that move{'' if others > 1 else 's'} with it)"
         )
     target = scope.target
-    whose = (
-        f"the variance of {what_varies(target)}"
-        if arrow.sign_of == VALUE or (arrow.sign != "?" and target not in DEVIATIONS)
-        else "its variance"
-    )
     acts = _acts(arrow, target, subject)
-    share = f"{EXPLAIN[bool(arrow.level)]} {_percent_of(arrow.contribution)} of {whose} {_ends(arrow.contribution)}"
+    # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
+    share = arrow.variance
+    explains = f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of {variance_of(target)}"
     backed = _backing(arrow, scope, why)
-    stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {share}"
+    stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
     if setting is None:
         return f"{stated}, {ASSUMPTION}; {backed}."
     change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective)
@@ -153,14 +150,6 @@ def _signed_amount(change: Estimate) -> str:
     sign = "+" if change.value > 0 else "-"
     value, low, high = (f"{sign}{significant(abs(end), 2)}" for end in (change.value, change.low, change.high))
     return f"{value} % [{low}, {high}]"
-
-
-def _percent_of(share: Estimate) -> str:
-    return f"{whole_percent(share.value)} %"
-
-
-def _ends(share: Estimate) -> str:
-    return f"[{whole_percent(share.low)}, {whole_percent(share.high)}]"
 
 
 def _backing(arrow: Arrow, scope: Scope, why: str) -> str:
@@ -282,6 +271,7 @@ def samples_in_words(n_effective: float) -> str:
 def nothing_found(
     n_effective: float,
     detectable_share: float,
+    target: str,
     unstable: Sequence[UnstableCause] = (),
     lost: Sequence[Dropped] = (),
 ) -> str:
@@ -294,6 +284,6 @@ def nothing_found(
         return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
     least = max(100 * detectable_share, 0.1)
     return (
-        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of the variance would have"
-        " been seen."
+        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of {variance_of(target)} would"
+        " have been seen."
     )

@@ -19,6 +19,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("sign", TEXT),
             column("level", TEXT, nullable=True),
             *columns("effect effect_low effect_high", F64, "standard deviations of the target", nullable=True),
+            # of the variance of the target, for most the absolute deviation; with the unexplained rest 100
             *columns("contribution_percent contribution_low contribution_high", F64, "percent", nullable=True),
             *columns("stability q_value robustness", F64, nullable=True),
             column("verdict", TEXT),
@@ -41,6 +42,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("determines_time", FLAG, nullable=True),  # alone it explains more than 99 % of the time
             column("through", TEXT, nullable=True),  # the mediators through which a lever or exposure acts
             column("monotone", FLAG, nullable=True),  # false where the duration falls and rises with the cause
+            # of the variance of the measured value within configurations; with the unexplained rest 100
+            *columns("variance_percent variance_low variance_high", F64, "percent", nullable=True),
         ]
     ),
     "refutations": pa.schema(
@@ -104,7 +107,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("cause", FLAG),
         ]
     ),
-    # one row per kernel and cause of the kernel or the dataset
+    # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of
+    # the measured value
     "agreement": pa.schema(
         [
             *columns("kernel feature", TEXT),
@@ -116,6 +120,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("state", TEXT),
             # what both signs refer to; null where they refer to different things
             column("sign_of", TEXT, nullable=True),
+            *columns("kernel_variance_percent dataset_variance_percent", F64, "percent", nullable=True),
         ]
     ),
     # one row per cause that is supported in a kernel, what costs most GPU time first; intervals are 90 %

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.feature_registry import TIERS
-from causeway.core.formatting import elided
+from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.graph_layout import Layout, Line, arrange
@@ -52,7 +52,7 @@ def unresolved(edge: Mapping) -> bool:
 
 def arrow_of(edge: Mapping) -> Arrow:
     """Return how the arrow of an edge of `graph.json` is drawn."""
-    percent = edge["contribution_percent"]
+    percent = edge["variance_percent"]  # the share that the sentences state
     robustness = edge["robustness"]
     stability = edge["stability"]
     rest = edge["source"] == UNEXPLAINED
@@ -65,7 +65,7 @@ def arrow_of(edge: Mapping) -> Arrow:
     if edge.get("level"):
         word = f"= {elided(edge['level'], 24)}: {word}"
     share = (
-        formatting.percent(percent, edge["contribution_low"], edge["contribution_high"])
+        formatting.percent(percent, edge["variance_low"], edge["variance_high"])
         if percent is not None
         else "share not measured"
     )
@@ -74,7 +74,7 @@ def arrow_of(edge: Mapping) -> Arrow:
         facts.append(f"found in {100 * stability:.0f} %")
     if robustness is not None:
         facts.append(f"robust {formatting.ratio(robustness)}")
-    hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of the variance"]
+    hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'])}"]
     hover += [f"found in {100 * stability:.0f} % of the resamples"] if stability is not None else []
     hover += (
         [f"robustness {formatting.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
@@ -170,7 +170,7 @@ def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
     """
     into = [edge for edge in graph["edges"] if edge["target"] == graph["target_node"]]
     causes = [edge for edge in into if edge["source"] != UNEXPLAINED]
-    causes.sort(key=lambda e: (e["contribution_percent"] is None, -(e["contribution_percent"] or 0), e["source"]))
+    causes.sort(key=lambda e: (e["variance_percent"] is None, -(e["variance_percent"] or 0), e["source"]))
     rest = next((arrow_of(edge) for edge in into if edge["source"] == UNEXPLAINED), None)
     return [arrow_of(edge) for edge in causes[:MOST_ARROWS]], rest, max(len(causes) - MOST_ARROWS, 0)
 
@@ -289,7 +289,8 @@ def _assemble(
         y += 22
         below.append(text(MARGIN, y, more, theme.SMALL, colour=theme.MUTED))
     if alone:
-        signs, height = legend(width - 2 * MARGIN, any(arrow.dashed for arrow in drawn))
+        dashed = any(arrow.dashed for arrow in drawn)
+        signs, height = legend(width - 2 * MARGIN, dashed, graph["target_node"])
         below.append(tag("g", signs, transform=f"translate({MARGIN:.1f} {y + 26:.1f})"))
         y += 14 + height
     head = (
@@ -338,7 +339,7 @@ def _cause(name: str, layout: Layout, nodes: Mapping) -> Markup:
     return box_of(name, _node_lines(name, nodes), layout.boxes[name], fill, hover=elided("\n".join(hover), 1500))
 
 
-def legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
+def legend(width: float, fragile: bool, target: str) -> tuple[list[Markup], float]:
     """Return the signs explained, in as many rows as `width` needs, and their height."""
     samples = [("raises", theme.RAISES, "filled", False), ("lowers", theme.LOWERS, "open", False)]
     samples += (
@@ -348,7 +349,7 @@ def legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
     )
     samples += [
         ("undecided or unexplained", theme.UNDECIDED, "filled", False),
-        ("width: % of the variance [interval]", "", "none", False),
+        (f"width: % of {variance_of(target)} [interval]", "", "none", False),
     ]
     parts = []
     x = 0.0

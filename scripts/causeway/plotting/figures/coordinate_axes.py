@@ -1,7 +1,7 @@
 """Axes and lines of parallel coordinates: which features, in which order, on which scale, and which launches.
 
 A line is one launch of a kept bin; where those are few, launches of control bins join them. Axes stand in the order of
-contribution, the target last. Codes become names, a missing value has a tick of its own below the axis.
+share of the variance, the target last. Codes become names, a missing value has a tick of its own below the axis.
 """
 
 import math
@@ -123,8 +123,8 @@ def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> 
 
 
 def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tuple[str, str]]:
-    """Return features in the order of their contribution with a note for the axis; features that are no cause fill up
-    to five axes.
+    """Return features in the order of their share of the variance of the measured value, which is the share that the
+    note for the axis states; features that are no cause fill up to five axes.
 
     A cause named `feature=level` (a category's level) is drawn on the axis of its feature.
     """
@@ -160,9 +160,9 @@ def wanted_axes(
 
 
 def _causes_among(names: Sequence[str], contributions: Sequence[Mapping]) -> dict[str, str]:
-    """Return the note of each cause that is one of the features, the largest contribution first."""
+    """Return the note of each cause that is one of the features, the largest share first."""
     rows = [row for row in contributions if row["feature"] != UNEXPLAINED]
-    rows.sort(key=lambda row: (-(row["contribution_percent"] or 0.0), row["feature"]))
+    rows.sort(key=lambda row: (-(row["variance_percent"] or 0.0), row["feature"]))
     chosen: dict[str, str] = {}
     for row in rows:
         name = row["feature"] if row["feature"] in names else row["feature"].rpartition("=")[0]
@@ -170,9 +170,7 @@ def _causes_among(names: Sequence[str], contributions: Sequence[Mapping]) -> dic
             word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided")
             word += " value\n" if row.get("sign_of") == "value" else " "  # in lines of their own: axes stand close
             chosen[name] = (
-                word + formatting.percent(row["contribution_percent"])
-                if row["contribution_percent"] is not None
-                else word
+                word + formatting.percent(row["variance_percent"]) if row["variance_percent"] is not None else word
             ).strip()
     return chosen
 
@@ -206,7 +204,7 @@ def coordinates_of(
     seed : int
         The configuration's seed.
     wanted : sequence of str, optional
-        Columns to draw, from left to right, instead of those in the order of contribution. One that is absent or the
+        Columns to draw, from left to right, instead of those in the order of their shares. One that is absent or the
         same in all lines gets no axis, and the selection says so.
     """
     kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.formatting import elided
+from causeway.core.formatting import elided, variance_of
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import tag, text_width
 from causeway.plotting.drawing.svg import MARGIN, document, notice, text
@@ -18,7 +18,7 @@ HEAD = 34
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
-def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str) -> Markup:
+def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str, target: str) -> Markup:
     """Return the matrix.
 
     Parameters
@@ -28,12 +28,12 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     names : mapping
         Short names of the kernels by id, in the order of the columns, of at most `HEAD` letters: longer ones would be
         cut, and look alike.
-    title : str
+    title, target : str
     """
     kernels = [kernel for kernel in names if any(row["kernel"] == kernel for row in rows)][:MOST_KERNELS]
     strength: dict[str, float] = {}
     for row in rows:
-        largest = max(row["kernel_percent"] or 0.0, row["dataset_percent"] or 0.0)
+        largest = max(row["kernel_variance_percent"] or 0.0, row["dataset_variance_percent"] or 0.0)
         strength[row["feature"]] = max(strength.get(row["feature"], 0.0), largest)
     features = sorted(strength, key=lambda feature: (-strength[feature], feature))[:MOST_FEATURES]
     if not features or not kernels:
@@ -71,20 +71,20 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
                 left,
                 y,
                 first and first["dataset_sign"],
-                first and first["dataset_percent"],
+                first and first["dataset_variance_percent"],
                 False,
                 f"whole dataset, {feature}",
             )
         )
         for place, kernel in enumerate(kernels, start=1):
-            row = cells.get((feature, kernel), {"kernel_sign": None, "kernel_percent": None, "state": ""})
+            row = cells.get((feature, kernel), {"kernel_sign": None, "kernel_variance_percent": None, "state": ""})
             hover = f"{names[kernel]}, {feature}: {row['state'] or 'no cause here'}"
             parts.append(
                 _cell(
                     left + width * place,
                     y,
                     row["kernel_sign"],
-                    row["kernel_percent"],
+                    row["kernel_variance_percent"],
                     row["state"] == "opposite",
                     hover,
                 )
@@ -92,8 +92,9 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     bottom = top + height * len(features)
     left_out = len(strength) - len(features)
     notes = [
-        "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; number: % of the variance;"
-        " orange frame: opposite to the whole dataset"
+        "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; orange frame: opposite to the"
+        " whole dataset",
+        f"number: % of {variance_of(target)}, within configurations",
     ]
     notes += [f"{left_out} weaker causes are not drawn; the table lists all"] if left_out else []
     below = [text(MARGIN, bottom + 22 + 17 * i, note, theme.SMALL, colour=theme.MUTED) for i, note in enumerate(notes)]

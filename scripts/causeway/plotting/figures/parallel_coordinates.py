@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from causeway.core.formatting import elided
+from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.svg import notice
@@ -39,6 +39,7 @@ def draw_parallel_coordinates(coordinates: "Coordinates | None", *, dataset: str
         figure = _static(coordinates)
         figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=11.5, fontweight="bold")
         selection = f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}; one line each."
+        selection += f" Percentages: shares of {variance_of(target)}."
         figure.text(0.012, 0.925, selection, ha="left", va="top", color=theme.MUTED)
     return figure
 

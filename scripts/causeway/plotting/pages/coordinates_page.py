@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.files.whole_files import write_whole
+from causeway.core.formatting import variance_of
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import escape
 from causeway.plotting.drawing.page import rendered
@@ -31,6 +32,7 @@ def draw_coordinates_page(coordinates: "Coordinates | None", *, dataset: str, ta
         title=title,
         chart=Markup(text.replace("<", "\\u003c")),  # noqa: S704 - JSON in which no tag can begin or end
         library=LIBRARY,
+        variance=variance_of(target),
         selection=f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}",
         nothing=None,
     )

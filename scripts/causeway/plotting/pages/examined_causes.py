@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.formatting import elided
+from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars
@@ -34,21 +34,21 @@ def labelled(row: Mapping) -> str:
     return f"{row['feature']} = {row['level']}" if row.get("level") else row["feature"]
 
 
-def contribution_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
-    """Return contributions as signed bars: to the right raises, to the left lowers, grey is undecided or
-    unexplained.
+def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | None:
+    """Return shares of the variance of the measured value as signed bars: to the right raises, to the left lowers, grey
+    is undecided or unexplained.
     """
     bars = []
     for row in rows:
         side = -1.0 if row["sign"] == "-" else 1.0
         percent, low, high = (
             None if row[name] is None else side * row[name]
-            for name in ("contribution_percent", "contribution_low", "contribution_high")
+            for name in ("variance_percent", "variance_low", "variance_high")
         )
         if percent is None:
             continue
         low, high = (low, high) if side > 0 else (high, low)
-        words = formatting.percent(row["contribution_percent"], row["contribution_low"], row["contribution_high"])
+        words = formatting.percent(row["variance_percent"], row["variance_low"], row["variance_high"])
         rest = row["feature"] == UNEXPLAINED
         words += ", sign of the value" if row.get("sign_of") == "value" else ""
         bars.append(
@@ -66,9 +66,9 @@ def contribution_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         return None
     return interval_bars(
         bars,
-        f"Contributions, {scope}",
+        f"Shares of the variance, {scope}",
         "left lowers, right raises (the target, or where said the value); grey: no single direction, or unexplained",
-        "% of the variance",
+        f"% of {variance_of(target)}",
     )
 
 
@@ -181,7 +181,7 @@ def baselines_of(rows: Sequence[Mapping], causes: Sequence[Mapping]) -> list[lis
         return []
     ours = [row for row in causes if row["feature"] != UNEXPLAINED]
     names = [f"{labelled(row)}:" if row.get("level") else labelled(row) for row in ours]  # `rank = 2: 3 %`
-    columns = [[_named(name, row["contribution_percent"], True) for name, row in zip(names, ours, strict=True)]]
+    columns = [[_named(name, row["variance_percent"], True) for name, row in zip(names, ours, strict=True)]]
     for method in METHODS:
         own = sorted((row for row in rows if row["method"] == method), key=lambda row: row["place"])
         columns.append([_named(row["feature"], row["share_percent"], row["cause"]) for row in own])
@@ -197,7 +197,8 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
     """Return what the page shows of one scope."""
     graph = search.graph
     tables = search.tables
-    drawings = [contribution_bars(search.contributions, scope), what_if_bars(tables["whatif"], scope)]
+    shares = share_bars(search.contributions, scope, graph["target"])
+    drawings = [shares, what_if_bars(tables["whatif"], scope)]
     drawings += group_bars(tables["heterogeneity"], scope, short)
     name = graph.get("scope_name")
     q_value = "" if graph["q_value"] is None else f"; {formatting.q_value(graph['q_value'])}"

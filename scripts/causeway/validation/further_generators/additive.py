@@ -71,7 +71,7 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
     values = [mechanism.values for mechanism in acting]
     y = duration(values, noise)
     causes = [mechanism.name for mechanism in acting]
-    shares, slopes, moves = shares_and_slopes(rng, duration, values, noise, values, y, kernel)
+    shares, slopes, moves, of_time = shares_and_slopes(rng, duration, values, noise, values, y, kernel)
 
     def play(changed: dict[str, np.ndarray], noise_seed: int | None = None) -> np.ndarray:
         other = noise if noise_seed is None else _noise(np.random.default_rng(noise_seed), settings) + of_heat
@@ -89,6 +89,7 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
         leaked=columns.leaked,
         proxies={"watts", "fan_rpm", "hotspot_celsius"} if settings.hidden else set(),
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
+        value_shares=dict(zip([*causes, UNEXPLAINED], of_time, strict=True)),
         slopes=dict(zip(causes, slopes, strict=True)),
         moves=dict(zip(causes, moves, strict=True)),
         drivers={one.name: one.values for one in acting},

@@ -92,7 +92,7 @@ def composed(rng: np.random.Generator, composition: Composition) -> KnownTable:
 
     own = list(composition.sources.values())
     y = duration(own, noise)
-    shares, slopes, moves = shares_and_slopes(rng, duration, own, noise, own, y, composition.kernel)
+    shares, slopes, moves, of_time = shares_and_slopes(rng, duration, own, noise, own, y, composition.kernel)
     observed = composition.observe(composition.sources, {})
     held = observed | composition.beside
     names = [name for name in names_for(rng, composition.columns) if name not in held]
@@ -111,6 +111,7 @@ def composed(rng: np.random.Generator, composition: Composition) -> KnownTable:
         stands_for=found.stands_for,
         leaked=found.leaked,
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
+        value_shares=dict(zip([*causes, UNEXPLAINED], of_time, strict=True)),
         slopes={name: slope for name, slope in zip(causes, slopes, strict=True) if slope is not None},
         moves={name: move for name, move in zip(causes, moves, strict=True) if move is not None},
         drivers={name: observed[name] for name in causes},

@@ -38,7 +38,8 @@ def test_parents_signs_shares_and_aliases(p):
         pairs += signs(table, outcome)
         assert not {m for arrow in outcome.arrows for m in arrow.node.members} & table.aliases
         edges = documents_of(outcome)["graph"]["edges"]
-        assert sum(edge["contribution_percent"] for edge in edges) == pytest.approx(100, abs=0.1)
+        for share in ("contribution_percent", "variance_percent"):
+            assert sum(edge[share] for edge in edges) == pytest.approx(100, abs=0.1)
     assert f1(sums) >= 0.9
     decided = [ours == truth for ours, truth in pairs if ours != "?"]
     assert np.mean(decided) >= 0.95
@@ -64,11 +65,12 @@ def test_nothing_found_says_what_would_have_been_seen():
     found_nothing = documents_of(outcome)
     graph = found_nothing["graph"]
     assert graph["sentences"][0].startswith("No cause found: 1,6")
-    assert "of the variance would have been seen" in graph["sentences"][0]
-    assert [(edge["source"], edge["contribution_percent"]) for edge in graph["edges"]] == [("unexplained", 100)]
-    assert [
-        (row["feature"], row["contribution_percent"], row["sentence"]) for row in found_nothing["contributions"]
-    ] == [("unexplained", 100, None)]
+    assert "of the variance of y would have been seen" in graph["sentences"][0]
+    for share in ("contribution_percent", "variance_percent"):
+        assert [(edge["source"], edge[share]) for edge in graph["edges"]] == [("unexplained", 100)]
+        assert [(row["feature"], row[share], row["sentence"]) for row in found_nothing["contributions"]] == [
+            ("unexplained", 100, None)
+        ]
 
 
 def test_pooled_kernels_with_a_paradox_between_them():

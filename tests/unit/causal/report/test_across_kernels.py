@@ -66,10 +66,11 @@ def test_what_is_lost_counts_as_unexplained_and_the_graph_says_so():
     graph = graph_document(one)
     tables = table_rows(one)
     words = "No cause found that holds: x (not significant after 2 kernels (q = 0.6)); 400 effective samples"
-    assert [(edge["source"], edge["contribution_percent"]) for edge in graph["edges"]] == [("unexplained", 100)]
-    assert [(row["feature"], row["contribution_percent"], row["verdict"]) for row in tables["contributions"]] == [
-        ("unexplained", 100, "inconclusive")
-    ]
+    for share in ("contribution_percent", "variance_percent"):
+        assert [(edge["source"], edge[share]) for edge in graph["edges"]] == [("unexplained", 100)]
+        assert [(row["feature"], row[share], row["verdict"]) for row in tables["contributions"]] == [
+            ("unexplained", 100, "inconclusive")
+        ]
     assert graph["sentences"] == [f"{words}."]
     assert graph["reasons"] == [words]
     assert graph["verdict"] == "inconclusive"

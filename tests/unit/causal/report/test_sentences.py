@@ -19,7 +19,7 @@ def test_an_unstable_cause_is_named_where_nothing_is_left():
     unstable = [UnstableCause(feature="since_start_ns", stability=0.35)]
     label = "time since the start of the run"
     assert (
-        nothing_found(111.4, 0.149, unstable)
+        nothing_found(111.4, 0.149, "kernel_variability", unstable)
         == f"No cause found that holds: {label} (found in 35 % of resamples, below 60 %); 111 effective samples."
     )
     found = outcome("k", 0.4, unstable=tuple(unstable))
@@ -38,7 +38,7 @@ def test_of_what_a_later_test_took_away_nobody_says_that_it_would_have_been_seen
 
 def test_reasons_begin_with_what_is_missing():
     few = replace(outcome("k", 0.4, notes=("a note",)), n_effective=120.4)
-    nothing = "No cause found: 120 effective samples; an effect above 2.0 % of the variance would have been seen"
+    nothing = "No cause found: 120 effective samples; an effect above 2.0 % of the variance of y would have been seen"
     assert reasons_of(few, ["a contradiction"]) == [
         nothing,
         "fewer than 300 effective samples: read with care",
@@ -53,19 +53,26 @@ def test_a_categorys_sentence_names_its_level():
         "transfer_copy_kind",
         sign="-",
         level="device to host",
-        contribution=(34, 27, 41),
+        contribution=(8, 7, 9),
+        variance=(34, 27, 41),
         stability=0.95,
         robustness=0.38,
     )
     assert (
         cause_sentence(cause, Scope("d", "memory_stall", "k"))
-        == "A linked transfer from device to host lowers its memory stall and explains 34 % of its variance [27, 41], if"
-        " no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness 0.38."
+        == "A linked transfer from device to host lowers its memory stall and explains 34 % [27, 41] of the variance of"
+        " the memory stall beyond its copy's size and direction, if no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness 0.38."
     )
 
 
+def test_a_small_share_is_not_said_to_be_nothing():
+    cause = arrow("x", contribution=(30, 20, 40), variance=(0.11, 0.01, 0.21))
+    words = "and explain 0.1 % [<0.1, 0.2] of the variance of the durations, if"
+    assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
+
+
 def test_the_sentence_of_a_cause_begins_with_what_would_help():
-    cause = arrow("block_x", contribution=(44, 30, 58), stability=0.96, robustness=0.41)
+    cause = arrow("block_x", contribution=(8, 7, 9), variance=(44, 30, 58), stability=0.96, robustness=0.41)
     found = replace(
         outcome("k", 1e-9, [cause], examination=Examination(what_ifs=(BLOCKS,))),
         scope=Scope("d", "kernel_variability", "k"),
@@ -73,7 +80,7 @@ def test_the_sentence_of_a_cause_begins_with_what_would_help():
     assert sentences_of(found) == {
         "block_x": "Blocks of 256 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no"
         " unmeasured common cause; supported: found in 96 % of 20 resamples, robustness 0.41. Larger blocks raise its"
-        " deviation and explain 44 % of its variance [30, 58]."
+        " deviation and explain 44 % [30, 58] of the variance of the durations."
     }
 
 
@@ -107,7 +114,7 @@ def test_a_refuted_cause_says_what_it_does_not_survive():
 
 def test_a_size_below_a_limit_is_not_rounded_to_it():
     assert reasons_of(replace(outcome("k", 0.4), n_effective=299.7)) == [
-        "No cause found: 299 effective samples; an effect above 2.0 % of the variance would have been seen",
+        "No cause found: 299 effective samples; an effect above 2.0 % of the variance of y would have been seen",
         "fewer than 300 effective samples: read with care",
     ]
     reasons = reasons_of(replace(outcome("k", 1e-9, [arrow("x")]), n_effective=299.7))

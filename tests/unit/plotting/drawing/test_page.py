@@ -68,7 +68,7 @@ def examined(text):
     what_if |= dict.fromkeys(("change_percent", "change_low", "change_high"))
     tables = {"whatif": [what_if], "heterogeneity": [], "refutations": [attempt], "baselines": [named]}
     return draw_examined_causes(
-        [Search(graph, rows, "t", tables)], draw_kernel_agreement([], {}, text), text, {"k": text}
+        [Search(graph, rows, "t", tables)], draw_kernel_agreement([], {}, text, text), text, {"k": text}
     )
 
 

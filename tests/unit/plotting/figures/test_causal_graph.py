@@ -11,7 +11,7 @@ from variability_samples import HOSTILE, NAMES
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.graph_layout import Line, arrange
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.causal_graph import MOST_ARROWS, arrow_of, draw_causal_graph
+from causeway.plotting.figures.causal_graph import MOST_ARROWS, arrow_of, arrows_into, draw_causal_graph
 from causeway.plotting.figures.context_graph import draw_context_graph
 from causeway.plotting.pages.causal_graphs import draw_causal_graphs
 
@@ -25,9 +25,12 @@ def texts(svg):
 def edge(**changes):
     base = {"source": "f", "target": "t", "kind": "directed", "sign": "+", "effect": 0.3, "q_value": 0.001}
     base |= {
-        "contribution_percent": 34.2,
-        "contribution_low": 27.0,
-        "contribution_high": 41.0,
+        "contribution_percent": 8.0,
+        "contribution_low": 7.0,
+        "contribution_high": 9.0,
+        "variance_percent": 34.2,
+        "variance_low": 27.0,
+        "variance_high": 41.0,
         "stability": 0.95,
         "robustness": 0.38,
     }
@@ -57,10 +60,26 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
     ):
         assert arrow_of(grey).colour == theme.UNDECIDED
     assert arrow_of(edge(kind="undirected")).head == "none"
-    assert arrow_of(edge(contribution_percent=None)).label == "raises share not measured"
-    widths = [arrow_of(edge(contribution_percent=share)).width for share in (1, 10, 60)]
+    assert arrow_of(edge(variance_percent=None)).label == "raises share not measured"
+    widths = [arrow_of(edge(variance_percent=share)).width for share in (1, 10, 60)]
     assert widths == sorted(widths)
     assert widths[2] > 3 * widths[0]
+
+
+def test_arrows_stand_in_the_order_of_the_shares_that_they_show():
+    shares = {"a": (5.0, 60.0), "b": (50.0, 10.0), "c": (20.0, 30.0)}
+    edges = [
+        edge(source=name, variance_percent=shown, contribution_percent=other) for name, (shown, other) in shares.items()
+    ]
+    arrows, rest, omitted = arrows_into({"edges": edges, "target_node": "t"})
+    assert [arrow.source for arrow in arrows] == ["b", "c", "a"]
+    assert (rest, omitted) == (None, 0)
+
+
+def test_the_hover_and_the_legend_name_the_variance():
+    assert "raises 34 % [27, 41] of the variance of the durations" in arrow_of(edge(target="kernel_variability")).hover
+    drawing = "".join(texts(draw_causal_graph(graph_of(causes=2), "whole dataset")))
+    assert "width: % of the variance of the durations [interval]" in drawing
 
 
 @pytest.mark.parametrize("causes", [1, 2, 5, 9, 15, 22])

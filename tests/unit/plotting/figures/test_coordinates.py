@@ -81,10 +81,10 @@ def test_axes_follow_the_contribution_and_the_target_is_last(tmp_path):
 
 def test_features_without_a_cause_fill_up_and_say_so():
     rows = [
-        {"feature": "b", "sign": "-", "contribution_percent": 9.0},
-        {"feature": "c=x", "sign": "?", "contribution_percent": None},
+        {"feature": "b", "sign": "-", "variance_percent": 9.0},
+        {"feature": "c=x", "sign": "?", "variance_percent": None},
     ]
-    rows.append({"feature": "unexplained", "sign": "?", "contribution_percent": 91.0})
+    rows.append({"feature": "unexplained", "sign": "?", "variance_percent": 91.0})
     assert order_of(["a", "b", "c"], rows) == [("b", "lowers 9 %"), ("c", "undecided"), ("a", "no cause found")]
     assert order_of(["b"], [rows[0] | {"sign_of": "value"}]) == [
         ("b", "lowers value\n9 %")
@@ -92,7 +92,7 @@ def test_features_without_a_cause_fill_up_and_say_so():
 
 
 def test_wanted_axes_stand_in_their_own_order_and_a_missing_one_is_said():
-    rows = [{"feature": "c=x", "sign": "+", "contribution_percent": 9.0}]
+    rows = [{"feature": "c=x", "sign": "+", "variance_percent": 9.0}]
     assert wanted_axes(["a", "z", "c"], ["a", "b", "c"], rows) == (
         [("a", "no cause found"), ("c", "raises 9 %")],
         " (no axis for z: absent, or the same in all lines)",
@@ -219,7 +219,7 @@ def test_a_column_of_identity_is_an_axis_only_where_it_is_a_feature(tmp_path):
     told = features.set_column(
         rank, field("rank", pa.uint32(), tier="context", group="placement", unit=""), features["rank"]
     )
-    rows = [{"feature": "rank", "sign": "+", "contribution_percent": 12.0}]
+    rows = [{"feature": "rank", "sign": "+", "variance_percent": 12.0}]
     write_table(told, tmp_path / "told.parquet", "features", list(told.schema))
     picture = coordinates_of(
         tmp_path / "told.parquet", rows, {}, dataset="demo", target="kernel_variability", unit="ns", most=100, seed=1

@@ -10,7 +10,7 @@ from plotting_samples import across_kernels_rows
 
 from causeway.core.queries import cell
 from causeway.plotting.drawing.citations import UNKNOWN, time_interval
-from causeway.plotting.overview.variability.causes import cause_table
+from causeway.plotting.overview.variability.causes import cause_table, lead_of
 from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
 from causeway.plotting.overview.variability.what_if import help_row
 
@@ -39,6 +39,35 @@ def test_the_table_of_causes_has_the_interval_of_each_cost():
     for column in ("cost_ns", "cost_low", "cost_high"):
         assert f'data-query="{cell(column, table, 0)}"' in page
     assert "48 ms" not in words(cause_table(search, is_collective=True))
+
+
+@pytest.mark.parametrize(
+    ("target", "variance"),
+    [
+        ("kernel_variability", "the variance of the durations"),
+        ("memory_stall", "the variance of the memory stall beyond its copy's size and direction"),
+        ("dram_bytes", "the variance of dram_bytes"),
+    ],
+)
+def test_the_table_of_causes_has_shares_of_the_variance_that_it_names(target, variance):
+    rows, _ = contribution_rows(2)
+    shares = {"variance_percent": (11.0, 55.0), "variance_low": (9.0, 52.0), "variance_high": (13.0, 58.0)}
+    shares |= {"contribution_percent": (88.0, 7.0), "contribution_low": (87.0, 6.0), "contribution_high": (89.0, 8.0)}
+    for place, row in enumerate(rows):
+        row |= {column: values[place] for column, values in shares.items()}
+    graph = graph_of(causes=2, target=target) | {"sentences": [], "reasons": []}
+    rest = {"variance_percent": 34.0, "variance_low": 30.0, "variance_high": 38.0, "contribution_percent": 5.0}
+    graph["edges"] = [one | (rest if one["source"] == "unexplained" else {}) for one in graph["edges"]]
+    search = SimpleNamespace(graph=graph, contributions=rows, table="causal/dataset/contributions.parquet")
+    page = html.unescape(str(cause_table(search)))
+    said = words(page)
+    assert f"share of {variance}" in said
+    assert said.index("55 % [ 52 , 58 ]") < said.index("11 % [ 9 , 13 ]")
+    assert f"Unexplained: 34 % [ 30 , 38 ] of {variance}." in said
+    assert not re.search(r"\b8[789] %|\b[57] % \[", said)
+    assert f'data-query="{cell("variance_percent", search.table, 1)}"' in page
+    lead = words(lead_of(search))
+    assert lead.index("55 %") < lead.index("11 %")
 
 
 def test_causes_over_kernels_and_what_ifs_have_theirs():

@@ -16,9 +16,9 @@ from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.examined_causes import (
     baselines_of,
-    contribution_bars,
     draw_examined_causes,
     refutations_of,
+    share_bars,
     what_if_bars,
 )
 from report import plot_examined_causes
@@ -56,11 +56,27 @@ def test_ticks_are_few_and_hold_zero(low, high):
     assert min(map(abs, found)) < 1e-12
 
 
+def test_bars_show_the_shares_of_the_variance_that_they_name():
+    rows = [
+        {"feature": name, "sign": "+", "verdict": "supported", "level": None}
+        | {f"contribution_{end}": 88.0 for end in ("percent", "low", "high")}
+        | {f"variance_{end}": number for end, number in (("percent", share), ("low", share - 3), ("high", share + 3))}
+        for name, share in (("a", 61.0), ("unexplained", 39.0))
+    ]
+    drawing = str(share_bars(rows, "whole dataset", "kernel_variability"))
+    first, second = (float(width) for width in re.findall(r'width="([\d.]+)" height="14"', drawing))
+    assert first / second == pytest.approx(61 / 39, rel=0.02)
+    assert "61 % [58, 64]" in drawing
+    assert "39 % [36, 42]" in drawing
+    assert "88" not in re.sub("<[^>]*>", "", drawing)
+    assert "% of the variance of the durations" in drawing
+
+
 def test_a_lowering_cause_stands_on_the_left_with_its_interval():
     rows, _ = contribution_rows(3)
     rows[0]["sign"] = "+"
     rows[1]["sign"] = "-"
-    drawing = str(contribution_bars(rows, "whole dataset"))
+    drawing = str(share_bars(rows, "whole dataset", "kernel_variability"))
     zero = float(re.search(r'<line x1="([\d.]+)"[^>]*stroke-width="1.4"', drawing).group(1))
     bars = [
         (float(x), float(w))
@@ -106,16 +122,16 @@ def test_the_matrix_frames_what_is_opposite():
         "kernel": "k",
         "feature": "x",
         "kernel_sign": "-",
-        "kernel_percent": 40.0,
+        "kernel_variance_percent": 40.0,
         "dataset_sign": "+",
-        "dataset_percent": 30.0,
+        "dataset_variance_percent": 30.0,
         "level": None,
     }
     rows = [row | {"state": "opposite"}, row | {"kernel": "l", "kernel_sign": "+", "state": "same"}]
-    drawing = str(draw_kernel_agreement(rows, {"k": "one", "l": "two"}, "t"))
+    drawing = str(draw_kernel_agreement(rows, {"k": "one", "l": "two"}, "t", "kernel_variability"))
     assert drawing.count("#dd7a1f") == 1
     assert {"▼ 40", "▲ 40", "▲ 30", "one", "two", "whole dataset"} <= set(words_of(drawing))
-    assert "No cause was found" in str(draw_kernel_agreement([], {"k": "one"}, "t"))
+    assert "No cause was found" in str(draw_kernel_agreement([], {"k": "one"}, "t", "kernel_variability"))
 
 
 def test_tables_of_refutations_and_baselines():
@@ -147,7 +163,7 @@ def test_tables_of_refutations_and_baselines():
     assert [second[0], first[1], first[3]] == [None] * 3
     assert baselines_of([], causes) == []
     (row, *_), _ = contribution_rows(1)
-    (line, *_) = baselines_of([named], [row | {"feature": "rank", "level": "2", "contribution_percent": 3.0}])
+    (line, *_) = baselines_of([named], [row | {"feature": "rank", "level": "2", "variance_percent": 3.0}])
     assert line[0]["words"] == "rank = 2: 3 %"
 
 
@@ -157,6 +173,7 @@ def test_that_a_baseline_is_not_installed_is_said_once(methods, said):
     tables = {name: [] for name in ("refutations", "whatif", "heterogeneity")}
     tables["baselines"] = [named | {"method": method} for method in methods]
     graph = {"q_value": None, "n_rows": 9, "verdict": "inconclusive", "sentences": [], "reasons": []}
+    graph |= {"target": "kernel_variability"}
     searches = [
         SimpleNamespace(graph=graph | {"scope": scope}, contributions=[], tables=tables) for scope in ("dataset", "k")
     ]

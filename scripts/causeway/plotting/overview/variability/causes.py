@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import elided
+from causeway.core.formatting import elided, value_of, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAINED, target_name
 from causeway.plotting.drawing import citations, theme
@@ -38,9 +38,11 @@ def breakable(name: str) -> list[object]:
 
 
 def causes_of(search: object) -> list[tuple[int, Mapping]]:
-    """Return the rows of a search's causes with their numbers in the table, largest contribution first."""
+    """Return the rows of a search's causes with their numbers in the table, largest share of the variance of the
+    measured value first, as it is the share that is shown.
+    """
     rows = [(number, row) for number, row in enumerate(search.contributions) if row["feature"] != UNEXPLAINED]
-    return sorted(rows, key=lambda one: (-(one[1]["contribution_percent"] or 0.0), one[1]["feature"]))
+    return sorted(rows, key=lambda one: (-(one[1]["variance_percent"] or 0.0), one[1]["feature"]))
 
 
 def graph_of(search: object) -> str:
@@ -49,18 +51,18 @@ def graph_of(search: object) -> str:
 
 
 def percent_of(search: object, number: int, row: Mapping) -> Markup | str:
-    """Return the share of the variance of one cause."""
-    return citations.percent(row["contribution_percent"], cell("contribution_percent", search.table, number))
+    """Return the share of one cause in the variance of the measured value."""
+    return citations.percent(row["variance_percent"], cell("variance_percent", search.table, number))
 
 
 def unexplained_of(search: object) -> Markup | None:
     """Return the share that no cause explains, with its interval where it has one."""
     for number, edge in enumerate(search.graph["edges"]):
-        if edge["source"] == UNEXPLAINED and edge["contribution_percent"] is not None:
-            names = ("contribution_percent", "contribution_low", "contribution_high")
+        if edge["source"] == UNEXPLAINED and edge["variance_percent"] is not None:
+            names = ("variance_percent", "variance_low", "variance_high")
             queries = tuple(in_document(graph_of(search), "edges", number, name) for name in names)
             words = citations.interval(*(edge.get(name) for name in names), queries)
-            return tag("p", "Unexplained: ", words, " of the variance.", class_="note")
+            return tag("p", "Unexplained: ", words, f" of {variance_of(search.graph['target'])}.", class_="note")
     return None
 
 
@@ -124,10 +126,12 @@ CAUSE_HEADS = (
     ("more of it", ""),
     ("mean time", "n"),
     ("GPU time", "n"),
-    ("explained variance", "backed"),
+    ("share of the variance", "backed"),
     ("verdict", ""),
 )
-"""Columns of the table of causes; of a target that is no time the mean is that of its value."""
+"""Columns of the table of causes; of a target that is no time the mean is that of its value. Which variance is shared
+stands in the column's head.
+"""
 
 
 def cause_table(search: object, is_collective: bool = False) -> Markup:
@@ -146,12 +150,13 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
             tag("td", tag("span", word, class_=kind), what),
             tag("td", _mean_change(search, number, row), class_="n"),
             tag("td", citations.UNKNOWN if is_collective else _cost(search, number, row), class_="n"),
-            tag("td", _interval(search, number, row, "contribution"), _backing(search, number, row), class_="backed"),
+            tag("td", _interval(search, number, row, "variance"), _backing(search, number, row), class_="backed"),
             tag("td", verdict_tag(row["verdict"])),
         ]
         body.append(tag("tr", cells))
     mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"
-    heads = [("mean", kind) if (words, mean) == ("mean time", "mean") else (words, kind) for words, kind in CAUSE_HEADS]
+    named = {"mean time": mean, "share of the variance": f"share of {variance_of(search.graph['target'])}"}
+    heads = [(named.get(words, words), kind) for words, kind in CAUSE_HEADS]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = tag("ul", [tag("li", text) for text in remarks(search, ("sentences",))], class_="limits note")
     details = tag("details", tag("summary", "in words"), words)
@@ -261,10 +266,11 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
             "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
             " values lie between), in brackets the interval. GPU time: what the cause costs over the run, against its"
             " better value, but for collectives, whose time includes waiting. Changes are in percent of what was"
-            " observed: a fall may be more than all of it, as with a low value launches may take longer than that. Each"
-            " holds if no unmeasured common cause acts on both ends."
+            " observed: a fall may be more than all of it, as with a low value launches may take longer than that."
+            f" Shares are of the variance of {value_of(target)} within configurations. Each holds if no unmeasured"
+            " common cause acts on both ends."
         )
-        signs, height = legend(900, fragile=True)
+        signs, height = legend(900, fragile=True, target=target)
         key = tag(
             "svg", tag("g", signs, transform="translate(0 10)"), width="900", height=height + 4, font_family=theme.FONT
         )
