@@ -197,7 +197,7 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
 
 def of_little(target: str, percent: float, subject: str) -> str:
     """Return the headline of a target that barely varies; `percent` are its deviations over what was measured."""
-    what = VARIANCES[target].capitalize() if target in VARIANCES else target
+    what = VARYING[target].capitalize() if target in VARYING else target
     return f"{what} barely varies: by {_percent(percent)} in all, most of it in {subject}."
 
 

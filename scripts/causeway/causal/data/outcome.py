@@ -151,10 +151,9 @@ class Arrow:
         How often such a statement was true in the validation, 0 .. 1.
     determines_time : bool
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
-    through : str
-        The mediators through which a lever or an exposure acts; empty where none is known.
-    weakness : str
-        Why the cause is not supported, where that follows from other scopes; else empty.
+    through, weakness : str
+        The mediators through which a lever or an exposure acts, and why the cause is not supported, where that follows
+        from other scopes; empty where none is known.
     """
 
     node: Node
