@@ -6,7 +6,7 @@ import gzip
 import json
 import math
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pvariance
 
 import pyarrow.parquet as pq
 import pytest
@@ -52,6 +52,16 @@ class Experiment:
             duration for duration, one in zip(self.durations, wanted, strict=True) if one == tuple(arm.values())
         )
 
+    def between(self, *names):
+        """Return the share of the variance of the durations that lies between draws, percent (one-way analysis of
+        variance).
+        """
+        groups = {}
+        for duration, one in zip(self.durations, zip(*(self.arms[name] for name in names), strict=True), strict=True):
+            groups.setdefault(one, []).append(duration)
+        within = math.fsum(pvariance(own) * len(own) for own in groups.values())
+        return 100 * (1 - within / (pvariance(self.durations) * len(self.durations)))
+
     def change(self, other, own):
         """Return how much longer the launches of one draw are than those of another, percent of the mean of all."""
         return 100 * (self.mean(**own) - self.mean(**other)) / fmean(self.durations)
@@ -68,6 +78,7 @@ def test_a_cold_cache_is_the_launch_before(tmp_path):
     rows = found.supported()
     assert set(rows) == {"launched_after"}
     assert rows["launched_after"]["level"].startswith("read-others-")
+    assert rows["launched_after"]["variance_percent"] == pytest.approx(found.between("before"), abs=1)
     warm = [found.mean(before=name) for name in ("multiply_add", "neighbour")]
     assert warm[0] == pytest.approx(warm[1], rel=0.01)
     assert close(rows["launched_after"], found.change({"before": "multiply_add"}, {"before": "read_others"}))
@@ -79,6 +90,8 @@ def test_copies_in_each_direction_have_their_own_effects(tmp_path):
     found = Experiment("copies", tmp_path)
     rows = found.supported()
     assert set(rows) == {f"{direction}_bytes_in_flight" for direction in ("h2d", "d2h", "d2d")}
+    explained = sum(row["variance_percent"] for row in rows.values())
+    assert explained == pytest.approx(found.between("copy"), abs=2)
     for direction in ("h2d", "d2h", "d2d"):
         truth = found.change({"copy": "none"}, {"copy": direction})
         assert truth > 1
@@ -90,6 +103,7 @@ def test_a_launch_beside_a_longer_kernel_is_explained_by_it_and_not_by_idle_time
     rows = found.supported()
     assert set(rows) == {"launches_in_flight"}
     assert close(rows["launches_in_flight"], found.change({"beside": False}, {"beside": True}))
+    assert rows["launches_in_flight"]["variance_percent"] == pytest.approx(found.between("beside"), abs=1)
     assert "idle_before_ns" not in found.supported(found.of_dataset)
 
 
@@ -98,6 +112,7 @@ def test_the_size_of_an_operators_input_is_the_cause_where_the_grid_is_one(tmp_p
     (row,) = found.supported().values()
     assert row["feature"] in ("shape_bytes", "shape_elements")
     sizes = sorted(set(found.arms["elements"]))
+    assert row["variance_percent"] == pytest.approx(found.between("elements"), abs=0.5)
     assert close(row, found.change({"elements": sizes[0]}, {"elements": sizes[-1]}))
 
 
