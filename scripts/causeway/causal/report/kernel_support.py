@@ -1,10 +1,10 @@
 """Causes of a whole dataset that its kernels do not bear out.
 
 The search over all kernels asks whether a feature moves with the time in most of them. One that stands for another
-cause in a single kernel with most of the variability passes that test: where a kernel takes twice as long after a
-certain other one, idle times and waits in the queue before it differ as well. The search of that kernel alone knows
-what was launched before and names it. So a cause of the whole dataset is inconclusive where most of what the kernels
-have of the variability lies in kernels whose own search named causes, but not this one.
+cause in a single kernel with much of the time passes that test: where a kernel takes twice as long after a certain
+other one, idle times and waits in the queue before it differ as well. The search of that kernel alone knows what was
+launched before and names it. What a cause costs in the whole run is what it costs in the kernels: where these were
+searched as well, and what they lose to it is much less than what is said of all of them together, that is inconclusive.
 """
 
 import math
@@ -14,12 +14,14 @@ from dataclasses import replace
 from causeway.causal.data.outcome import Arrow, Outcome, WhatIf
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
-BORNE_OUT = 0.5
-"""Least share of the variability, of kernels with causes of their own, in kernels that have the dataset's cause."""
+HALF = 0.5
+"""Least share of a cause's cost in kernels that were found to have it; and of the variability in kernels with an
+answer, or nothing is judged by them."""
 
 
 def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, float]) -> Outcome:
-    """Return the outcome of a whole dataset, its supported causes as inconclusive where the kernels name others.
+    """Return the outcome of a whole dataset, its supported causes as inconclusive where its kernels do not lose what
+    they are said to cost.
 
     Parameters
     ----------
@@ -29,20 +31,20 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
     shares : mapping of str to float
         Of each kernel, by its id, the share of the dataset's variability, 0 .. 1.
     """
-    answered = {
-        one.scope.scope: [arrow for arrow in one.arrows if arrow.verdict == SUPPORTED]
-        for one in kernels
-        if any(arrow.verdict == SUPPORTED for arrow in one.arrows)
-    }
-    total = math.fsum(shares[kernel] for kernel in answered)
+    answered = [one for one in kernels if one.refusal is None]
+    if math.fsum(shares[one.scope.scope] for one in answered) < HALF:
+        return whole
     weak = {}
     for arrow in whole.arrows:
-        if arrow.verdict != SUPPORTED or total <= 0:
+        cost = _cost(arrow)
+        if arrow.verdict != SUPPORTED or cost is None or not cost > 0:
             continue
-        others = [kernel for kernel, own in answered.items() if not any(_same(arrow, one) for one in own)]
-        share = math.fsum(shares[kernel] for kernel in others) / total
-        if share > 1 - BORNE_OUT:
-            weak[arrow.name] = _reason(100 * share, [answered[kernel][0].name for kernel in others])
+        found = [one for kernel in answered for one in kernel.arrows if _is_same(arrow, one)]
+        part = math.fsum(max(_cost(one) or 0.0, 0.0) for one in found) / cost
+        if part < HALF:
+            weak[arrow.name] = (
+                f"the kernels that have it when searched alone lose {100 * part:.0f} % of what it is said to cost"
+            )
     arrows = tuple(
         replace(arrow, verdict=INCONCLUSIVE, weakness=weak[arrow.name]) if arrow.name in weak else arrow
         for arrow in whole.arrows
@@ -51,14 +53,17 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
     return replace(whole, arrows=arrows, examination=replace(whole.examination, what_ifs=what_ifs))
 
 
-def _same(one: Arrow, other: Arrow) -> bool:
-    """Tell whether two causes are one feature, or cannot be told from one another."""
-    return bool(set(one.node.members) & set(other.node.members))
+def _cost(arrow: Arrow) -> float | None:
+    """Return the GPU time that a cause costs, ns; None where its change of the mean is unclear or no time."""
+    effect = arrow.in_time
+    if effect is None or effect.cost is None or effect.mean.low <= 0 <= effect.mean.high:
+        return None
+    return effect.cost.value
 
 
-def _reason(percent: float, named: Sequence[str]) -> str:
-    others = " and ".join(list(dict.fromkeys(named))[:2])
-    return f"kernels with {percent:.0f} % of the variability have other causes when searched alone ({others})"
+def _is_same(one: Arrow, other: Arrow) -> bool:
+    """Tell whether a supported cause is one feature with another, or cannot be told from it."""
+    return other.verdict == SUPPORTED and bool(set(one.node.members) & set(other.node.members))
 
 
 def _resting_on(row: WhatIf, weak: Mapping[str, str]) -> WhatIf:

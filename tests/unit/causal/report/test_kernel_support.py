@@ -3,69 +3,86 @@
 from dataclasses import replace
 
 import pytest
-from causal_documents import arrow, outcome, what_if
+from causal_documents import arrow, estimate, outcome, what_if
 
-from causeway.causal.data.outcome import Examination, Node
+from causeway.causal.data.outcome import Examination, Node, TimeEffect
 from causeway.causal.report.kernel_support import borne_out
 from causeway.causal.report.sentences import sentences_of
 
 
-def whole_with(*causes):
-    what_ifs = tuple(what_if(one.name, "as it was", "none", (-5, -6, -4)) for one in causes)
-    return outcome("dataset", 1e-6, causes, examination=Examination(what_ifs=what_ifs))
+def costing(name, cost, mean=(8, 7, 9), **facts):
+    """Return a cause that costs so much GPU time."""
+    change = estimate(*mean)
+    effect = TimeEffect(
+        mean=change,
+        p50=change,
+        p99=change,
+        spread=change,
+        cost=None if cost is None else estimate(cost),
+        launches=500,
+        monotone=True,
+    )
+    return arrow(name, in_time=effect, **facts)
+
+
+def whole_with(cause):
+    what_ifs = (what_if(cause.name, "as it was", "none", (-5, -6, -4)),)
+    return outcome("dataset", 1e-6, [cause], examination=Examination(what_ifs=what_ifs))
 
 
 def of_kernels(**causes):
-    return [outcome(kernel, 1e-6, own) for kernel, own in causes.items()]
+    return [outcome(kernel, None if own is None else 1e-6, own or []) for kernel, own in causes.items()]
 
 
-def judged(whole, kernels, **shares):
-    found = borne_out(whole, kernels, shares)
-    return {one.name: one.verdict for one in found.arrows}, [row.verdict for row in found.examination.what_ifs]
+def verdicts(cause, kernels, **shares):
+    found = borne_out(whole_with(cause), kernels, shares)
+    return found.arrows[0].verdict, found.examination.what_ifs[0].verdict
 
 
-def test_a_cause_that_the_kernel_with_most_of_the_variability_does_not_have_is_inconclusive():
-    kernels = of_kernels(big=[arrow("after")], small=[arrow("idle")])
-    verdicts, what_ifs = judged(whole_with(arrow("idle")), kernels, big=0.9, small=0.1)
-    assert verdicts == {"idle": "inconclusive"}
-    assert what_ifs == ["inconclusive"]
+def test_a_cause_is_inconclusive_where_the_kernels_that_have_it_lose_little_to_it():
+    kernels = of_kernels(big=[costing("after", 90)], small=[costing("idle", 3)])
+    assert verdicts(costing("idle", 100), kernels, big=0.9, small=0.1) == ("inconclusive", "inconclusive")
 
 
-def test_the_sentence_says_what_the_kernels_have_instead():
-    kernels = of_kernels(big=[arrow("after")], small=[arrow("idle")])
-    found = borne_out(whole_with(arrow("idle")), kernels, {"big": 0.9, "small": 0.1})
-    assert (
-        "inconclusive, kernels with 90 % of the variability have other causes when searched alone (after):"
-        in sentences_of(found)["idle"]
-    )
+def test_the_sentence_says_how_much_they_lose():
+    kernels = of_kernels(big=[costing("after", 90)], small=[costing("idle", 3)])
+    found = borne_out(whole_with(costing("idle", 100)), kernels, {"big": 0.9, "small": 0.1})
+    said = "inconclusive, the kernels that have it when searched alone lose 3 % of what it is said to cost:"
+    assert said in sentences_of(found)["idle"]
 
 
 @pytest.mark.parametrize(
     ("kernels", "shares"),
     [
-        (of_kernels(big=[arrow("idle")], small=[arrow("after")]), {"big": 0.9, "small": 0.1}),
-        (of_kernels(big=[arrow("idle")], small=[arrow("after")]), {"big": 0.5, "small": 0.5}),
-        (of_kernels(big=[], small=[arrow("idle")]), {"big": 0.9, "small": 0.1}),
-        (of_kernels(big=[replace(arrow("after"), verdict="inconclusive")], small=[]), {"big": 0.9, "small": 0.1}),
-        ([], {}),
+        (of_kernels(big=[costing("after", 90)], a=[costing("idle", 30)], b=[costing("idle", 20)]), (0.8, 0.1, 0.1)),
+        (of_kernels(big=None, small=[costing("idle", 3)]), (0.6, 0.4)),
+        ([], ()),
     ],
-    ids=["most", "half", "no answer of the big one", "no sure answer", "no kernel"],
+    ids=["half of the cost", "most of the variability not searched", "no kernel"],
 )
-def test_it_stands_where_they_have_it_too_or_have_no_answer(kernels, shares):
-    verdicts, what_ifs = judged(whole_with(arrow("idle")), kernels, **shares)
-    assert verdicts == {"idle": "supported"}
-    assert what_ifs == ["supported"]
+def test_it_stands_where_they_lose_half_of_it_or_cannot_say(kernels, shares):
+    named = dict(zip((one.scope.scope for one in kernels), shares, strict=True))
+    assert verdicts(costing("idle", 100), kernels, **named) == ("supported", "supported")
+
+
+@pytest.mark.parametrize(
+    "cause", [costing("idle", None), costing("idle", 100, mean=(1, -1, 3)), arrow("idle")], ids=str
+)
+def test_what_costs_no_time_for_sure_is_not_judged_by_it(cause):
+    assert verdicts(cause, of_kernels(big=[costing("after", 90)]), big=1.0) == ("supported", "supported")
 
 
 def test_a_cause_is_the_same_if_the_data_cannot_tell_them_apart():
-    named_otherwise = replace(
-        arrow("queue"), node=Node(name="queue", tier="context", group="g", members=("queue", "idle"))
-    )
-    verdicts, _ = judged(whole_with(arrow("idle")), of_kernels(big=[named_otherwise]), big=1.0)
-    assert verdicts == {"idle": "supported"}
+    node = Node(name="queue", tier="context", group="g", members=("queue", "idle"))
+    named_otherwise = replace(costing("queue", 90), node=node)
+    assert verdicts(costing("idle", 100), of_kernels(big=[named_otherwise]), big=1.0)[0] == "supported"
+
+
+def test_of_the_kernels_only_supported_causes_count():
+    unsure = costing("idle", 90, verdict="inconclusive")
+    assert verdicts(costing("idle", 100), of_kernels(big=[unsure]), big=1.0)[0] == "inconclusive"
 
 
 def test_refuted_ones_stay_refuted():
-    whole = whole_with(replace(arrow("idle"), verdict="refuted"))
-    verdicts, _ = judged(whole, of_kernels(big=[arrow("after")]), big=1.0)
-    assert verdicts == {"idle": "refuted"}
+    cause = costing("idle", 100, verdict="refuted")
+    assert verdicts(cause, of_kernels(big=[costing("after", 90)]), big=1.0)[0] == "refuted"
