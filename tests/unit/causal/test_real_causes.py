@@ -274,7 +274,7 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
         assert row["contribution_low"] > 95
         own = [np.array(one[name], float) for one in every]
         within = sum(one.size * one.var() for one in own) / np.concatenate(own).size
-        assert row["variance_percent"] == pytest.approx(100 * (1 - within / np.concatenate(own).var()), abs=0.3)
+        assert row["variance_percent"] == pytest.approx(100 * (1 - within / np.concatenate(own).var()), abs=0.5)
         (setting,) = documents["whatif"]
         assert setting["to"] != "0"
         assert setting["change_high"] < -90
