@@ -241,7 +241,7 @@ def main() -> None:
     for name in names or OBSERVED:
         try:
             record(name, Path(folder), kernels)
-        except Exception:  # one that fails must not lose the others: the machine may be lent for minutes
+        except Exception:  # one that fails must not lose the others
             traceback.print_exc()
 
 
