@@ -81,16 +81,28 @@ def copies(kernels: Kernels, draw: np.random.Generator) -> Arms:
         yield {"copy": direction}
 
 
+class Longer:
+    """A kernel on a stream of its own that lasts longer than the launch beside it."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+        self.stream = torch.cuda.Stream()
+        self.sums = torch.zeros_like(kernels.sums)
+
+    def start(self, wanted: bool) -> None:
+        """Start it, or do not, and wait until it has begun."""
+        if wanted:
+            with torch.cuda.stream(self.stream):
+                self.kernels.launch("neighbour", self.sums, 120_000, blocks=264)
+        spin(60)
+
+
 def neighbours(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """`multiply_add` shares the multiprocessors with a longer kernel, or has them for itself."""
-    stream = torch.cuda.Stream()
-    sums = torch.zeros_like(kernels.sums)
+    longer = Longer(kernels)
     for _ in range(900):
         beside = bool(draw.integers(2))
-        if beside:
-            with torch.cuda.stream(stream):
-                kernels.launch("neighbour", sums, 120_000, blocks=264)
-        spin(60)
+        longer.start(beside)
         kernels.launch("multiply_add", kernels.sums, 6000)
         torch.cuda.synchronize()
         yield {"beside": beside}
@@ -151,17 +163,13 @@ def sizes_and_copies(kernels: Kernels, draw: np.random.Generator) -> Arms:
 
 def decoy(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """`multiply_add` meets a longer kernel, which acts, and mostly with it a copy to the host, which does not."""
-    stream = torch.cuda.Stream()
+    longer = Longer(kernels)
     beside = Copies()
-    sums = torch.zeros_like(kernels.sums)
     for _ in range(900):
         kernel = bool(draw.integers(2))
         copied = bool(draw.random() < (0.8 if kernel else 0.2))
         beside.start("d2h" if copied else "none")
-        if kernel:
-            with torch.cuda.stream(stream):
-                kernels.launch("neighbour", sums, 120_000, blocks=264)
-        spin(60)
+        longer.start(kernel)
         kernels.launch("multiply_add", kernels.sums, 6000)
         torch.cuda.synchronize()
         yield {"beside": kernel, "copied": copied}

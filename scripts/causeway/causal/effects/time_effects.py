@@ -52,18 +52,18 @@ def _without_excluding(times: ScopeTimes, candidate: Candidate, arrow: Arrow) ->
     """Return which used rows met none of the causes that no launch met together with one: of launches beside a copy in
     one direction it is not known how long a copy in the other direction would make them, shape (n_used,).
     """
-    kept = np.ones(times.used.size, dtype=bool)
+    excluded = np.zeros(times.used.size, dtype=bool)
     if candidate.values.ndim > 1:
-        return kept
+        return ~excluded
     own = _above_least(candidate.values[times.used], times.configuration)
     for other in times.arrows:
         values = times.evidence.candidate_of(other).values
         if other.name == arrow.name or values.ndim > 1:
             continue
         others = _above_least(values[times.used], times.configuration)
-        if own.any() and others.any() and not np.any(own & others):
-            kept &= ~others
-    return kept
+        if own.any() and not np.any(own & others):
+            excluded |= others
+    return ~excluded
 
 
 def _above_least(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:

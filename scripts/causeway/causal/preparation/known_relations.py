@@ -47,22 +47,30 @@ def ruled_out(
     n_independent : float
         The number of independent rows.
     """
-    by_name = {one.name: one for one in columns}
-    varying = [name for name in (*DIRECTIONS, *CLOCKS) if name in by_name and _varies(by_name[name], rows)]
+    by_name = _recorded(columns)
+    centring = GroupCentring(rows.configuration, rows.weight)
+    varying = [name for name in (*DIRECTIONS, *CLOCKS) if name in by_name and centring.varies(by_name[name].values)]
     reasons: dict[str, str] = {}
     parts = [name for name in varying if name in DIRECTIONS]
     if TOTAL in by_name and parts and _is_total(by_name[TOTAL], [by_name[name] for name in parts]):
-        more = _information([by_name[name] for name in parts], rows, response, n_independent)
-        together = _information([by_name[TOTAL]], rows, response, n_independent)
+        more = _information([by_name[name] for name in parts], centring, response, n_independent)
+        together = _information([by_name[TOTAL]], centring, response, n_independent)
         if len(parts) == 1 or more > max(together, STRONG):
             reasons[TOTAL] = "the bytes in flight in each direction say more"
         elif together > STRONG:
             reasons |= dict.fromkeys(parts, f"{TOTAL} says as much: copies act alike in each direction")
     clock = next((name for name in varying if name in CLOCKS), None)
     if clock is not None:
-        behind = [name for name in by_name if name.endswith(BEHIND_CLOCK) and by_name[name].tier == "context"]
+        behind = [name for name in by_name if name.endswith(BEHIND_CLOCK)]
         reasons |= dict.fromkeys(behind, f"can act on a launch's time through {clock} alone, which was measured")
     return reasons
+
+
+def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
+    """Return by name the numbers that say in which state a launch was made: a user's table may have columns of the same
+    names, which mean what the user means.
+    """
+    return {one.name: one for one in columns if one.tier == "context" and one.values.dtype != object}
 
 
 def _is_total(total: Feature, parts: Sequence[Feature]) -> bool:
@@ -70,16 +78,16 @@ def _is_total(total: Feature, parts: Sequence[Feature]) -> bool:
     return bool(np.all((total.values > 0) <= (np.nansum([one.values for one in parts], axis=0) > 0)))
 
 
-def _information(features: Sequence[Feature], rows: Observations, response: np.ndarray, n_independent: float) -> float:
+def _information(
+    features: Sequence[Feature], centring: GroupCentring, response: np.ndarray, n_independent: float
+) -> float:
     """Return by how much the Bayesian information criterion of a linear model falls with some features, each with its
     size and whether it is above zero; below 0 where they say nothing.
     """
-    centring = GroupCentring(rows.configuration, rows.weight)
-    root = np.sqrt(rows.weight)
     values = [np.nan_to_num(one.values.astype(float)) for one in features]
     both = np.column_stack([column for one in values for column in (one / max(one.max(), 1.0), one > 0)])
-    design = root[:, None] * np.column_stack([centring.centred(column) for column in both.T])
-    wanted = root * centring.centred(response)
+    design = centring.weighted(both)
+    wanted = centring.weighted(response)
     solution, _, rank, _ = np.linalg.lstsq(design, wanted, rcond=1e-9)
     left = float(np.sum((wanted - design @ solution) ** 2)) / max(float(wanted @ wanted), 1e-300)
     return -n_independent * float(np.log(max(left, 1e-300))) - float(rank * np.log(n_independent))
@@ -89,22 +97,8 @@ def idle_where_alone(columns: Sequence[Feature]) -> list[Feature]:
     """Return the features with the idle time before a launch unknown where another launch was in flight: the device was
     not idle then, which `launches_in_flight` says.
     """
-    in_flight = next((one.values for one in columns if one.name == IN_FLIGHT), None)
-    if in_flight is None:
+    known = _recorded(columns)
+    if IN_FLIGHT not in known or IDLE not in known:
         return list(columns)
-    return [
-        replace(one, values=np.where(in_flight > 0, np.nan, one.values)) if one.name == IDLE else one for one in columns
-    ]
-
-
-def _varies(feature: Feature, rows: Observations) -> bool:
-    """Tell whether a feature varies within a configuration."""
-    known = np.isfinite(feature.values)
-    groups = rows.configuration[known]
-    if not groups.size:
-        return False
-    low = np.full(groups.max() + 1, np.inf)
-    high = -low
-    np.minimum.at(low, groups, feature.values[known])
-    np.maximum.at(high, groups, feature.values[known])
-    return bool(np.any(low < high))
+    alone = replace(known[IDLE], values=np.where(known[IN_FLIGHT].values > 0, np.nan, known[IDLE].values))
+    return [alone if one is known[IDLE] else one for one in columns]

@@ -110,7 +110,7 @@ def _add_categories(
         prepared.drop(one.feature, one.reason)
     for candidate in found:
         codes = candidate.values @ np.arange(1, candidate.values.shape[1] + 1)
-        constant = _constant_within(codes, centring)
+        constant = not centring.varies(codes)
         values = candidate.values[_first_rows(rows)] if constant else candidate.values
         prepared.add(replace(candidate, values=values, members=(candidate.name,)), between=constant)
         others = [name for name in candidate.members if name != candidate.name]
@@ -122,20 +122,13 @@ def _first_rows(rows: Observations) -> np.ndarray:
     return np.unique(rows.configuration, return_index=True)[1]
 
 
-def _constant_within(values: np.ndarray, centring: GroupCentring) -> bool:
-    """Tell whether a column never varies within a configuration (exactly, by minima and maxima)."""
-    ordered = values[centring.order]
-    low = np.minimum.reduceat(ordered, centring.starts)
-    return bool(np.all(low == np.maximum.reduceat(ordered, centring.starts)))
-
-
 def _varying_within(
     numbers: list[NumericColumn], rows: Observations, centring: GroupCentring, prepared: Prepared
 ) -> list[NumericColumn]:
     """Send columns that are constant within configurations to the configuration level; centre and return the others."""
     kept = []
     for number in numbers:
-        if _constant_within(number.values, centring):
+        if not centring.varies(number.values):
             prepared.add(number.candidate(number.values[_first_rows(rows)]), between=True)
         else:
             number.centre(centring)

@@ -106,6 +106,17 @@ class GroupCentring:
         means = sums / (self.totals if columns.ndim == 1 else self.totals[:, None])
         return columns - means[self.groups]
 
+    def varies(self, values: np.ndarray) -> bool:
+        """Tell whether a column varies within a group: exactly, by minima and maxima; missing values count for none.
+
+        Parameters
+        ----------
+        values : ndarray of float or int, shape (n_rows,)
+            NaN where missing.
+        """
+        ordered = values[self.order]
+        return bool(np.any(np.fmin.reduceat(ordered, self.starts) < np.fmax.reduceat(ordered, self.starts)))
+
     def weighted_rows(self, rows: np.ndarray) -> np.ndarray:
         """Return the same as `weighted` for transposed columns: quicker for many of them.
 

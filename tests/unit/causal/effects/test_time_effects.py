@@ -285,3 +285,20 @@ def test_causes_that_no_launch_met_together_have_each_their_own_effect():
         truth = 100 * (y[arm == number].mean() - y[arm == 0].mean()) / y.mean()
         assert found[name].mean.value == pytest.approx(truth, rel=0.02)
         assert found[name].launches == arm.size
+
+
+def test_where_every_launch_met_one_of_them_effects_follow_from_their_sizes():
+    """No launch is without a copy: what none at all would do follows from how the time grows with the size."""
+    rng = np.random.default_rng(13)
+    arm = rng.integers(3, size=1500)
+    size = rng.choice([32.0, 48.0, 64.0], arm.size)
+    rate = np.choose(arm, [0.06, 0.03, 0.01])
+    y = 1e5 * (1 + rate * size / 48) * np.exp(0.003 * rng.standard_normal(arm.size))
+    late = (arm == 0) & (rng.random(arm.size) < 0.05)
+    y = np.where(late, 1.1 * y, y)
+    _, _, found = effects_of([Feature(name, size * (arm == number)) for number, name in enumerate("abc")], y)
+    assert {"a", "b"} <= set(found)
+    for effect in found.values():
+        assert all(np.isfinite(one.value) for one in (effect.mean, effect.p50, effect.p99, effect.spread))
+    for name, largest in (("a", 8.0), ("b", 4.0)):
+        assert found[name].mean.value == pytest.approx(100 * largest * 1e3 / y.mean(), rel=0.12)

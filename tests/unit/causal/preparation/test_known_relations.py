@@ -120,6 +120,24 @@ def test_a_column_of_a_table_with_such_an_end_of_its_name_is_one():
     assert not of_columns(feature("sm_clock_hz", [5, 6, 5, 6]), own)
 
 
+@pytest.mark.parametrize("tier", ["counter", "context"])
+@pytest.mark.parametrize("name", [TOTAL, H2D, "sm_clock_hz", "idle_before_ns", "launches_in_flight"])
+def test_text_under_such_a_name_is_a_category_like_any_other(name, tier):
+    """A user's table may call a column so."""
+    rng = np.random.default_rng(9)
+    text = np.array(["a", "b"] * (ROWS // 2), object)
+    others = [one for one in (TOTAL, H2D, "idle_before_ns", "launches_in_flight") if one != name]
+    columns = [Feature(name, text, tier), *(feature(one, rng.integers(2, size=ROWS)) for one in others)]
+    found = searched(columns, np.where(text == "a", 100, 120) + rng.standard_normal(ROWS))
+    assert set(found) == {name}
+
+
+def test_numbers_of_a_users_table_are_left_as_they_are():
+    idle = Feature("idle_before_ns", np.array([0.0, 40, 0, 7]))
+    others = Feature("launches_in_flight", np.array([1.0, 0, 2, 0]))
+    assert idle_where_alone([others, idle]) == [others, idle]
+
+
 def test_a_capped_clock_is_the_cause_and_not_the_power_that_it_follows():
     """The power wanders; beyond a limit the clock falls with it, and the time with the clock."""
     rng = np.random.default_rng(6)
