@@ -81,18 +81,33 @@ def _launch(*, name: str, label: str, subject: str, unit: str = "", counted: str
     )
 
 
-def _bytes_in_flight(*, name: str, label: str, copied: str, at_zero: str, copy_kinds: tuple[int, ...]) -> FeatureRecord:
-    """Return the record of the bytes in flight in one direction; `copied` and `at_zero` name the direction."""
+def _in_flight(
+    *, name: str, label: str, subject: str, at_zero: str, suggestion: str = "copies", table: str = "transfers",
+    unit: str = "", copy_kinds: tuple[int, ...] = (),
+) -> FeatureRecord:  # fmt: skip
+    """Return the record of how much else is in flight; `subject` and `at_zero` name it."""
     return FeatureRecord(
         name=name,
         tier="context",
         group="contention",
-        unit="bytes",
+        unit=unit,
         label=label,
-        subject=f"More bytes being copied {copied} when the kernel starts",
+        subject=f"{subject} when the kernel starts",
         at_zero=at_zero,
-        suggestion="copies",
-        table="transfers",
+        suggestion=suggestion,
+        table=table,
+        copy_kinds=copy_kinds,
+    )
+
+
+def _bytes_in_flight(key: str, where: str, copied: str, copy: str, copy_kinds: tuple[int, ...]) -> FeatureRecord:
+    """Return the record of the bytes in flight in one direction, which the words name."""
+    return _in_flight(
+        name=f"{key}_bytes_in_flight",
+        label=f"bytes in flight {where}",
+        subject=f"More bytes being copied {copied}",
+        at_zero=f"No concurrent {copy}",
+        unit="bytes",
         copy_kinds=copy_kinds,
     )
 
@@ -172,73 +187,59 @@ def _input_size(*, name: str, label: str, subject: str, unit: str = "") -> Featu
 
 
 FEATURES = (
-    _launch(name="grid_x", label="grid size", subject="Larger grids", counted="Grids"),
-    _launch(name="grid_y", label="grid size in y", subject="Larger grids in y", counted="Grids"),
-    _launch(name="grid_z", label="grid size in z", subject="Larger grids in z", counted="Grids"),
-    _launch(name="block_x", label="block size", subject="Larger blocks", counted="Blocks"),
-    _launch(name="block_y", label="block size in y", subject="Larger blocks in y", counted="Blocks"),
-    _launch(name="block_z", label="block size in z", subject="Larger blocks in z", counted="Blocks"),
-    _launch(name="registers_per_thread", label="registers per thread", subject="More registers per thread"),
-    _launch(
-        name="static_shared_bytes", label="static shared memory", subject="More static shared memory", unit="bytes"
+    *(
+        _launch(name=f"{what}_{axis}", label=f"{what} size{where}", subject=f"Larger {what}s{where}", counted=counted)
+        for what, counted in (("grid", "Grids"), ("block", "Blocks"))
+        for axis, where in (("x", ""), ("y", " in y"), ("z", " in z"))
     ),
-    _launch(
-        name="dynamic_shared_bytes", label="dynamic shared memory", subject="More dynamic shared memory", unit="bytes"
+    *(
+        _launch(name=name, label=label, subject=f"More {label}", unit="bytes" if name.endswith("_bytes") else "")
+        for name, label in (
+            ("registers_per_thread", "registers per thread"),
+            ("static_shared_bytes", "static shared memory"),
+            ("dynamic_shared_bytes", "dynamic shared memory"),
+            ("local_bytes", "local memory"),
+            ("lds_bytes", "local data share"),
+            ("scratch_bytes", "scratch memory"),
+            ("arch_vgpr", "vector registers"),
+            ("accum_vgpr", "accumulation registers"),
+            ("sgpr", "scalar registers"),
+        )
     ),
-    _launch(name="local_bytes", label="local memory", subject="More local memory", unit="bytes"),
-    _launch(name="lds_bytes", label="local data share", subject="More local data share", unit="bytes"),
-    _launch(name="scratch_bytes", label="scratch memory", subject="More scratch memory", unit="bytes"),
-    _launch(name="arch_vgpr", label="vector registers", subject="More vector registers"),
-    _launch(name="accum_vgpr", label="accumulation registers", subject="More accumulation registers"),
-    _launch(name="sgpr", label="scalar registers", subject="More scalar registers"),
     _launch(name="wave_size", label="wavefront size", subject="Larger wavefronts"),
-    FeatureRecord(
+    _in_flight(
         name="launches_in_flight",
-        tier="context",
-        group="contention",
         label="launches in flight on the device",
-        subject="More launches in flight on the same device when the kernel starts",
+        subject="More launches in flight on the same device",
         at_zero="Nothing else in flight on the device",
         suggestion="contention",
         table="launches",
     ),
-    FeatureRecord(
-        name="transfers_in_flight",
+    FeatureRecord(  # of several the one that ends last
+        name="kernel_in_flight",
         tier="context",
         group="contention",
+        label="kernel in flight at the start",
+        subject="Starting beside {}",
+        everywhere="All launches started beside {}",
+        suggestion="contention",
+        is_category=True,
+        table="launches",
+    ),
+    _in_flight(
+        name="transfers_in_flight",
         label="transfers in flight on the device",
-        subject="More transfers in flight on the same device when the kernel starts",
+        subject="More transfers in flight on the same device",
         at_zero="No transfer in flight on the device",
-        suggestion="copies",
-        table="transfers",
     ),
-    _bytes_in_flight(  # copies to and from arrays count like those to and from memory
-        name="h2d_bytes_in_flight",
-        label="bytes in flight from the host",
-        copied="host-to-device",
-        at_zero="No concurrent host-to-device copy",
-        copy_kinds=(1, 3, 11),
-    ),
-    _bytes_in_flight(
-        name="d2h_bytes_in_flight",
-        label="bytes in flight to the host",
-        copied="device-to-host",
-        at_zero="No concurrent device-to-host copy",
-        copy_kinds=(2, 4, 12),
-    ),
-    _bytes_in_flight(
-        name="d2d_bytes_in_flight",
-        label="bytes in flight within the device",
-        copied="device-to-device",
-        at_zero="No concurrent device-to-device copy",
-        copy_kinds=(5, 6, 7, 8, 13),
-    ),
-    _bytes_in_flight(
-        name="p2p_bytes_in_flight",
-        label="bytes in flight between devices",
-        copied="between devices",
-        at_zero="No concurrent copy between devices",
-        copy_kinds=(10,),
+    *(
+        _bytes_in_flight(*one)  # copies to and from arrays count like those to and from memory
+        for one in (
+            ("h2d", "from the host", "host-to-device", "host-to-device copy", (1, 3, 11)),
+            ("d2h", "to the host", "device-to-host", "device-to-host copy", (2, 4, 12)),
+            ("d2d", "within the device", "device-to-device", "device-to-device copy", (5, 6, 7, 8, 13)),
+            ("p2p", "between devices", "between devices", "copy between devices", (10,)),
+        )
     ),
     FeatureRecord(  # the size of the input, where kernels are launched alike for inputs of any size
         name="last_h2d_bytes",
@@ -274,6 +275,10 @@ FEATURES = (
     _operator(name="phase", label="phase", level="in the phase {}"),
     _input_size(name="shape_elements", label="elements of the operator's inputs", subject="Inputs of more elements"),
     _input_size(name="shape_bytes", label="bytes of the operator's inputs", subject="Larger inputs", unit="bytes"),
+    *(
+        _input_size(name=f"input_{k}_elements", label=f"elements of input {k}", subject=f"More elements in input {k}")
+        for k in range(1, 5)  # the operator's first arguments
+    ),
     _input_size(name="matmul_m", label="matrix rows (m)", subject="Matrix products with larger m"),
     _input_size(name="matmul_n", label="matrix columns (n)", subject="Matrix products with larger n"),
     _input_size(name="matmul_k", label="inner matrix size (k)", subject="Matrix products with larger k"),
@@ -343,14 +348,8 @@ FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
 SAMPLED_UNITS = {
-    "_celsius": "°C",
-    "_hz": "Hz",
-    "_ratio": "ratio",
-    "_bytes": "bytes",
-    "_ns": "ns",
-    "_w": "W",
-    "_percent": "percent",
-}
+    "_celsius": "°C", "_hz": "Hz", "_ratio": "ratio", "_bytes": "bytes", "_ns": "ns", "_w": "W", "_percent": "percent",
+}  # fmt: skip
 """Units of sampled metrics by the end of their name."""
 ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
 """Words in the names of sampled metrics that are written in capitals."""

@@ -32,6 +32,7 @@ LABELS = {
     "transfer_copy_kind": "direction of its copy",
     "last_h2d_bytes": "size of the last host-to-device copy",
     "launches_in_flight": "launches on the same device",
+    "kernel_in_flight": "kernel running beside it",
     "transfers_in_flight": "transfers on the same device",
     "h2d_bytes_in_flight": "bytes copied host-to-device",
     "d2h_bytes_in_flight": "bytes copied device-to-host",
@@ -155,7 +156,7 @@ def of_cause(
 
 def _level(feature: str, level: str) -> str:
     """Return a level of a category; a kernel's id without the digits that tell kernels of one name apart."""
-    if feature != "launched_after":
+    if feature not in ("launched_after", "kernel_in_flight"):
         return elided(level, LONGEST_LEVEL)
     return elided(ID_DIGITS.sub("", level), SUBJECT_LENGTH)
 

@@ -57,6 +57,15 @@ extern "C" __global__ void conflict(float* sums, int stride, int rounds) {
     sums[(long long)blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+extern "C" __global__ void look_up(const float* table, int mask, const int* indices, long long count, float* sums) {
+    float sum = 0;
+    long long step = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        sum += table[indices[at] & mask];
+    }
+    sums[(long long)blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
 extern "C" __global__ void gather(const float* values, int mask, int stride, int reads, int rounds, float* sums) {
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
     float sum = 0;

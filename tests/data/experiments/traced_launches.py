@@ -223,9 +223,10 @@ OBSERVED = {
 """Experiments, each a function of this module, with what the name of the observed kernel holds."""
 
 
-def record(name: str, folder: Path, kernels: Kernels) -> None:
+def record(
+    name: str, experiment: Callable[[Kernels, np.random.Generator], Arms], observed: str, folder: Path, kernels: Kernels
+) -> None:
     """Record one experiment; its random draws follow from its name alone."""
-    experiment: Callable[[Kernels, np.random.Generator], Arms] = globals()[name]
     draw = np.random.default_rng(np.frombuffer(name.encode(), np.uint8))
     arms = experiment(kernels, draw)
     for _ in range(3):  # compiles the kernels
@@ -238,20 +239,21 @@ def record(name: str, folder: Path, kernels: Kernels) -> None:
         torch.cuda.synchronize()
     profiler.export_chrome_trace(str(folder / f"{name}.json.gz"))
     columns = {key: [arm[key] for arm in drawn] for key in drawn[0]}
-    document = {"observed": OBSERVED[name], "device": torch.cuda.get_device_name(), "arms": columns}
+    document = {"observed": observed, "device": torch.cuda.get_device_name(), "arms": columns}
     (folder / f"{name}.arms.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
     print(name, len(drawn), flush=True)
 
 
-def main() -> None:
+def record_all(experiments: dict[str, str], functions: dict[str, Callable]) -> None:
+    """Record the experiments that the command line names, or all: names with what the observed kernel's name holds."""
     folder, *names = sys.argv[1:]
     kernels = Kernels()
-    for name in names or OBSERVED:
+    for name in names or experiments:
         try:
-            record(name, Path(folder), kernels)
+            record(name, functions[name], experiments[name], Path(folder), kernels)
         except Exception:  # one that fails must not lose the others
             traceback.print_exc()
 
 
 if __name__ == "__main__":
-    main()
+    record_all(OBSERVED, globals())

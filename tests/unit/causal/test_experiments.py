@@ -1,80 +1,18 @@
-"""Launches on an H100 whose causes were drawn at random (tests/data/experiments): what is said of them against the
-differences between the launches of each draw, which nothing but the draw can make.
-"""
+"""Launches on an H100 whose causes were drawn at random: the recordings that the rules were made on."""
 
-import gzip
-import json
 import math
-from pathlib import Path
-from statistics import fmean, pvariance
+from statistics import fmean
 
 import pyarrow.parquet as pq
 import pytest
+from recorded_experiments import RECORDED, Experiment, close
 from whole_way import documents_of
 
-RECORDED = Path(__file__).parents[2] / "data" / "experiments" / "h100"
-LEAST = 0.5
-"""Percent of the mean duration: what a cause must change to be worth naming here."""
-
-
-class Experiment:
-    """One recording: what is said of it, and what was drawn."""
-
-    def __init__(self, name, folder, whole=False, telemetry=()):
-        drawn = json.loads((RECORDED / f"{name}.arms.json").read_text())
-        source = RECORDED / f"{name}.json.gz"
-        documents = documents_of(folder, [source], "kernel_variability", whole=whole, telemetry=telemetry)
-        self.of_dataset = documents.pop() if whole else None
-        self.kernels = {one["graph"]["scope_name"]: one for one in documents}
-        self.observed = next(one for name, one in self.kernels.items() if drawn["observed"] in name)
-        self.arms = drawn["arms"]
-        with gzip.open(source, "rt") as trace:
-            events = [one for one in json.load(trace)["traceEvents"] if one.get("cat") == "kernel"]
-        ordered = sorted((one["ts"], one["dur"]) for one in events if drawn["observed"] in one["name"])
-        self.durations = [duration for _, duration in ordered]
-        assert len(self.durations) == len(next(iter(self.arms.values())))
-
-    def supported(self, document=None):
-        """Return the supported causes that change the mean, by name, each as its row."""
-        rows = (document or self.observed)["contributions"]
-        return {
-            row["feature"]: row
-            for row in rows
-            if row["feature"] != "unexplained"
-            and row["verdict"] == "supported"
-            and abs(row["mean_change_percent"]) >= LEAST
-        }
-
-    def mean(self, **arm):
-        """Return the mean duration of the launches of a draw, us."""
-        wanted = list(zip(*(self.arms[name] for name in arm), strict=True))
-        return fmean(
-            duration for duration, one in zip(self.durations, wanted, strict=True) if one == tuple(arm.values())
-        )
-
-    def between(self, *names):
-        """Return the share of the variance of the durations that lies between draws, percent (one-way analysis of
-        variance).
-        """
-        groups = {}
-        for duration, one in zip(self.durations, zip(*(self.arms[name] for name in names), strict=True), strict=True):
-            groups.setdefault(one, []).append(duration)
-        within = math.fsum(pvariance(own) * len(own) for own in groups.values())
-        return 100 * (1 - within / (pvariance(self.durations) * len(self.durations)))
-
-    def change(self, other, own):
-        """Return how much longer the launches of one draw are than those of another, percent of the mean of all."""
-        return 100 * (self.mean(**own) - self.mean(**other)) / fmean(self.durations)
-
-
-def close(row, truth, allowed=0.03):
-    """Tell whether a change is said to be what it was: within its 90 % interval, or by 3 % of it beside it."""
-    slack = allowed * abs(truth)
-    return row["mean_change_low"] - slack <= truth <= row["mean_change_high"] + slack
+H100 = "h100"
 
 
 def test_a_cold_cache_is_the_launch_before(tmp_path):
-    found = Experiment("cache", tmp_path, whole=True)
+    found = Experiment(H100, "cache", tmp_path, whole=True)
     rows = found.supported()
     assert set(rows) == {"launched_after"}
     assert rows["launched_after"]["level"].startswith("read-others-")
@@ -87,7 +25,7 @@ def test_a_cold_cache_is_the_launch_before(tmp_path):
 
 
 def test_copies_in_each_direction_have_their_own_effects(tmp_path):
-    found = Experiment("copies", tmp_path)
+    found = Experiment(H100, "copies", tmp_path)
     rows = found.supported()
     assert set(rows) == {f"{direction}_bytes_in_flight" for direction in ("h2d", "d2h", "d2d")}
     explained = sum(row["variance_percent"] for row in rows.values())
@@ -99,7 +37,7 @@ def test_copies_in_each_direction_have_their_own_effects(tmp_path):
 
 
 def test_a_launch_beside_a_longer_kernel_is_explained_by_it_and_not_by_idle_times(tmp_path):
-    found = Experiment("neighbours", tmp_path, whole=True)
+    found = Experiment(H100, "neighbours", tmp_path, whole=True)
     rows = found.supported()
     assert set(rows) == {"launches_in_flight"}
     assert close(rows["launches_in_flight"], found.change({"beside": False}, {"beside": True}))
@@ -108,7 +46,7 @@ def test_a_launch_beside_a_longer_kernel_is_explained_by_it_and_not_by_idle_time
 
 
 def test_the_size_of_an_operators_input_is_the_cause_where_the_grid_is_one(tmp_path):
-    found = Experiment("sizes", tmp_path)
+    found = Experiment(H100, "sizes", tmp_path)
     (row,) = found.supported().values()
     assert row["feature"] in ("shape_bytes", "shape_elements")
     sizes = sorted(set(found.arms["elements"]))
@@ -117,7 +55,7 @@ def test_the_size_of_an_operators_input_is_the_cause_where_the_grid_is_one(tmp_p
 
 
 def test_sizes_and_copies_that_act_alike_are_told_apart(tmp_path):
-    found = Experiment("sizes_and_copies", tmp_path)
+    found = Experiment(H100, "sizes_and_copies", tmp_path)
     rows = found.supported()
     size = rows.pop("shape_bytes")
     sizes = sorted(set(found.arms["elements"]))
@@ -131,7 +69,7 @@ def test_sizes_and_copies_that_act_alike_are_told_apart(tmp_path):
 
 
 def test_a_copy_that_mostly_comes_with_the_cause_is_none(tmp_path):
-    found = Experiment("decoy", tmp_path)
+    found = Experiment(H100, "decoy", tmp_path)
     assert sum(a == b for a, b in zip(found.arms["beside"], found.arms["copied"], strict=True)) > 0.75 * len(
         found.durations
     )
@@ -143,7 +81,7 @@ def test_a_copy_that_mostly_comes_with_the_cause_is_none(tmp_path):
 
 @pytest.mark.parametrize("name", ["hidden", "idle"])
 def test_where_nothing_that_is_recorded_acts_no_cause_is_named(name, tmp_path):
-    found = Experiment(name, tmp_path, whole=True)
+    found = Experiment(H100, name, tmp_path, whole=True)
     assert not found.supported()
     assert not found.supported(found.of_dataset)
 
@@ -151,7 +89,7 @@ def test_where_nothing_that_is_recorded_acts_no_cause_is_named(name, tmp_path):
 def test_a_clock_under_a_power_cap_is_the_cause_and_not_power_heat_or_idle_times(tmp_path):
     """A matrix product of random numbers draws more power than one of zeros. The cap lowers the clock, and the product
     takes so many more cycles' time; a kernel that the memory bounds hardly notices."""
-    found = Experiment("power", tmp_path, telemetry=[RECORDED / "nvidia-smi.csv"])
+    found = Experiment(H100, "power", tmp_path, telemetry=[RECORDED / H100 / "nvidia-smi.csv"])
     assert found.change({"values": "zeros"}, {"values": "random"}) > 15
     rows = found.supported()
     assert set(rows) == {"sm_clock_hz"}
@@ -168,7 +106,7 @@ def test_a_clock_under_a_power_cap_is_the_cause_and_not_power_heat_or_idle_times
 def test_counters_name_stalls_and_never_a_throughput(tmp_path):
     """Strides of shared memory and distinct addresses of atomics were drawn: the time of one kernel is waiting for
     shared memory, of the other for the memory. Throughputs and instructions per cycle follow from the time."""
-    documents = documents_of(tmp_path, [RECORDED / "counters.csv.gz"], "gpu_time", whole=True)
+    documents = documents_of(tmp_path, [RECORDED / H100 / "counters.csv.gz"], "gpu_time", whole=True)
     named = {
         one["graph"]["scope_name"]: {
             row["feature"]: row["members"] for row in one["contributions"] if row["feature"] != "unexplained"

@@ -36,6 +36,7 @@ NO_THRESHOLDS = {
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",
+    "causal/data/in_flight.py": "ALONE",
     "causal/data/launch_context.py": "NONE_BEFORE",
     "causal/data/step_context.py": "OUTSIDE",
     "causal/preparation/program_order.py": "LONGEST_NAME",

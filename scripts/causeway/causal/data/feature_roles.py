@@ -6,10 +6,14 @@ LAUNCH_IN_STEP = "launch_in_step"
 """Which of the launches of its configuration in its step a launch is."""
 LAUNCHED_AFTER = "launched_after"
 """Which launch began before a launch on its stream."""
+KERNEL_IN_FLIGHT = "kernel_in_flight"
+"""Which other launch is in flight on the device when a launch begins."""
 PROGRAM_ORDER = (LAUNCH_IN_STEP, LAUNCHED_AFTER)
 """Features that tell launches apart by where the program makes them."""
 HOST_RECORD = tuple(name for name, one in FEATURE_BY_NAME.items() if one.table in ("operators", "shapes"))
 """Features that say what the host was doing when it made a launch."""
+INPUT_ELEMENTS = tuple(name for name in FEATURE_BY_NAME if name.startswith("input_"))
+"""Sizes of the first inputs of an operator, in the order of its arguments."""
 THROTTLE = "throttle_"
 """Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
 LEVER = "lever"
@@ -21,7 +25,8 @@ ROLES = {
     **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].tier == "launch"},
     **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
     **dict.fromkeys(HOST_RECORD, LEVER),
-    **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
+    **dict.fromkeys(("launches_in_flight", KERNEL_IN_FLIGHT, "transfers_in_flight"), EXPOSURE),
+    **dict.fromkeys(("idle_before_ns", "queue_ns"), EXPOSURE),
     **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
     **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
     **dict.fromkeys(("iteration_position", "step", "step_position", *PROGRAM_ORDER, "since_start_ns"), CLOCK),

@@ -13,6 +13,8 @@ from causeway.numeric.row_heap import copy_row, drop, rise, with_room
 
 NEVER = np.iinfo(np.int64).min
 FOREVER = np.iinfo(np.int64).max
+ALONE = -1
+"""In the place of a configuration: no other launch was in flight."""
 NEAR = 32
 """Intervals in flight that are looked at one by one at each instant; a heap, slower for few, holds what is beyond."""
 
@@ -35,6 +37,8 @@ class LaunchSweep:
         Device is -1 where a launch was not found.
     in_flight : ndarray of int64, shape (n,)
         Other launches in flight on the device when the launch began.
+    beside : ndarray of int64, shape (n,)
+        Configuration of that one of them which ended last (ties: earlier row); `ALONE` where there is none.
     idle : ndarray of float64, shape (n,), ns
         How long before the start all others that began before or with it had ended: 0 while another is in flight, NaN
         where nothing began before.
@@ -49,6 +53,7 @@ class LaunchSweep:
         self.start = np.zeros(launch.size, np.int64)
         self.device = np.full(launch.size, -1, np.int64)
         self.in_flight = np.zeros(launch.size, np.int64)
+        self.beside = np.full(launch.size, ALONE)
         self.idle = np.full(launch.size, np.nan)
         self.previous = np.full(launch.size, np.nan)
         self._kernel_of = kernel_of
@@ -61,7 +66,7 @@ class LaunchSweep:
         self._heap = np.empty((0, 2), np.int64)
         self._place = np.full(1 << 16, -1, np.int32)
         self._devices = 0
-        self._state = np.empty((0, 5), np.int64)
+        self._state = np.empty((0, len(NEW_DEVICE)), np.int64)
         self._last = np.empty((0, self._kernels))
 
     def add(
@@ -84,20 +89,21 @@ class LaunchSweep:
         self._devices = _number_devices(device, self._place, self._devices)
         more = self._devices - len(self._state)
         if more > 0:
-            self._state = np.concatenate([self._state, np.tile(np.array([0, NEVER, NEVER, NEVER, 0]), (more, 1))])
+            self._state = np.concatenate([self._state, np.tile(NEW_DEVICE, (more, 1))])
             self._last = np.concatenate([self._last, np.full((more, self._kernels), np.nan)])
         self._heap = with_room(self._heap, int(self._at[IN_HEAP]), NEAR + start.size)
         wrong = _sweep_launches(
             *(self._rows, start, duration, configuration, rank, device, self.rank, self._place),
             *(self.launch, self._kernel_of, self._means, self._at, self._near, self._heap, self._state, self._last),
-            *(self._still, self.start, self.device, self.in_flight, self.idle, self.previous),
+            *(self._still, self.start, self.device, self.in_flight, self.beside, self.idle, self.previous),
         )
         self._rows += start.size
         return wrong
 
     def finish(self) -> None:
         """Tell of the launches that began at the last instant."""
-        _tell(self._at, self._state, self._place, self.device, self._still, self.in_flight, self.idle)
+        told = (self._still, self.in_flight, self.beside, self.idle)
+        _tell(self._at, self._state, self._place, self.launch, self.device, *told)
 
 
 class TransferSweep:
@@ -174,8 +180,9 @@ class TransferSweep:
 
 
 # columns of the state of a device: launches in flight; latest end of all, and of those before its instant; that
-# instant; how many began then
-ALIVE, LATEST, BEFORE, INSTANT, BEGUN = range(5)
+# instant; how many began then; row and configuration of the launch that ends last; end and configuration of the next
+ALIVE, LATEST, BEFORE, INSTANT, BEGUN, LAST_ROW, LAST_KIND, NEXT_END, NEXT_KIND = range(9)
+NEW_DEVICE = np.array([0, NEVER, NEVER, NEVER, 0, -1, ALONE, NEVER, ALONE])
 # how far the sweep over launches is: launches in the heap; instant; chosen launches that have begun, and those told of;
 # launches in `near`
 IN_HEAP, NOW, CHOSEN, TOLD, IN_NEAR = range(5)
@@ -191,12 +198,22 @@ def _number_devices(device, place, known):
     return known
 
 
-@compiled_borrowing(void(int64[::1], int64[:, ::1], int32[::1], int64[::1], uint8[::1], int64[::1], float64[::1]))
-def _tell(at, state, place, device, still, in_flight, idle):
+@compiled_borrowing(
+    void(
+        *(int64[::1], int64[:, ::1], int32[::1], I8, int64[::1]),
+        *(uint8[::1], int64[::1], int64[::1], float64[::1]),
+    )
+)
+def _tell(at, state, place, launch, device, still, in_flight, beside, idle):
     """Write what was so at the instant, once all that began then are known."""
     for k in range(at[TOLD], at[CHOSEN]):
         d = place[device[k]]
         in_flight[k] = state[d, ALIVE] - still[k]
+        if state[d, LAST_ROW] != launch[k]:
+            if state[d, LATEST] > at[NOW]:
+                beside[k] = state[d, LAST_KIND]
+        elif state[d, NEXT_END] > at[NOW]:
+            beside[k] = state[d, NEXT_KIND]
         if state[d, BEGUN] > 1:  # another begins at the same instant: the device is busy, or was until now
             idle[k] = 0.0
         elif state[d, BEFORE] != NEVER:
@@ -222,16 +239,24 @@ def _end_launches(now, at, near, heap, state):
 
 
 @compiled_borrowing(
-    void(int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True
+    void(int64, int64, int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True
 )
-def _begin_launch(d, now, end, at, near, heap, state):
+def _begin_launch(d, now, end, row, kind, at, near, heap, state):
     """Let a launch begin on a device at an instant."""
     if state[d, INSTANT] != now:
         state[d, INSTANT] = now
         state[d, BEFORE] = state[d, LATEST]
         state[d, BEGUN] = 0
     state[d, BEGUN] += 1
-    state[d, LATEST] = max(state[d, LATEST], end)
+    if end > state[d, LATEST]:
+        state[d, NEXT_END] = state[d, LATEST]
+        state[d, NEXT_KIND] = state[d, LAST_KIND]
+        state[d, LATEST] = end
+        state[d, LAST_ROW] = row
+        state[d, LAST_KIND] = kind
+    elif end > state[d, NEXT_END]:
+        state[d, NEXT_END] = end
+        state[d, NEXT_KIND] = kind
     if end <= now:
         return
     if at[IN_NEAR] == near.shape[0]:
@@ -251,13 +276,13 @@ def _begin_launch(d, now, end, at, near, heap, state):
     int64(
         *(int64, I8, I8, U4, U4, U2, int64, int32[::1]),
         *(I8, I8, F8, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, ::1]),
-        *(uint8[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1]),
+        *(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1]),
     )
 )
 def _sweep_launches(
     first, start, duration, configuration, rank, device, wanted, place,
     launch, kernel_of, means, at, near, heap, state, last,
-    still, starts, devices, in_flight, idle, previous,
+    still, starts, devices, in_flight, beside, idle, previous,
 ):  # fmt: skip
     """Take the next rows of the table of launches, the first of which is row `first`: `LaunchSweep.add`, with the
     attributes of `LaunchSweep`. Of each chosen launch it is told what was so once the next instant has come.
@@ -268,12 +293,12 @@ def _sweep_launches(
             continue
         if start[i] > now:
             if at[CHOSEN] > at[TOLD]:
-                _tell(at, state, place, devices, still, in_flight, idle)
+                _tell(at, state, place, launch, devices, still, in_flight, beside, idle)
             now = start[i]
             at[NOW] = now
             _end_launches(now, at, near, heap, state)
         d = place[device[i]]
-        _begin_launch(d, now, now + duration[i], at, near, heap, state)
+        _begin_launch(d, now, now + duration[i], first + i, int64(configuration[i]), at, near, heap, state)
         k = at[CHOSEN]
         chosen = k < launch.size and launch[k] == first + i
         if chosen:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import int64, void
 
-from causeway.causal.data.feature_roles import LAUNCHED_AFTER
-from causeway.causal.data.in_flight import LaunchSweep, TransferSweep
+from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAUNCHED_AFTER
+from causeway.causal.data.in_flight import ALONE, LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
@@ -22,6 +22,8 @@ BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if fea
 LAST_INPUT = "last_h2d_bytes"
 NONE_BEFORE = -1
 """In the place of a configuration: no launch began before on the stream."""
+NO_OTHER = "no other kernel"
+"""Level of `kernel_in_flight` of a launch that is alone when it begins."""
 STALE = 2.0
 """Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 
@@ -145,8 +147,9 @@ def kernels_and_grids(configurations: Iterable[Mapping], kernels: Mapping[int, s
 def add_launches_in_flight(
     path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray, words: Mapping[int, str]
 ) -> None:
-    """Add launches_in_flight (int64), idle_before_ns (float, NaN where nothing began before), previous_deviation
-    (float, ns, NaN for the first) and launched_after (text, None for the first); and fill `start` and `device`.
+    """Add launches_in_flight (int64), kernel_in_flight (text), idle_before_ns (float, NaN where nothing began before),
+    previous_deviation (float, ns, NaN for the first) and launched_after (text, None for the first); and fill `start`
+    and `device`.
 
     Parameters
     ----------
@@ -168,7 +171,8 @@ def add_launches_in_flight(
 
     Notes
     -----
-    Others are counted on the same device of the same rank. The previous deviation is that of the launch of the same
+    Others are counted on the same device of the same rank. The kernel in flight is that one of them which ends last,
+    with its grid. The previous deviation is that of the launch of the same
     kernel on the same device which began before (ties: earlier row). What a launch was launched after is the kernel and
     the grid of the one that began before on its stream (likewise): launches of one stream begin in the order in which
     the program makes them.
@@ -189,11 +193,15 @@ def add_launches_in_flight(
     chosen.device = sweep.device
     chosen.features["launches_in_flight"] = sweep.in_flight
     chosen.features["idle_before_ns"] = sweep.idle
-    numbers, position = np.unique(before.configuration, return_inverse=True)
-    levels = [None if one == NONE_BEFORE else words[one] for one in numbers.tolist()]
-    chosen.features[LAUNCHED_AFTER] = np.array(levels, object)[position]
+    chosen.features[KERNEL_IN_FLIGHT] = _in_words(sweep.beside, {**words, ALONE: NO_OTHER})
+    chosen.features[LAUNCHED_AFTER] = _in_words(before.configuration, {**words, NONE_BEFORE: None})
     if means is not None:
         chosen.features["previous_deviation"] = sweep.previous
+
+
+def _in_words(configuration: np.ndarray, words: Mapping[int, str | None]) -> np.ndarray:
+    numbers, position = np.unique(configuration, return_inverse=True)
+    return np.array([words[one] for one in numbers.tolist()], object)[position]
 
 
 def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:

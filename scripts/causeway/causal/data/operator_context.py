@@ -1,11 +1,14 @@
 """What the host was doing when it made a launch: operator, module, phase, and sizes of the inputs."""
 
 import re
+from math import prod
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
+from causeway.causal.data.feature_roles import INPUT_ELEMENTS
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.core.formatting import elided
 from causeway.core.tables import open_table, read_table
@@ -77,8 +80,9 @@ def _places(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
-    """Add shape_elements and shape_bytes, and matmul_m, matmul_n and matmul_k where the operator is a known product of
-    two matrices and the sizes are those of one; float, NaN otherwise.
+    """Add shape_elements and shape_bytes, the elements of each of the first inputs (`INPUT_ELEMENTS`), and matmul_m,
+    matmul_n and matmul_k where the operator is a known product of two matrices and the sizes are those of one; float,
+    NaN otherwise.
 
     Parameters
     ----------
@@ -91,21 +95,49 @@ def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
     for column in ("elements", "bytes"):
         values = table[column].cast(pa.float64()).to_numpy(zero_copy_only=False)
         chosen.features[f"shape_{column}"] = np.append(values, np.nan)[shape]
+    texts = table["dims"].to_pylist()
+    counts = np.array([*map(input_elements, texts), (np.nan,) * len(INPUT_ELEMENTS)], float)
+    for place, name in enumerate(INPUT_ELEMENTS):
+        chosen.features[name] = counts[shape, place]
     sizes = np.full((chosen.launch.size, 3), np.nan)
     operators = path.with_name("operators.parquet")
     if operators.is_file():
         known = read_table(operators, "operators", ["operator", "name"])
         operator = _places(known.column("operator").to_numpy(), _codes(path.parent, "operator", chosen))
         names = known["name"].to_pylist()
-        dims = table["dims"].to_pylist()
         pairs, inverse = np.unique(np.column_stack([operator, shape]), axis=0, return_inverse=True)
         found = [
-            matrix_product(names[at], dims[of]) if at >= 0 and of >= 0 and names[at] else None
+            matrix_product(names[at], texts[of]) if at >= 0 and of >= 0 and names[at] else None
             for at, of in pairs.tolist()
         ]
         sizes = np.array([one or (np.nan,) * 3 for one in found], float).reshape(-1, 3)[inverse.ravel()]
     for column, name in enumerate("mnk"):
         chosen.features[f"matmul_{name}"] = sizes[:, column]
+
+
+def input_elements(dims: str) -> tuple[float, ...]:
+    """Return the elements of each of an operator's first inputs, a list of tensors taken together; NaN for an input
+    without sizes, which may be a number, and for all of them where the sizes cannot be read.
+
+    Parameters
+    ----------
+    dims : str
+        Sizes of its inputs as in `shapes`: lists between spaces.
+
+    >>> input_elements("[4,8] [] [[2,3] [4]]")
+    (32.0, nan, 10.0, nan)
+    """
+    try:
+        sizes = msgspec.json.decode(f"[{dims.replace('] [', '],[')}]", type=list[list[int | list[int]]])
+    except ValueError:
+        sizes = []
+    unknown = (np.nan,) * len(INPUT_ELEMENTS)
+    return (*map(_elements, sizes[: len(unknown)]), *unknown[len(sizes) :])
+
+
+def _elements(sizes: list) -> float:
+    tensors = [one for one in sizes if isinstance(one, list)] or [sizes]
+    return float(sum(map(prod, tensors))) if sizes else np.nan
 
 
 def matrix_product(operator: str, dims: str) -> tuple[int, int, int] | None:

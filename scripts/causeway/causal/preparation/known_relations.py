@@ -4,32 +4,45 @@ act on a launch's time only through another one that was measured.
 A search among all of them splits one cause over several names, or gives it the opposite sign: beside the number of
 copies in flight, the bytes in one direction tell how much less these copies act than others, and would be said to make
 launches quicker. Of both, those are candidates that say more: the number where copies act alike in each direction.
-Measured on launches on an H100 whose causes were drawn at random (docs/validation.md).
+Likewise the number of launches in flight and which kernel is, the size of all inputs of an operator and that of each.
+Measured on launches on GPUs whose causes were drawn at random (docs/validation.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from causeway.causal.data.feature_roles import INPUT_ELEMENTS, KERNEL_IN_FLIGHT
 from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.feature_registry import FEATURE_BY_NAME
 
-TOTAL = "transfers_in_flight"
+COPIES = "transfers_in_flight"
 """How many copies are in flight, in whichever direction."""
 DIRECTIONS = tuple(name for name, one in FEATURE_BY_NAME.items() if one.copy_kinds)
 """The bytes in flight in each direction."""
+IN_FLIGHT = "launches_in_flight"
+INPUTS = ("shape_elements", "shape_bytes")
+"""The size of all inputs of an operator together."""
+MATRICES = ("matmul_m", "matmul_n", "matmul_k")
+"""What the sizes of the inputs of a matrix product follow from."""
 CLOCKS = ("sm_clock_hz", "graphics_clock_hz")
 """The clock that a kernel's instructions run at, under the names that tools give it."""
 BEHIND_CLOCK = ("power_w", "temperature_celsius", "utilisation_ratio")
 """Ends of the names of readings that act on a launch through the clock alone, or are its effect."""
 IDLE = "idle_before_ns"
-IN_FLIGHT = "launches_in_flight"
+WAIT = "queue_ns"
 STRONG = 6.0
 """Difference of the Bayesian information criterion that is "strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors,
-J. Am. Stat. Assoc. 90 (1995) 773): with less, copies say nothing, and nothing is ruled out.
+J. Am. Stat. Assoc. 90 (1995) 773): with less, features say nothing.
 """
+ALL_TOLD = 1e-6
+"""Share of the variance that is left where all is told: which of two tells more of it is rounding."""
+
+Says = Callable[..., float]
+"""What features of given names, together, say of the response: by how much the Bayesian information criterion falls."""
 
 
 def ruled_out(
@@ -49,17 +62,15 @@ def ruled_out(
     """
     by_name = _recorded(columns)
     centring = GroupCentring(rows.configuration, rows.weight)
-    varying = [name for name in (*DIRECTIONS, *CLOCKS) if name in by_name and centring.varies(by_name[name].values)]
-    reasons: dict[str, str] = {}
-    parts = [name for name in varying if name in DIRECTIONS]
-    if TOTAL in by_name and parts and _is_total(by_name[TOTAL], [by_name[name] for name in parts]):
-        more = _information([by_name[name] for name in parts], centring, response, n_independent)
-        together = _information([by_name[TOTAL]], centring, response, n_independent)
-        if len(parts) == 1 or more > max(together, STRONG):
-            reasons[TOTAL] = "the bytes in flight in each direction say more"
-        elif together > STRONG:
-            reasons |= dict.fromkeys(parts, f"{TOTAL} says as much: copies act alike in each direction")
-    clock = next((name for name in varying if name in CLOCKS), None)
+    varying = {name: one for name, one in by_name.items() if centring.varies(_numbers(one))}
+
+    def says(*names: str) -> float:
+        return _information([by_name[name] for name in names], centring, response, n_independent)
+
+    reasons = _copies(by_name, varying, says) | _launches(varying, says) | _input_sizes(varying, says)
+    if WAIT in by_name and IN_FLIGHT in by_name:
+        reasons[WAIT] = "it is over when the launch begins; what is in flight then, and what ran before, was measured"
+    clock = next((name for name in CLOCKS if name in varying), None)
     if clock is not None:
         behind = [name for name in by_name if name.endswith(BEHIND_CLOCK)]
         reasons |= dict.fromkeys(behind, f"can act on a launch's time through {clock} alone, which was measured")
@@ -67,10 +78,32 @@ def ruled_out(
 
 
 def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
-    """Return by name the numbers that say in which state a launch was made: a user's table may have columns of the same
-    names, which mean what the user means.
+    """Return by name what says in which state a launch was made: a user's table may have columns of the same names,
+    which mean what the user means. Numbers, and the kernel in flight.
     """
-    return {one.name: one for one in columns if one.tier == "context" and one.values.dtype != object}
+    own = (one for one in columns if one.tier == "context")
+    return {one.name: one for one in own if (one.values.dtype == object) == (one.name == KERNEL_IN_FLIGHT)}
+
+
+def _numbers(feature: Feature) -> np.ndarray:
+    """Return the values of a feature, the numbers of its levels where it has such."""
+    if feature.values.dtype != object:
+        return feature.values
+    return np.unique([str(one) for one in feature.values], return_inverse=True)[1].ravel()
+
+
+def _copies(by_name: dict[str, Feature], varying: dict[str, Feature], says: Says) -> dict[str, str]:
+    """Rule out the number of copies in flight, or their bytes in each direction."""
+    parts = [name for name in DIRECTIONS if name in varying]
+    if COPIES not in by_name or not parts or not _is_total(by_name[COPIES], [by_name[name] for name in parts]):
+        return {}
+    more = says(*parts)
+    together = says(COPIES)
+    if len(parts) == 1 or more > max(together, STRONG):
+        return {COPIES: "the bytes in flight in each direction say more"}
+    if together > STRONG:
+        return dict.fromkeys(parts, f"{COPIES} says as much: copies act alike in each direction")
+    return {}
 
 
 def _is_total(total: Feature, parts: Sequence[Feature]) -> bool:
@@ -78,19 +111,48 @@ def _is_total(total: Feature, parts: Sequence[Feature]) -> bool:
     return bool(np.all((total.values > 0) <= (np.nansum([one.values for one in parts], axis=0) > 0)))
 
 
+def _launches(varying: dict[str, Feature], says: Says) -> dict[str, str]:
+    """Rule out the number of launches in flight, or which kernel is."""
+    if KERNEL_IN_FLIGHT not in varying or IN_FLIGHT not in varying:
+        return {}
+    if says(KERNEL_IN_FLIGHT) > max(says(IN_FLIGHT), 0) + STRONG:
+        return {IN_FLIGHT: f"{KERNEL_IN_FLIGHT} says more: kernels differ in what they do to those beside them"}
+    return {KERNEL_IN_FLIGHT: f"{IN_FLIGHT} says as much: kernels do alike to those beside them"}
+
+
+def _input_sizes(varying: dict[str, Feature], says: Says) -> dict[str, str]:
+    """Rule out the size of all inputs, or the size of each and those of a matrix product."""
+    totals = [name for name in INPUTS if name in varying]
+    matrices = [name for name in MATRICES if name in varying]
+    parts = [name for name in INPUT_ELEMENTS if name in varying]
+    together = max((says(name) for name in totals), default=0.0)
+    if matrices and says(*matrices) > max(together, STRONG):
+        return dict.fromkeys([*totals, *parts], "follows from the sizes of the matrices")
+    if len(parts) > 1 and says(*parts) > max(together, 0.0) + STRONG:
+        return dict.fromkeys(totals, "the sizes of the inputs one by one say more")
+    return dict.fromkeys(parts if totals else (), f"{' and '.join(totals)} say as much")
+
+
 def _information(
     features: Sequence[Feature], centring: GroupCentring, response: np.ndarray, n_independent: float
 ) -> float:
-    """Return by how much the Bayesian information criterion of a linear model falls with some features, each with its
-    size and whether it is above zero; below 0 where they say nothing.
+    """Return by how much the Bayesian information criterion of a linear model falls with some features, each number
+    with its size and whether it is above zero, each category with its levels; below 0 where they say nothing.
     """
-    values = [np.nan_to_num(one.values.astype(float)) for one in features]
-    both = np.column_stack([column for one in values for column in (one / max(one.max(), 1.0), one > 0)])
-    design = centring.weighted(both)
+    design = centring.weighted(np.column_stack([_columns(one) for one in features]))
     wanted = centring.weighted(response)
     solution, _, rank, _ = np.linalg.lstsq(design, wanted, rcond=1e-9)
     left = float(np.sum((wanted - design @ solution) ** 2)) / max(float(wanted @ wanted), 1e-300)
-    return -n_independent * float(np.log(max(left, 1e-300))) - float(rank * np.log(n_independent))
+    return -n_independent * float(np.log(max(left, ALL_TOLD))) - float(rank * np.log(n_independent))
+
+
+def _columns(feature: Feature) -> np.ndarray:
+    """Return what a linear model is given of a feature, shape (n_rows, n_columns)."""
+    if feature.values.dtype == object:
+        candidates, _ = category_candidates([(feature.name, feature)])
+        return candidates[0].values if candidates else np.zeros((feature.values.size, 1))
+    values = np.nan_to_num(feature.values.astype(float))
+    return np.column_stack([values / max(values.max(), 1.0), values > 0])
 
 
 def idle_where_alone(columns: Sequence[Feature]) -> list[Feature]:

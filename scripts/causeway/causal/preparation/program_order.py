@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import HOST_RECORD, LAUNCHED_AFTER, PROGRAM_ORDER
+from causeway.causal.data.feature_roles import HOST_RECORD, KERNEL_IN_FLIGHT, LAUNCHED_AFTER, PROGRAM_ORDER
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.statistics.basis import GroupCentring
@@ -73,7 +73,8 @@ def with_kernel_names(outcome: Outcome, names: Mapping[str, str]) -> Outcome:
     names : mapping of str to str
         Full name by id.
     """
-    levels = [arrow.level.split(" (grid")[0] for arrow in outcome.arrows if arrow.name == LAUNCHED_AFTER]
+    named = [arrow for arrow in outcome.arrows if arrow.name in (LAUNCHED_AFTER, KERNEL_IN_FLIGHT)]
+    levels = [arrow.level.split(" (grid")[0] for arrow in named]
     notes = [f"{one} is the kernel {elided(names[one], LONGEST_NAME)}" for one in levels if one in names]
     return replace(outcome, notes=(*notes, *outcome.notes))
 

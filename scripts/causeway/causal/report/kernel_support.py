@@ -5,6 +5,10 @@ cause in a single kernel with much of the time passes that test: where a kernel 
 other one, idle times and waits in the queue before it differ as well. The search of that kernel alone knows what was
 launched before and names it. What a cause costs in the whole run is what it costs in the kernels: where these were
 searched as well, and what they lose to it is much less than what is said of all of them together, that is inconclusive.
+
+The search over all kernels takes each in its own standard deviations. So a feature that moves some kernels by a
+thousandth of their time has a share of the variance of all, though these kernels have next to none of the dataset's
+variability. Where all others were searched as well, would have shown such a share and do not, that is inconclusive.
 """
 
 import math
@@ -12,11 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from causeway.causal.data.outcome import Arrow, Outcome, WhatIf
-from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 
 HALF = 0.5
 """Least share of a cause's cost in kernels that were found to have it; and of the variability in kernels with an
-answer, or nothing is judged by them."""
+answer, or nothing is judged by them; and least variability of the kernels that may have a cause, over its share of the
+variance.
+"""
 
 
 def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, float]) -> Outcome:
@@ -36,21 +42,39 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
         return whole
     weak = {}
     for arrow in whole.arrows:
-        cost = _cost(arrow)
-        if arrow.verdict != SUPPORTED or cost is None or not cost > 0:
-            continue
-        found = [one for kernel in answered for one in kernel.arrows if _is_same(arrow, one)]
-        part = math.fsum(max(_cost(one) or 0.0, 0.0) for one in found) / cost
-        if part < HALF:
-            weak[arrow.name] = (
-                f"the kernels that have it when searched alone lose {100 * part:.0f} % of what it is said to cost"
-            )
+        weakness = _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
+        if arrow.verdict == SUPPORTED and weakness:
+            weak[arrow.name] = weakness
     arrows = tuple(
         replace(arrow, verdict=INCONCLUSIVE, weakness=weak[arrow.name]) if arrow.name in weak else arrow
         for arrow in whole.arrows
     )
     what_ifs = tuple(_resting_on(row, weak) for row in whole.examination.what_ifs)
     return replace(whole, arrows=arrows, examination=replace(whole.examination, what_ifs=what_ifs))
+
+
+def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:
+    """Return that the kernels lose too little to a cause; empty if they do not, or its cost is not known."""
+    cost = _cost(arrow)
+    if cost is None or not cost > 0:
+        return ""
+    found = [one for kernel in answered for one in kernel.arrows if one.verdict == SUPPORTED and _is_same(arrow, one)]
+    part = math.fsum(max(_cost(one) or 0.0, 0.0) for one in found) / cost
+    said = f"the kernels that have it when searched alone lose {100 * part:.0f} % of what it is said to cost"
+    return said if part < HALF else ""
+
+
+def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[str, float]) -> str:
+    """Return that the kernels that may have a cause vary too little; empty if they do not."""
+    share = arrow.variance.value / 100
+
+    def lacks(kernel: Outcome) -> bool:
+        has = any(one.verdict != REFUTED and _is_same(arrow, one) for one in kernel.arrows)
+        return not has and kernel.detectable_share is not None and kernel.detectable_share < share
+
+    left = max(1.0 - math.fsum(shares[one.scope.scope] for one in answered if lacks(one)), 0.0)
+    said = f"the kernels that may have it make up {100 * left:.2g} % of the variability"
+    return said if left < HALF * share else ""
 
 
 def _cost(arrow: Arrow) -> float | None:
@@ -62,8 +86,8 @@ def _cost(arrow: Arrow) -> float | None:
 
 
 def _is_same(one: Arrow, other: Arrow) -> bool:
-    """Tell whether a supported cause is one feature with another, or cannot be told from it."""
-    return other.verdict == SUPPORTED and bool(set(one.node.members) & set(other.node.members))
+    """Tell whether a cause is one feature with another, or cannot be told from it."""
+    return bool(set(one.node.members) & set(other.node.members))
 
 
 def _resting_on(row: WhatIf, weak: Mapping[str, str]) -> WhatIf:

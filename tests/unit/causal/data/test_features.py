@@ -17,12 +17,14 @@ KERNELS = [
     {"kernel": k, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"} for k in range(3)
 ]
 CONFIGURATIONS = [{"configuration": c, "kernel": c % 3, "grid_x": 10 * (c + 1), "label": None} for c in range(5)]
+LEVELS = [f"k{c % 3} (grid {10 * (c + 1)})" for c in range(5)]
+"""What the kernel in flight is called, by configuration."""
 HOST_SIDE = {
     "operators": [
         {"operator": o, "name": "aten::mm", "outermost": "aten::linear", "module": "net", "phase": "forward"}
         for o in (0, 1)
     ],
-    "shapes": [{"shape": s, "dims": "[4,2] [2,8]", "types": "", "elements": 24, "bytes": 96} for s in (0, 1)],
+    "shapes": [{"shape": s, "dims": "[4,2] [2,8] [0] [0]", "types": "", "elements": 24, "bytes": 96} for s in (0, 1)],
 }
 STEP = {"rank": 0, "step": 3, "start_ns": 2000, "duration_ns": 5000, "warm_up": False}
 """What these features hold is checked in `test_operator_context`."""
@@ -134,6 +136,7 @@ def brute(raw, row, means):
     own = row["launch"]
     same = [(i, x) for i, x in enumerate(mine["launches"]) if x["device"] == row["device"] and i != own]
     flying = [x for _, x in same if x["start_ns"] <= start < x["start_ns"] + x["duration_ns"]]
+    longest = max(flying, key=lambda x: x["start_ns"] + x["duration_ns"], default=None)  # of equals the first
     copies = [
         x
         for x in mine["transfers"]
@@ -146,6 +149,7 @@ def brute(raw, row, means):
     first = min(x["start_ns"] + 70 * rank for rank in raw for x in raw[rank]["launches"])
     found = {
         "launches_in_flight": len(flying),
+        "kernel_in_flight": LEVELS[longest["configuration"]] if flying else "no other kernel",
         "transfers_in_flight": len(copies),
         "idle_before_ns": max(0, start - max(earlier)) if earlier else None,
         "previous_deviation": before[-1]["duration_ns"] - means[before[-1]["configuration"]] if before else None,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.data.in_flight import NEAR, LaunchSweep, TransferSweep
+from causeway.causal.data.in_flight import ALONE, NEAR, LaunchSweep, TransferSweep
 from causeway.causal.data.launch_context import LastValue
 
 LONGEST = (25, 400)
@@ -48,10 +48,12 @@ def test_the_sweep_over_launches_equals_brute_force_in_any_chunks(seed, longest)
         same = others[(others < i) & (kernel_of[configuration[others]] == kernel_of[configuration[i]])]
         in_flight = int((end[begun] > start[i]).sum())
         most = max(most, in_flight)
+        flying = begun[end[begun] > start[i]]
+        beside = configuration[min(flying, key=lambda row: (-end[row], row))] if flying.size else ALONE
         idle = max(0, start[i] - end[begun].max()) if begun.size else np.nan
         before = duration[same[-1]] - means[configuration[same[-1]]] if same.size else np.nan
-        found = (sweep.start[k], sweep.device[k], sweep.in_flight[k], sweep.idle[k], sweep.previous[k])
-        assert np.array_equal(found, (start[i], device[i], in_flight, idle, before), equal_nan=True), (k, i)
+        found = (sweep.start[k], sweep.device[k], sweep.in_flight[k], sweep.beside[k], sweep.idle[k], sweep.previous[k])
+        assert np.array_equal(found, (start[i], device[i], in_flight, beside, idle, before), equal_nan=True), (k, i)
     assert (most > NEAR) == (longest == LONGEST[1])
 
 

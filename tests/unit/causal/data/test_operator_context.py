@@ -1,5 +1,6 @@
 """Operators, input sizes and steps of chosen launches, against a plain loop over the rows of the tables."""
 
+import math
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from planted_steps import SHIFT, STEPS, table
 
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext
 from causeway.causal.data.launch_context import ChosenLaunches
-from causeway.causal.data.operator_context import add_operators, add_shapes, matrix_product
+from causeway.causal.data.operator_context import add_operators, add_shapes, input_elements, matrix_product
 from causeway.causal.data.step_context import StepWindows, add_steps
 from causeway.core.clock import Clock
 from causeway.core.tables import SCHEMAS, write_json, write_table
@@ -63,6 +64,10 @@ def export(tmp_path):
     return folder, launches, STEPS
 
 
+INPUTS = {0: (128, 512, None, None), 1: (32, 128, 512, None), 2: (4096, None, None, None)}
+"""Elements of the first inputs, by shape, worked out by hand."""
+
+
 def expected(row, steps):
     operator = None if row["operator"] is None else OPERATORS[row["operator"]]
     shape = None if row["shape"] is None else SHAPES[row["shape"]]
@@ -87,6 +92,9 @@ def expected(row, steps):
         "step": step and step["step"],
         "step_position": step and moment - step["start_ns"],
     }
+    found |= dict(
+        zip((f"input_{number}_elements" for number in (1, 2, 3, 4)), INPUTS.get(row["shape"], (None,) * 4), strict=True)
+    )
     return found | dict(zip(("matmul_m", "matmul_n", "matmul_k"), product, strict=True))
 
 
@@ -143,7 +151,16 @@ def test_launches_without_the_columns_are_unknown(export, tmp_path):
     write_table(table([], "steps"), empty, "steps")
     add_steps(folder, StepWindows.of(empty, 0), chosen, Clock(), np.zeros(5, int))
     assert {value for name in ("operator", "module") for value in chosen.features[name]} == {None}
-    names = ("shape_elements", "shape_bytes", "matmul_m", "matmul_n", "matmul_k", "step", "step_position")
+    names = (
+        "shape_elements",
+        "shape_bytes",
+        "input_1_elements",
+        "matmul_m",
+        "matmul_n",
+        "matmul_k",
+        "step",
+        "step_position",
+    )
     assert all(np.isnan(chosen.features[name]).all() for name in names)
 
 
@@ -168,3 +185,23 @@ def test_launches_without_the_columns_are_unknown(export, tmp_path):
 )
 def test_the_sizes_of_a_matrix_product(operator, dims, expected):
     assert matrix_product(operator, dims) == expected
+
+
+@pytest.mark.parametrize(
+    ("dims", "elements"),
+    [
+        ("[2,3] [4]", (6, 4, None, None)),
+        ("[] [5]", (None, 5, None, None)),
+        ("[[2,3] [4]] [] [7]", (10, None, 7, None)),
+        ("[1] [2] [3] [4] [5]", (1, 2, 3, 4)),
+        ("[0,9] [[]]", (0, 1, None, None)),
+        ("", (None,) * 4),
+        ("[2,3] [4", (None,) * 4),
+        ("[2,…] [4]", (None,) * 4),
+        ("[true] [4]", (None,) * 4),
+        ("[[[2]]]", (None,) * 4),
+    ],
+)
+def test_the_elements_of_each_input(dims, elements):
+    found = input_elements(dims)
+    assert [None if math.isnan(one) else one for one in found] == list(elements)

@@ -168,3 +168,109 @@ def test_a_launch_beside_another_is_not_explained_by_the_idle_time_that_it_lacks
     found = searched([feature("idle_before_ns", idle, "time"), feature("launches_in_flight", beside)], duration)
     assert set(found) == {"launches_in_flight"}
     assert found["launches_in_flight"].node.members == ("launches_in_flight",)
+
+
+def text(name, values):
+    return Feature(name, np.asarray(values, object), "context", "contention")
+
+
+BESIDE = np.array(["no other kernel", "reads (grid 8)", "computes (grid 8)"], object)
+
+
+def test_which_kernel_is_in_flight_is_the_cause_where_they_differ_in_what_they_do(arms):
+    """Drawn at random: alone, beside a kernel that reads memory (+10), beside one that does nothing to others."""
+    arm, noise = arms
+    columns = feature("launches_in_flight", arm > 0), text("kernel_in_flight", BESIDE[arm])
+    effect = np.choose(arm, [0, 10, 0])
+    assert set(of_columns(*columns, response=effect + noise)) == {"launches_in_flight"}
+    found = searched(columns, 100 + effect + noise)
+    assert set(found) == {"kernel_in_flight"}
+    assert found["kernel_in_flight"].level == "reads (grid 8)"
+
+
+@pytest.mark.parametrize("size", [0.0, 4.0, 1e9], ids=["nothing", "noise", "all"])
+def test_the_number_of_launches_in_flight_is_where_kernels_do_alike(arms, size):
+    arm, noise = arms
+    columns = feature("launches_in_flight", arm > 0), text("kernel_in_flight", BESIDE[arm])
+    assert set(of_columns(*columns, response=size * (arm > 0) + noise)) == {"kernel_in_flight"}
+
+
+def test_what_is_in_flight_twice_as_often_counts_by_number():
+    rng = np.random.default_rng(11)
+    number = rng.integers(4, size=ROWS)
+    columns = feature("launches_in_flight", number), text("kernel_in_flight", BESIDE[np.minimum(number, 1)])
+    assert set(searched(columns, 100 + 3.0 * number + rng.standard_normal(ROWS))) == {"launches_in_flight"}
+
+
+def test_a_wait_that_is_over_is_none_beside_what_is_in_flight():
+    """The launch waits for the copy beside which it then runs: of both only the copy is there while it runs."""
+    rng = np.random.default_rng(12)
+    copied = rng.integers(2, size=ROWS)
+    wait = 2000 + 300 * rng.random(ROWS) + 900_000 * copied
+    duration = 100 + 8 * copied + rng.standard_normal(ROWS)
+    others = feature("launches_in_flight", np.zeros(ROWS)), feature("d2d_bytes_in_flight", (1 << 31) * copied)
+    found = searched([feature("queue_ns", wait, "time"), *others], duration)
+    assert set(found) == {"d2d_bytes_in_flight"}
+    assert found["d2d_bytes_in_flight"].node.members == ("d2d_bytes_in_flight",)
+    assert set(searched([feature("queue_ns", wait, "time")], duration)) == {"queue_ns"}
+
+
+TABLE = "input_1_elements"
+INDICES = "input_2_elements"
+SIZES = {"shape_elements", "shape_bytes"}
+
+
+def inputs(*elements):
+    """Return the sizes of inputs, each and together."""
+    each = [feature(f"input_{number}_elements", one, "input") for number, one in enumerate(elements, 1)]
+    total = np.sum([one.values for one in each], axis=0)
+    return [feature("shape_elements", total, "input"), feature("shape_bytes", 4 * total, "input"), *each]
+
+
+def test_the_input_that_decides_is_named_where_another_varies_more():
+    """The number of indices decides; the size of the table that they point into does nothing."""
+    rng = np.random.default_rng(13)
+    indices = rng.integers(1 << 20, 8 << 20, size=ROWS)
+    columns = inputs(rng.choice([16 << 20, 64 << 20, 256 << 20], size=ROWS), indices)
+    duration = 10 + indices / (1 << 20) + 0.1 * rng.standard_normal(ROWS)
+    assert set(of_columns(*columns, response=duration - duration.mean())) == SIZES
+    assert set(searched(columns, duration)) == {INDICES}
+
+
+def test_inputs_that_act_alike_are_told_by_their_sum():
+    rng = np.random.default_rng(14)
+    columns = inputs(rng.integers(1, 9, size=ROWS) << 20, rng.integers(1, 9, size=ROWS) << 20)
+    duration = 10 + columns[0].values / (1 << 20) + 0.1 * rng.standard_normal(ROWS)
+    assert set(of_columns(*columns, response=duration - duration.mean())) == {TABLE, INDICES}
+
+
+@pytest.mark.parametrize("effect", [0.0, 1.0])
+def test_inputs_that_vary_together_are_told_by_their_sum(effect):
+    rng = np.random.default_rng(15)
+    size = rng.integers(1, 9, size=ROWS) << 20
+    duration = 10 + effect * size / (1 << 20) + 0.1 * rng.standard_normal(ROWS)
+    assert set(of_columns(*inputs(size, size), response=duration - duration.mean())) == {TABLE, INDICES}
+
+
+def test_of_a_matrix_product_rows_and_inner_size_are_the_causes():
+    """The time goes with m k; so do, less closely, the sizes of both matrices, n being constant."""
+    rng = np.random.default_rng(16)
+    rows = rng.choice([4096, 5120, 6144, 8192], size=ROWS)
+    inner = rng.choice([4096, 8192], size=ROWS)
+    matrices = [feature(f"matmul_{letter}", one, "input") for letter, one in zip("mk", (rows, inner), strict=True)]
+    columns = [*inputs(rows * inner, inner * 4096), *matrices]
+    duration = rows * inner / 1e5 * (1 + 0.01 * rng.standard_normal(ROWS))
+    assert set(of_columns(*columns, response=duration - duration.mean())) == {*SIZES, TABLE, INDICES}
+    found = searched(columns, duration)
+    assert set(found) == {"matmul_m", "matmul_k"}
+    assert min(one.value_effect.low for one in found.values()) > 0
+
+
+def test_the_size_of_a_batch_is_told_by_the_sizes_of_the_inputs():
+    """m, n and k are those of one matrix of a batch: where they say nothing, its size may."""
+    rng = np.random.default_rng(17)
+    batch = rng.integers(1, 64, size=ROWS)
+    inner = rng.choice([64, 65], size=ROWS)
+    columns = [*inputs(batch * 4096, batch * 4096), feature("matmul_k", inner, "input")]
+    duration = 10.0 + batch + 0.1 * rng.standard_normal(ROWS)
+    assert not SIZES & set(of_columns(*columns, response=duration - duration.mean()))
