@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.core.codes import GPU_TIME
 from causeway.core.errors import CausewayError
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
 
 BATCH_ROWS = 1 << 18
-COUNTER = "gpu_time"
-"""The counter that stands for the duration in exports without a time line."""
 NANOSECONDS = {"": 1.0, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 NUMBER = re.compile(r"\d+")
 
@@ -97,7 +96,7 @@ class Launches:
         if not self._exports:
             raise CausewayError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {COUNTER}; results/{dataset}/quality.json says what was read"
+                f" {GPU_TIME}; results/{dataset}/quality.json says what was read"
             )
         self.timed = self._exports[0][1] == "launches"
         self.kernels: list[str] = self._kernels.listed()
@@ -146,7 +145,7 @@ class Launches:
         ranks = np.array(self.ranks, np.int64)
         for folder, table, columns, numbers, regions in self._exports:
             with open_table(folder / f"{table}.parquet", table) as file:
-                scale = NANOSECONDS[unit_of(file.schema_arrow.field(COUNTER))] if table == "counters" else 1.0
+                scale = NANOSECONDS[unit_of(file.schema_arrow.field(GPU_TIME))] if table == "counters" else 1.0
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                     yield _batch(batch, table, scale, numbers, regions, ranks)
 
@@ -160,9 +159,9 @@ def _source(folder: Path) -> tuple[str, list[str]] | None:
         return None
     with open_table(path, "counters") as file:
         schema = file.schema_arrow
-    if COUNTER not in schema.names or unit_of(schema.field(COUNTER)) not in NANOSECONDS:
+    if GPU_TIME not in schema.names or unit_of(schema.field(GPU_TIME)) not in NANOSECONDS:
         return None
-    return "counters", ["configuration", "rank", COUNTER]
+    return "counters", ["configuration", "rank", GPU_TIME]
 
 
 def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.ndarray, ranks: np.ndarray) -> LaunchBatch:
@@ -172,7 +171,7 @@ def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.nda
     rank = np.searchsorted(ranks, column("rank"))
     configuration = numbers[column("configuration")]
     if table == "counters":
-        value = batch.column(COUNTER).to_numpy(zero_copy_only=False).astype(float) * scale
+        value = batch.column(GPU_TIME).to_numpy(zero_copy_only=False).astype(float) * scale
         kept = np.isfinite(value)
         duration = np.rint(value[kept]).astype(np.int64)
         outside = np.full(duration.size, -1, np.int64)

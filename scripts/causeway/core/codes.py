@@ -74,3 +74,5 @@ WARP_STALLS = {
 """Counters of what warps wait for (`config/columns/counters.yaml`, group warp stalls), in words: memory, then other
 warps, then execution.
 """
+GPU_TIME = "gpu_time"
+"""The counter that is a launch's duration."""

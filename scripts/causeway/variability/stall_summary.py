@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from causeway.core.codes import WARP_STALLS
+from causeway.core.codes import GPU_TIME, WARP_STALLS
 from causeway.core.tables import SCHEMAS, open_table, read_table, unit_of, write_table
 
 BATCH_ROWS = 1 << 16
@@ -18,7 +18,6 @@ LARGEST = 1 << 22
 """Cycles per issued instruction above which a value is no measurement: a launch of seconds has no more."""
 LONGEST_NS = 1 << 40
 """GPU time of a launch above which a value is no measurement: 18 minutes."""
-GPU_TIME = "gpu_time"
 NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 

@@ -116,6 +116,7 @@ def test_counters_name_stalls_and_never_a_throughput(tmp_path):
     everything = {member for found in named.values() for members in found.values() for member in members}
     rates = ("throughput", "issue_active", "sm_mem", "gpu_dram", "gpu_comp_mem", "average_warp")
     assert not {one for one in everything if any(rate in one for rate in rates)}
-    conflict, atomics = (named[name] for name in ("conflict", "add_atomically"))
+    conflict, atomics, gather = (named[name] for name in ("conflict", "add_atomically", "gather"))
     assert next(iter(conflict)) == "stall_shared_memory_per_issue"
     assert {"stall_memory_drain_per_issue", "stall_global_memory_per_issue"} <= set(next(iter(atomics.values())))
+    assert {"inst_executed", "stall_global_memory_per_issue"} <= {one for own in gather.values() for one in own}

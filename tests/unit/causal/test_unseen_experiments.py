@@ -7,7 +7,8 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from recorded_experiments import Experiment, close
+from recorded_experiments import RECORDED, Experiment, close
+from whole_way import documents_of
 
 H200 = "h200"
 
@@ -95,3 +96,21 @@ def test_where_nothing_that_is_recorded_acts_no_cause_is_named(name, tmp_path):
     assert max(means) / min(means) < 1.002
     assert not found.supported()
     assert not found.supported(found.of_dataset)
+
+
+def test_of_counters_the_amount_of_work_is_named_and_not_what_warps_wait_less_for(tmp_path):
+    """Instructions and the stride between the values read were drawn: of `gather` the time rises with both. Per
+    instruction its warps wait the less for branches the more instructions there are.
+    """
+    documents = documents_of(tmp_path, [RECORDED / H200 / "counters.csv.gz"], "gpu_time")
+    causes = {
+        one["graph"]["scope_name"]: [row for row in one["contributions"] if row["feature"] != "unexplained"]
+        for one in documents
+    }
+    first, second = (set(row["members"]) for row in causes["gather"][:2])
+    assert "inst_executed" in first
+    assert "stall_global_memory_per_issue" in second
+    assert "stall_shared_memory_queue_per_issue" in causes["conflict"][0]["members"]
+    assert "stall_global_memory_per_issue" in causes["add_atomically"][0]["members"]
+    stalls = [row for rows in causes.values() for row in rows if row["feature"].startswith("stall_")]
+    assert min(row["mean_change_high"] for row in stalls) > 0

@@ -1,5 +1,7 @@
 """The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from causeway.causal.data.deviation import clipped_deviation, configuration_spread, standardised_deviation
@@ -20,7 +22,7 @@ from causeway.causal.discovery.verdicts import detectable_share
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
-from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out
+from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out, stalls_that_quicken
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
@@ -57,13 +59,20 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
     Notes
     -----
     Where the order of the program was left out for what the host recorded, and none of that is a supported cause, the
-    search is made again with the order.
+    search is made again with the order; where waiting for something was found to make launches quicker, without it.
     """
+    impossible: dict[str, str] = {}
     with single_threaded():
-        outcome, evidence = _discover(columns, rows, scope)
+        outcome, evidence = _discover(columns, rows, scope, impossible)
+        for _ in range(RECHECK_ROUNDS):
+            found = stalls_that_quicken(outcome)
+            if not found:
+                break
+            impossible |= found
+            outcome, evidence = _discover(columns, rows, scope, impossible)
         order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
         if order_left_out and not any(_is_supported_record(arrow) for arrow in outcome.arrows):
-            return _discover(columns, rows, scope, order_beside_record=True)
+            return _discover(columns, rows, scope, impossible, order_beside_record=True)
         return outcome, evidence
 
 
@@ -73,7 +82,11 @@ def _is_supported_record(arrow: Arrow) -> bool:
 
 
 def _discover(
-    columns: list[Feature], rows: Observations, scope: Scope, order_beside_record: bool = False
+    columns: list[Feature],
+    rows: Observations,
+    scope: Scope,
+    impossible: Mapping[str, str],
+    order_beside_record: bool = False,
 ) -> tuple[Outcome, Evidence | None]:
     rows, columns, refusal = _usable(idle_where_alone(columns), rows)
     base = {
@@ -96,7 +109,7 @@ def _discover(
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
     excluded |= superfluous_orders(columns, rows, response, order_beside_record)
-    excluded |= ruled_out(columns, rows, response, size)
+    excluded |= ruled_out(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.note(

@@ -15,9 +15,12 @@ import numpy as np
 
 from causeway.causal.data.feature_roles import INPUT_ELEMENTS, KERNEL_IN_FLIGHT
 from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.core.codes import GPU_TIME, WARP_STALLS
 from causeway.core.feature_registry import FEATURE_BY_NAME
+from causeway.core.vocabulary import KERNEL_VARIABILITY
 
 COPIES = "transfers_in_flight"
 """How many copies are in flight, in whichever direction."""
@@ -153,6 +156,19 @@ def _columns(feature: Feature) -> np.ndarray:
         return candidates[0].values if candidates else np.zeros((feature.values.size, 1))
     values = np.nan_to_num(feature.values.astype(float))
     return np.column_stack([values / max(values.max(), 1.0), values > 0])
+
+
+def stalls_that_quicken(outcome: Outcome) -> dict[str, str]:
+    """Return the counters of warp stalls that were found to make launches quicker, each with the reason why it is no
+    cause; of a target that is no time none.
+
+    A launch that does more takes longer, and its warps wait less for what it does once, per instruction: the counter
+    stands for the amount of work, the other way round.
+    """
+    if outcome.scope.target not in (KERNEL_VARIABILITY, GPU_TIME):
+        return {}
+    quicker = [member for one in outcome.arrows if one.value_effect.high < 0 for member in one.node.members]
+    return {name: "waiting makes no launch quicker" for name in quicker if name in WARP_STALLS}
 
 
 def idle_where_alone(columns: Sequence[Feature]) -> list[Feature]:

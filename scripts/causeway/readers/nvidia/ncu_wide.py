@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
@@ -34,7 +35,7 @@ from causeway.readers.common.numbers import (
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import CsvLines
 from causeway.readers.nvidia.ncu_long import other_page
-from causeway.readers.sink.counter_table import DURATION, duration_ns, name_metrics, with_duration
+from causeway.readers.sink.counter_table import duration_ns, name_metrics, with_duration
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
@@ -313,7 +314,7 @@ class WideReader:
             gaps |= np.isnan(numbers)
             values[described.name] = numbers
         if cycles:
-            values[DURATION] = duration_ns(*(values[name] for name in cycles))
+            values[GPU_TIME] = duration_ns(*(values[name] for name in cycles))
         kernels = [row[position["kernel"]] if "kernel" in position else NO_KERNEL for row in rows]
         device = with_null(integer(row[position["device"]]) for row in rows) if "device" in position else None
         process = np.array([codes[row[position["process"]] if "process" in position else ""] for row in rows])

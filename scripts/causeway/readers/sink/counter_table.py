@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.column_maps import column_map, metric_field, plain_name
@@ -25,9 +26,6 @@ TAKEN = frozenset([*SCHEMAS["counters"].names, *SCHEMAS["kept"].names])
 
 _CONVERTED = frozenset({"ns", "bytes", "bytes/s", "Hz", "ratio"})
 """Units that a value must have to bear a simplified name; counts may be printed as instructions, warps or nothing."""
-
-DURATION = "gpu_time"
-"""The simplified name of a launch's duration."""
 
 _CYCLES = ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")
 
@@ -151,7 +149,7 @@ class CounterTable:
                 else:
                     values[column.name] = matrix[metric_]
             if cycles:
-                values[DURATION] = duration_ns(*(values[name] for name in cycles))
+                values[GPU_TIME] = duration_ns(*(values[name] for name in cycles))
             part = slice(first, last)
             yield CounterRows(
                 kernel=kernel[part],
@@ -191,7 +189,7 @@ def with_duration(fields: list[pa.Field], sink: Sink) -> tuple[list[pa.Field], t
     if cycles is None:
         return fields, None
     sink.issues.add("derived_duration")
-    return [*fields, metric_field(DURATION, " / ".join(_CYCLES), "ns")], cycles
+    return [*fields, metric_field(GPU_TIME, " / ".join(_CYCLES), "ns")], cycles
 
 
 def duration_ns(cycles: np.ndarray, per_second: np.ndarray) -> np.ndarray:
@@ -201,7 +199,7 @@ def duration_ns(cycles: np.ndarray, per_second: np.ndarray) -> np.ndarray:
 
 
 def _cycle_columns(fields: list[pa.Field]) -> tuple[str, str] | None:
-    if any(column.name == DURATION for column in fields):
+    if any(column.name == GPU_TIME for column in fields):
         return None
     numbers = [column for column in fields if not pa.types.is_string(column.type)]
     names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in numbers}

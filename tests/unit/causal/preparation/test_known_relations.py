@@ -34,9 +34,9 @@ def rows_of(duration, configuration=None):
     )
 
 
-def searched(columns, duration):
+def searched(columns, duration, target="kernel_variability"):
     """Return the causes that are found of the durations of one kernel, by name."""
-    scope = Scope("d", "kernel_variability", "dataset", seed=1, resamples=10)
+    scope = Scope("d", target, "dataset", seed=1, resamples=10)
     outcome, _ = discover(list(columns), rows_of(duration), scope)
     return {one.name: one for one in outcome.arrows}
 
@@ -274,3 +274,37 @@ def test_the_size_of_a_batch_is_told_by_the_sizes_of_the_inputs():
     columns = [*inputs(batch * 4096, batch * 4096), feature("matmul_k", inner, "input")]
     duration = 10.0 + batch + 0.1 * rng.standard_normal(ROWS)
     assert not SIZES & set(of_columns(*columns, response=duration - duration.mean()))
+
+
+BRANCH = "stall_branch_per_issue"
+MEMORY = "stall_global_memory_per_issue"
+
+
+def counters(instructions, memory, noise):
+    """Return what is counted of launches that execute instructions and wait for memory: of branches, which each takes
+    once, a warp waits less for each instruction of the more there are. Both terms of the time are of one size.
+    """
+    branch = 5e6 / instructions * np.exp(0.001 * noise[0])
+    values = {"sm_instr": instructions, BRANCH: branch, MEMORY: memory}
+    columns = [Feature(name, one, "counter", "warp stalls") for name, one in values.items()]
+    return columns, 20 * np.log(instructions) + memory + 0.02 * noise[1]
+
+
+def test_waiting_for_something_makes_no_launch_quicker():
+    """The counter is the amount of work turned round, and closer to the time than the amount itself is."""
+    rng = np.random.default_rng(18)
+    rounds = rng.choice([8, 64, 128, 256], size=ROWS)
+    columns, duration = counters(1e6 * rounds, rng.uniform(0, 30, ROWS), rng.standard_normal((2, ROWS)))
+    measured = columns[0].values * np.exp(0.2 * rng.standard_normal(ROWS))
+    columns[0] = Feature("sm_instr", measured, "counter", "instructions")
+    assert BRANCH in searched(columns, duration, "some_counter")
+    found = searched(columns, duration, "gpu_time")
+    assert set(found) == {"sm_instr", MEMORY}
+    assert min(one.value_effect.low for one in found.values()) > 0
+
+
+def test_a_stall_that_makes_launches_longer_stays():
+    rng = np.random.default_rng(19)
+    memory = rng.uniform(0, 30, ROWS)
+    columns = [Feature(MEMORY, memory, "counter", "warp stalls")]
+    assert set(searched(columns, 100 + memory + rng.standard_normal(ROWS), "gpu_time")) == {MEMORY}
