@@ -1,6 +1,7 @@
 """Launches on an H200 whose causes were drawn at random, by programs that were written before any rule was changed for
 them: what is said judges rules that were made on other recordings (`test_experiments`). Three were then added, where it
-was wrong: `kernel_in_flight`, `input_1_elements` and its like, and no wait in the queue beside what is in flight.
+was wrong: `kernel_in_flight`, `input_1_elements` and its like, and no wait in the queue beside what is in flight. Those were
+judged by six more programs on an H100, for which nothing was changed.
 """
 
 from statistics import fmean
@@ -11,6 +12,7 @@ from recorded_experiments import RECORDED, Experiment, close
 from whole_way import documents_of
 
 H200 = "h200"
+H100 = "h100"
 
 
 def test_a_copy_within_the_device_is_the_cause_and_not_the_wait_for_it(tmp_path):
@@ -114,3 +116,70 @@ def test_of_counters_the_amount_of_work_is_named_and_not_what_warps_wait_less_fo
     assert "stall_global_memory_per_issue" in causes["add_atomically"][0]["members"]
     stalls = [row for rows in causes.values() for row in rows if row["feature"].startswith("stall_")]
     assert min(row["mean_change_high"] for row in stalls) > 0
+
+
+def test_of_grids_beside_the_largest_is_named(tmp_path):
+    """Compared with the grid that is met most often."""
+    found = Experiment(H100, "grids_beside", tmp_path)
+    (row,) = found.supported().values()
+    assert (row["feature"], row["level"].split(" (")[1]) == ("kernel_in_flight", "grid 264)")
+    assert max(set(found.arms["blocks"]), key=found.arms["blocks"].count) == 132
+    assert close(row, found.change({"blocks": 132}, {"blocks": 264}))
+    assert row["variance_percent"] == pytest.approx(found.between("blocks"), abs=1)
+
+
+def test_of_inputs_that_act_alike_the_size_of_all_is_named(tmp_path):
+    found = Experiment(H100, "two_inputs", tmp_path)
+    (row,) = found.supported().values()
+    assert row["feature"] in ("shape_elements", "shape_bytes")
+    both = np.array(found.arms["first"]) + found.arms["second"]
+    low, high = np.quantile(both, [0.1, 0.9])
+    assert close(row, 100 * np.polyfit(both, found.durations, 1)[0] * (high - low) / fmean(found.durations))
+
+
+def test_of_inputs_whose_product_decides_both_are_named(tmp_path):
+    found = Experiment(H100, "product_of_inputs", tmp_path)
+    rows = found.supported()
+    assert set(rows) == {"input_1_elements", "input_2_elements"}
+    for feature, arm, other in (("input_1_elements", "first", "second"), ("input_2_elements", "second", "first")):
+        low, high = np.quantile(found.arms[arm], [0.1, 0.9])
+        differences = [found.change({arm: low, other: held}, {arm: high, other: held}) for held in found.arms[other]]
+        assert close(rows[feature], fmean(differences)), feature
+
+
+def test_a_copy_and_a_kernel_beside_have_their_own_effects(tmp_path):
+    found = Experiment(H100, "copy_and_neighbour", tmp_path)
+    rows = found.supported()
+    assert set(rows) == {"h2d_bytes_in_flight", "launches_in_flight"}
+    for feature, arm, other in (
+        ("h2d_bytes_in_flight", "copied", "kernel"),
+        ("launches_in_flight", "kernel", "copied"),
+    ):
+        differences = [found.change({arm: False, other: held}, {arm: True, other: held}) for held in (False, True)]
+        assert close(rows[feature], fmean(differences)), feature
+
+
+def test_waiting_behind_a_kernel_for_milliseconds_does_nothing(tmp_path):
+    found = Experiment(H100, "waits", tmp_path, whole=True)
+    assert not found.supported()
+    assert not found.supported(found.of_dataset)
+
+
+def test_the_size_of_a_batch_of_matrix_products_is_that_of_their_inputs(tmp_path):
+    found = Experiment(H100, "batches", tmp_path)
+    (row,) = found.supported().values()
+    assert row["feature"] in ("shape_elements", "shape_bytes")
+    low, high = np.quantile(found.arms["batch"], [0.1, 0.9])
+    assert close(row, found.change({"batch": low}, {"batch": high}))
+
+
+def test_counters_of_three_more_kernels_are_what_was_drawn(tmp_path):
+    """The numbers of values read, of rounds, and of look-ups with the size of their table were drawn."""
+    documents = documents_of(tmp_path, [RECORDED / H100 / "counters_later.csv.gz"], "gpu_time")
+    named = {
+        one["graph"]["scope_name"]: [set(row["members"]) for row in one["contributions"] if row["members"]][:2]
+        for one in documents
+    }
+    assert "inst_executed" in named["read_values"][0]
+    assert "inst_executed" in named["multiply_add"][0]
+    assert ("l2_hit_ratio" in named["look_up"][0], "inst_executed" in named["look_up"][1]) == (True, True)
