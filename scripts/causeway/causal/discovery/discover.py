@@ -58,8 +58,9 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
 
     Notes
     -----
-    Where the order of the program was left out for what the host recorded, and none of that is a supported cause, the
-    search is made again with the order; where waiting for something was found to make launches quicker, without it.
+    Where the order of the program was left out for what the host recorded, and none of that is a supported cause or
+    determines the time, the search is made again with the order; where waiting for something was found to make launches
+    quicker, without that.
     """
     impossible: dict[str, str] = {}
     with single_threaded():
@@ -71,14 +72,16 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
             impossible |= found
             outcome, evidence = _discover(columns, rows, scope, impossible)
         order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
-        if order_left_out and not any(_is_supported_record(arrow) for arrow in outcome.arrows):
+        if order_left_out and not any(_is_record(arrow) for arrow in outcome.arrows):
             return _discover(columns, rows, scope, impossible, order_beside_record=True)
         return outcome, evidence
 
 
-def _is_supported_record(arrow: Arrow) -> bool:
-    """Tell whether an arrow is a supported cause that the host recorded."""
-    return arrow.name in HOST_RECORD and arrow.verdict == SUPPORTED
+def _is_record(arrow: Arrow) -> bool:
+    """Tell whether an arrow is a cause that the host recorded, supported or, with too few independent rows to be, one
+    that determines the time.
+    """
+    return arrow.name in HOST_RECORD and (arrow.verdict == SUPPORTED or arrow.determines_time)
 
 
 def _discover(

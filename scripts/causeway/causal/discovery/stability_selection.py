@@ -8,7 +8,7 @@ is found as well, unless others take its place.
 import numpy as np
 from scipy.special import fdtrc, fdtri, ncfdtri
 
-from causeway.causal.selection.forward import best_test, preferred, significance_level
+from causeway.causal.selection.forward import MIN_TEST_SIZE, best_test, preferred, significance_level
 from causeway.causal.selection.linear_model import fit_scores, linear_model_of
 from causeway.causal.selection.problem import Problem
 from causeway.causal.selection.stages import Stages
@@ -128,13 +128,13 @@ def _found_again(
     half: Problem, response: np.ndarray, parent: int, parents: list[int], given: list[int], limit: float
 ) -> bool:
     """Tell whether a half-sample, told a stage's other parents, finds this one: itself, or others that tell nearly
-    all that it does.
+    all that it does. Half of the rows have half of the effective rows.
     """
     others = [other for other in {*parents, *given} if other != parent]
     model = linear_model_of(half, response, others)
     new = []
     while len(new) < MOST_NEW:
-        test = best_test(model, {*others, *new}, limit)
+        test = best_test(model, {*others, *new}, limit, MIN_TEST_SIZE / 2)
         if test is None:
             break
         if parent in (test.candidate, preferred(half, fit_scores(model), test.candidate)):

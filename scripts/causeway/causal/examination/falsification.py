@@ -6,8 +6,8 @@ on that index given the other causes' indexes, both in standard deviations; it i
 
 - *future exposure* (negative-control exposure): what the cause will be at the next launch cannot act on this one. Given
   the cause now and before, its slope must be nil. A sampled metric is not asked: the reading that the next launch meets
-  may have been taken while this one ran. Nor is a clock, such as the number of the step: its next value is known from
-  this one, so that the two have no slopes of their own.
+  may have been taken while this one ran. Nor is a clock, such as the number of the step, or a size that alternates as
+  layers do: its next value is known from this one, so that the two have no slopes of their own.
 - *thirds*, *ranks*, *nodes*, *runs*: an effect of the cause keeps its sign in each third of the run, on each rank and
   node, and in each repeat of the job; where there is one of them only, that is said.
 - *benchmark*: what a hidden cause as strong as the strongest measured one would leave of the effect.
@@ -41,9 +41,9 @@ MOST_ARROWS = 15
 FEWEST_ROWS = 50
 """Rows of a third or a rank that give a slope."""
 LEAST_SPREAD = 0.1
-"""Standard deviation that a cause must have in a third, rank, node or run, as a share of that over all rows: where it
-varies less, its slope is that of the jitter of its readings. Chosen: a clock that is capped on one of two ranks has .07
-on the other.
+"""Standard deviation that a cause must have in a third, rank, node or run, and its next value given this one and the
+one before, as a share of that over all rows: where it varies less, its slope is that of jitter. Chosen: a clock that is
+capped on one of two ranks has .07 on the other.
 """
 NOTES = {
     "future_exposure": "slope on the cause at the next launch, given it now and before",
@@ -225,7 +225,7 @@ def _future(
     response: np.ndarray, columns: np.ndarray, index: int, evidence: Evidence
 ) -> tuple[float, float, bool] | None:
     """Return the slope on the cause at the next launch of the configuration, its p-value, and False; None with too few
-    rows.
+    rows, or where the next value follows from this one and the one before.
     """
     order = np.argsort(evidence.rows.configuration, kind="stable")
     same = evidence.rows.configuration[order]
@@ -239,6 +239,10 @@ def _future(
         return None
     given = np.column_stack([lead, x[order[inner - 1]], columns[now]])
     given = given - given.mean(axis=0)
+    own, *others = given.T
+    left = own - np.column_stack(others) @ np.linalg.lstsq(np.column_stack(others), own, rcond=None)[0]
+    if np.std(left) <= LEAST_SPREAD * np.std(own):
+        return None
     slopes, errors = block_slopes(response[now] - response[now].mean(), given, evidence.stages.blocks[now])
     if errors[0] <= 0:
         return None

@@ -51,8 +51,10 @@ def significance_level(problem: Problem, rank: int) -> float:
     return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
 
 
-def best_test(model: LinearModel, excluded: set[int], limit: float) -> Test | None:
+def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: float = MIN_TEST_SIZE) -> Test | None:
     """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
+
+    With fewer effective rows than `least_size` it counts for none.
 
     The residual's autocorrelation is taken with the candidate in the model: a true cause that changes slowly leaves
     white noise and is found, a chance resemblance of two slow series leaves a slow residual and is not.
@@ -70,9 +72,7 @@ def best_test(model: LinearModel, excluded: set[int], limit: float) -> Test | No
         residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
         size = effective_test_size(problem, int(candidate), residual)
         one = [candidate]
-        p_value = (
-            float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= MIN_TEST_SIZE else 1.0
-        )
+        p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= least_size else 1.0
         if p_value <= limit and (best is None or p_value < best.p_value):
             best = Test(int(candidate), p_value, float(partial[candidate]), int(df[candidate]), size)
             if p_value == 0.0:

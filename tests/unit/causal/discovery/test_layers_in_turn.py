@@ -123,3 +123,21 @@ def test_a_size_that_the_search_cannot_tell_leaves_its_place_to_the_order(seed):
         return own[np.unique(size, return_inverse=True)[1]]
 
     assert sized(seed, random_per_size) & {"launch_in_step", "shape_elements"}
+
+
+BY_SIZE = np.array([7844.0, 13749, 19623, 25415])
+"""Nearly a line, as times of a kernel by the number of rows that it works on."""
+
+
+@pytest.mark.parametrize("seed", range(9781, 9787))
+def test_a_size_that_all_layers_of_a_step_share_is_named_and_not_the_grid_of_the_launch_before(seed):
+    """80 steps of eight layers: half-samples have some 40 independent rows, and all but a thousandth of the variance
+    lies between sizes. The launch before tells the same sizes apart by its grid.
+    """
+    rng = np.random.default_rng(seed)
+    size = np.repeat(rng.integers(0, 4, 80), 8)
+    time = BY_SIZE[size] + 60 * np.repeat(rng.normal(size=80), 8) + 120 * rng.normal(size=size.size)
+    columns = [Feature("shape_elements", 1e6 * (size + 1), "context", "input"), after(size)]
+    outcome = discover(columns, rows_of(time), Scope("d", "kernel_variability", "k", resamples=20))[0]
+    (arrow,) = outcome.arrows
+    assert (arrow.name, arrow.verdict, arrow.determines_time) == ("shape_elements", "supported", True)

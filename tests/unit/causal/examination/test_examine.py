@@ -220,6 +220,27 @@ def test_a_column_that_a_slow_hidden_cause_moves_fails_on_its_future():
     assert refuted["x"] == 0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(seed):
+    """Of three sizes in turn the next follows from this one and the one before; that the time is no line of the size
+    must not count as foreknowledge of the next.
+    """
+    rng = np.random.default_rng(620 + seed)
+    layer = np.arange(300) % 3
+    size = np.array([512.0, 1536, 2048])[layer]
+    y = np.array([800.0, 1530, 1940])[layer] + 8 * rng.standard_normal(layer.size)
+    outcome, evidence = discover(
+        [Feature("shape_bytes", size, "context", "input")],
+        rows_of(y),
+        Scope("d", "kernel_variability", "k", resamples=0),
+    )
+    (arrow,) = outcome.arrows
+    rows = tuple(falsify(evidence, (arrow,)))
+    assert "future_exposure" not in {row.refuter for row in rows}
+    assert not refuted_by(rows, "shape_bytes")
+    assert "thirds" in {row.refuter for row in rows}
+
+
 def test_an_effect_that_turns_in_the_course_of_the_run_is_refuted():
     rng = np.random.default_rng(77)
     n = 3000
