@@ -3,6 +3,7 @@
 import builtins
 import importlib
 import logging
+import os
 import shutil
 
 import pytest
@@ -55,6 +56,17 @@ def _one_thread():
     importlib.import_module("sklearn.ensemble")
     with threadpool_limits(limits=1):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk():
+    """Do not wait until the files of this process are on the disk, two milliseconds each: they need not outlive the
+    tests. What asks for it is tested by the calls that it makes, and programs in processes of their own do wait.
+    """
+    whole = os.fsync
+    os.fsync = lambda descriptor: os.fstat(descriptor) and None  # still an error for what is not open
+    yield
+    os.fsync = whole
 
 
 @pytest.fixture(autouse=True)
