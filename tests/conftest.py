@@ -1,13 +1,11 @@
 """Fixtures of all tests."""
 
 import builtins
-import importlib
 import logging
 import os
 import shutil
 
 import pytest
-from threadpoolctl import threadpool_limits
 
 from float_sums import checked_sum
 from support import DATA, ROOT, why_not_fleet
@@ -44,18 +42,6 @@ def pytest_pycollect_makemodule(module_path, parent):
     if "fleet" in module_path.relative_to(TESTS).as_posix() and why_not_fleet():
         return _LeftOut.from_parent(parent, path=module_path)
     return None
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Run linear algebra and trees on one thread, as the programs do: between two processes of tests, the threads of
-    OpenMP mostly wait for one another, and a tree takes ten times as long.
-
-    Libraries must be loaded to be limited.
-    """
-    importlib.import_module("sklearn.ensemble")
-    with threadpool_limits(limits=1):
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

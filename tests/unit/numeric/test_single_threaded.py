@@ -57,7 +57,7 @@ class _SeenError(Exception):
     ],
 )
 def test_the_search_and_the_examination_run_on_one_thread_where_more_are_allowed(monkeypatch, module, inner, call):
-    """The tests themselves run on one (tests/conftest.py), so that nothing else would show it."""
+    """Tests of causes run on one (tests/unit/causal/conftest.py), so that nothing else would show it."""
 
     def seen(*_):
         raise _SeenError({pool["num_threads"] for pool in threadpool_info()})
