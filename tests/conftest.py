@@ -2,6 +2,7 @@
 
 import builtins
 import logging
+import os
 import shutil
 
 import pytest
@@ -41,6 +42,17 @@ def pytest_pycollect_makemodule(module_path, parent):
     if "fleet" in module_path.relative_to(TESTS).as_posix() and why_not_fleet():
         return _LeftOut.from_parent(parent, path=module_path)
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk():
+    """Do not wait until the files of this process are on the disk, two milliseconds each: they need not outlive the
+    tests. What asks for it is tested by the calls that it makes, and programs in processes of their own do wait.
+    """
+    whole = os.fsync
+    os.fsync = lambda descriptor: os.fstat(descriptor) and None  # still an error for what is not open
+    yield
+    os.fsync = whole
 
 
 @pytest.fixture(autouse=True)

@@ -109,7 +109,7 @@ function faint() {
     }
     return layers.reverse().reduce((back, front) => over(front, back), [255, 255, 255, 1]);
   };
-  const bad = [];
+  const bad = [], home = scrollY;
   for (const text of texts()) {
     const style = getComputedStyle(text.paint), ink = parts(style[text.property]), size = parseFloat(style.fontSize);
     if (!ink) continue;
@@ -118,12 +118,17 @@ function faint() {
     const least = size >= 24 || (size >= 18.66 && +style.fontWeight >= 700) ? 3 : 4.5;
     for (const share of [0.02, 0.5, 0.98]) {
       const at = (axis) => (text.quad[0][axis] + text.quad[3][axis]) / 2 * (1 - share) + (text.quad[1][axis] + text.quad[2][axis]) / 2 * share;
-      const x = at('x'), y = at('y');
+      const x = at('x'), down = at('y') + home;  // in the page; what lies behind is told in view alone
+      if (down < scrollY + 0.1 * innerHeight || down > scrollY + 0.9 * innerHeight) {
+        scrollTo({left: scrollX, top: down - innerHeight / 2, behavior: 'instant'});
+      }
+      const y = down - scrollY;
       if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
       const back = ground(x, y), front = over([ink[0], ink[1], ink[2], ink[3] * opacity], back);
       const a = light(front), b = light(back), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
       if (ratio < least) { bad.push(text.words.slice(0, 60) + ': ' + ratio.toFixed(2)); break; }
     }
   }
+  scrollTo({left: scrollX, top: home, behavior: 'instant'});
   return bad.slice(0, 20);
 }

@@ -25,22 +25,15 @@ def cut(page):
 
 
 def faint(page):
-    """Return texts with less contrast to what is behind them than AA asks for, with their ratio. The whole page must
-    be in view.
+    """Return texts with less contrast to what is behind them than AA asks for, with their ratio.
+
+    What lies behind a text is told in view alone, so the page is scrolled to it: a window as high as the page would be
+    painted, for half a minute.
     """
     return _run(page, "faint")
-
-
-def fitted(page, most=20_000):
-    """Make the window as high as the page, so that all of it is in view."""
-    width = page.viewport_size["width"]
-    height = page.evaluate("document.documentElement.scrollHeight")
-    page.set_viewport_size({"width": width, "height": max(400, min(height, most))})
-    page.wait_for_timeout(50)
 
 
 def show_drawing(page, path):
     """Show an SVG inside a white page, at its own size."""
     drawing = path.read_text(encoding="utf-8")
     page.set_content(f"<body style='margin:0;background:white'>{drawing[drawing.index('<svg') :]}</body>")
-    fitted(page)

@@ -16,12 +16,15 @@ def stamp(name, files):
     return str(path)
 
 
+@functools.cache
+def module_stamp(part):
+    """Return the digest of a wing or module; most rules ask for those of the ground floor."""
+    return stamp(".".join(Path(part).parts), sorted([*(PACKAGE / part).rglob("*.py"), *PACKAGE.glob(f"{part}.py")]))
+
+
 def modules(*parts):
     """Return the digests of the code that a job runs: the ground floor's, and those of the named wings or modules."""
-    return [
-        stamp(".".join(Path(part).parts), sorted([*(PACKAGE / part).rglob("*.py"), *PACKAGE.glob(f"{part}.py")]))
-        for part in (*GROUND, *parts)
-    ]
+    return [module_stamp(part) for part in (*GROUND, *parts)]
 
 
 def assets(room):

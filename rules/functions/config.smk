@@ -5,6 +5,7 @@ Required: `config` (the configuration as loaded). Sets: EXPORTS (rows of the she
 these files again.
 """
 
+import functools
 import hashlib
 import json
 import os

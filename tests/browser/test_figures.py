@@ -213,3 +213,15 @@ def test_what_cannot_be_read_would_be_found(tmp_path, watched):
     assert overlapping(watched.page) == ["one | two"]
     assert cut(watched.page) == ["three"]
     assert faint(watched.page) == ["four: 2.85"]
+
+
+def test_what_is_faint_far_down_a_page_would_be_found_and_the_page_stays_where_it_was(watched):
+    page = watched.page
+    grey = "".join(
+        f"<p style='position:absolute;top:{top}px;background:{ground};color:#999999'>at {top} px</p>"
+        for top, ground in ((0, "black"), (880, "white"), (3000, "#222222"), (70_000, "white"))
+    )
+    page.set_content(f"<body style='background:white'>{grey}<div style='height:90000px'></div></body>")
+    page.evaluate("scrollTo(0, 500)")
+    assert faint(page) == ["at 880 px: 2.85", "at 70000 px: 2.85"]
+    assert page.evaluate("scrollY") == 500

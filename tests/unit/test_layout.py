@@ -5,6 +5,7 @@ Some tests have a list of exceptions; an entry that is no longer one fails its t
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def name_of(path):
 NAMES = {name_of(path): path for path in MODULES}
 
 
+@functools.cache
 def imports_of(path):
     """Return every imported module of a file, also those imported inside functions; of ours, the module itself, not
     a name in it.
@@ -51,7 +53,7 @@ def imports_of(path):
             assert not node.level or path.is_relative_to(ROOT / "tests"), f"{path} imports relatively"
             whole = {f"{node.module}.{alias.name}" for alias in node.names}
             names |= {name if name in NAMES else node.module for name in whole}
-    return names
+    return frozenset(names)
 
 
 def rooms_used(path):

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from feature_columns import unregistered
-from looks import cut, faint, fitted, overlapping
+from looks import cut, faint, overlapping
 from notebook_cells import cells_run
 from queried import wrong_findings
 from support import copy_checkout, run_snakemake
@@ -240,7 +240,6 @@ def unreadable(page, path):
     """
     found = []
     if path.suffix == ".html":
-        fitted(page)
         wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         found += ["wider than the window"] if wide else []
     return found + overlapping(page) + cut(page) + faint(page)

@@ -1,6 +1,7 @@
 """Docstrings, messages and names of the code use the terms of the field, as the pages do, and no private words."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -89,14 +90,19 @@ def names_of(tree):
 
 
 WINGS = sorted({wing_of(path) for path in MODULES})
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+
+
+@functools.cache
+def trees():
+    """Return the syntax tree of each module: not while tests are collected, which each of their processes does."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
 def in_texts(wing):
     """Return the private words in the docstrings and messages of a wing, with the modules that hold them."""
     return [
         f"{path.relative_to(ROOT)}: {word}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if wing_of(path) == wing
         for text in texts(tree)
         for word in words_of(text)
@@ -107,7 +113,7 @@ def in_names(wing):
     """Return the private words in the names of a wing, with the modules that give them."""
     return [
         f"{path.relative_to(ROOT)}: {word!r}, better: {NAMES[word]}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if wing_of(path) == wing
         for word in sorted(names_of(tree) & NAMES.keys())
     ]

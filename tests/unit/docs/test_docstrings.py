@@ -5,6 +5,7 @@ What is still missing is counted in `MISSING`, folder by folder, and the counts 
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -164,8 +165,11 @@ def problems(source):
                     yield from of_function(method, text, f"{node.name}.{method.name}")
 
 
+@functools.cache
 def found_in_folders():
-    """Return what is missing, as `module function: what`, by folder of the package."""
+    """Return what is missing, as `module function: what`, by folder of the package: not while tests are collected,
+    which each of their processes does.
+    """
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         missing = [f"{path.stem} {what}" for what in problems(path.read_text(encoding="utf-8"))]
@@ -173,12 +177,12 @@ def found_in_folders():
     return found
 
 
-FOUND = found_in_folders()
+FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")})
 
 
-@pytest.mark.parametrize("folder", FOUND)
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_docstrings_state_shapes_columns_and_errors(folder):
-    missing = FOUND[folder]
+    missing = found_in_folders()[folder]
     counted = MISSING.get(folder, 0)
     assert len(missing) <= counted, f"say it in the docstrings: {missing}"
     assert len(missing) == counted, (
@@ -187,7 +191,7 @@ def test_docstrings_state_shapes_columns_and_errors(folder):
 
 
 def test_every_folder_that_is_counted_exists():
-    assert [folder for folder, count in MISSING.items() if folder not in FOUND or not count] == []
+    assert [folder for folder, count in MISSING.items() if folder not in FOLDERS or not count] == []
 
 
 GOOD = '''
@@ -260,5 +264,5 @@ def test_the_lint_reads_short_docstrings_and_classes(source, found):
 
 
 if __name__ == "__main__":
-    for folder, missing in FOUND.items():
+    for folder, missing in found_in_folders().items():
         print(f"{len(missing):4d} {folder}", *missing, sep="\n       ") if missing else None

@@ -1,12 +1,17 @@
-"""Linear algebra on one thread gives no warning for flags that mean nothing, and a number that is not finite stops."""
+"""Linear algebra on one thread gives no warning for flags that mean nothing, and a number that is not finite stops; causes
+are searched and examined on one thread.
+"""
 
 import gc
 import warnings
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from causeway.causal.data.six_digits import to_six_digits
+from causeway.causal.discovery import discover as discovery
+from causeway.causal.examination import examine as examination
 from causeway.numeric.process import collector_paused, single_threaded
 
 
@@ -38,3 +43,28 @@ def test_the_collector_is_paused_for_the_block_alone(enabled):
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+class _SeenError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("module", "inner", "call"),
+    [
+        (discovery, "_discover", lambda: discovery.discover([], None, None)),
+        (examination, "_Steps", lambda: examination.examine(None, object())),
+    ],
+)
+def test_the_search_and_the_examination_run_on_one_thread_where_more_are_allowed(monkeypatch, module, inner, call):
+    """Tests of causes run on one (tests/unit/causal/conftest.py), so that nothing else would show it."""
+
+    def seen(*_):
+        raise _SeenError({pool["num_threads"] for pool in threadpool_info()})
+
+    monkeypatch.setattr(module, inner, seen)
+    with threadpool_limits(limits=2):
+        assert {pool["num_threads"] for pool in threadpool_info()} == {2}
+        with pytest.raises(_SeenError) as found:
+            call()
+    assert found.value.args == ({1},)

@@ -222,23 +222,26 @@ class PickFreeze:
         noise = (deviation - mean) / sigma
         y = scale * self.target(deviation)
         own = (self.weights if weights is None else weights)[rows]
-        for _ in range(n_draws):
-            local = rng.choice(rows.size, size=rows.size, p=own / own.sum())
-            donors = rows[local]
-            for cause, columns in enumerate(self.directions):
-                step = columns[donors] - columns[rows]
-                if cause < self.n_within:
-                    other_mean, other_sigma = model.predict(rows, cause, donors)
-                    other = other_mean + other_sigma * noise
-                    change = scale * self.target(other) - y
-                    moved = scale * (other - deviation)
-                else:
-                    gain = self.gains[cause - self.n_within]
-                    factor = np.exp(gain[donors] - gain[rows]) - 1
-                    change = factor * y
-                    moved = factor * scale * deviation
-                totals.add(cause, change, moved, own, step)
-            other = mean + sigma * noise[local]
+        picks = np.stack([rng.choice(rows.size, size=rows.size, p=own / own.sum()) for _ in range(n_draws)])
+        donors = rows[picks]
+        again = np.tile(rows, n_draws)  # of all draws at once: trees cost most by the call
+        for cause, columns in enumerate(self.directions):
+            if cause < self.n_within:
+                other_mean, other_sigma = (
+                    values.reshape(picks.shape) for values in model.predict(again, cause, donors.ravel())
+                )
+                other = other_mean + other_sigma * noise
+                change = scale * self.target(other) - y
+                moved = scale * (other - deviation)
+            else:
+                gain = self.gains[cause - self.n_within]
+                factor = np.exp(gain[donors] - gain[rows]) - 1
+                change = factor * y
+                moved = factor * scale * deviation
+            for draw, picked in enumerate(donors):
+                totals.add(cause, change[draw], moved[draw], own, columns[picked] - columns[rows])
+        for picked in picks:
+            other = mean + sigma * noise[picked]
             totals.add_squares(-1, scale * self.target(other) - y, scale * (other - deviation), own)
         return totals
 

@@ -82,19 +82,18 @@ def evidence_ridge(
     square = float((weights / weights.sum()) @ response**2)
     penalties = np.full(design.shape[1], 1.0 / n)
     penalties[0] = 0.0
+    penalised = gram + 0.0
     for _ in range(ROUNDS):
-        inverse = np.linalg.inv(gram + np.diag(penalties) + JITTER * np.eye(penalties.size))
+        np.fill_diagonal(penalised, np.diag(gram) + penalties + JITTER)
+        inverse = np.linalg.inv(penalised)
         beta = inverse @ moments
         parameters = 1.0 - penalties * np.diag(inverse)
         residual = max(square - 2 * float(beta @ moments) + float(beta @ gram @ beta), 1e-12 * square, 1e-300)
         noise = residual / max(n - float(parameters.sum()), 1.0)
         new = penalties.copy()
         for part in slices:
-            new[part] = np.clip(
-                noise * parameters[part].sum() / max(float(beta[part] @ beta[part]), 1e-300),
-                least,
-                MOST_PENALTY,
-            )
+            wanted = noise * parameters[part].sum() / max(float(beta[part] @ beta[part]), 1e-300)
+            new[part] = min(max(wanted, least), MOST_PENALTY)
         converged = np.all(np.abs(np.log(new[1:] / penalties[1:])) < CONVERGED)
         penalties = new
         if converged:

@@ -54,9 +54,12 @@ def clean_text(text: str | bytes) -> str:
         text = text.decode("utf-8", "replace")
     if not text.isprintable():
         bad = ("Cc", "Cs", "Co", "Cn")
-        text = "".join(
-            "\ufffd" if unicodedata.category(c) in bad and c not in "\t\n\r" else (c if c.isprintable() else " ")
-            for c in text
+        text = text.translate(
+            {
+                ord(c): "\ufffd" if unicodedata.category(c) in bad and c not in "\t\n\r" else " "
+                for c in set(text)
+                if not c.isprintable()
+            }
         )
     return text.strip()
 
