@@ -59,7 +59,7 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         _NCU,
     ),
     (
-        r"^[ \t]*Metric Name[ \t]{2,}Metric Unit[ \t]+Metric Value",
+        r"^[ \t]*Metric Name[ \t]{2,}Metric Unit[ \t]+Metric Value|^[ \t]*Section: [^\n]+\n[ \t]*-{9,}",
         "a page of Nsight Compute as text, not as CSV",
         _NCU,
     ),

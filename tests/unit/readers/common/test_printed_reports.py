@@ -78,6 +78,13 @@ REPORTS = {  # what it is, a part of what to do, text
     ),
     "Nsight Compute": ("a summary of Nsight Compute", "--page raw", f"==PROF== Connected to process 7\n{NCU_SUM}\n"),
     "Nsight Compute without its lines": ("a summary of Nsight Compute", "--page raw", f"{NCU_SUM}\n"),
+    "Nsight Compute as text, until 2022": (
+        "a page of Nsight Compute as text",
+        "--csv --page raw",
+        "==PROF== Connected to process 7\n[7] app@127.0.0.1\n  k(int), 2021-Dec-02 10:11:12, Context 1, Stream 7\n"
+        "    Section: GPU Speed Of Light Throughput\n    ------------ ------- --------\n"
+        "    Duration     usecond    56.10\n    ------------ ------- --------\n",
+    ),
     "Nsight Compute as text": (
         "a page of Nsight Compute as text",
         "--csv --page raw",
