@@ -223,7 +223,12 @@ class PassReader:
         if is_database(one.path):
             return KernSource(one.path, label, self.sink, self.options, self.rules["columns"])
         return CsvFile(
-            one.path, label, self.options.source, self.sink.issues, lambda done: self.progress.at(self.done + done)
+            one.path,
+            label,
+            self.options.source,
+            self.sink.issues,
+            lambda done: self.progress.at(self.done + done),
+            without=self.rules.get("not_in_rows", ()),
         )
 
     def _file(self, one: Pass, label: str, counters: bool) -> None:
@@ -261,6 +266,8 @@ class PassReader:
             if name not in self.kernels:
                 self.kernels[name] = sink.kernel(name)
         columns = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in ("name", "start", "stop")}
+        for signal in {"dispatched", "completed"} & columns.keys():  # rocprofv2 notes neither, and writes 0
+            columns[signal] = np.where(columns[signal] == 0, NULL, columns[signal])
         columns["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
         pids = columns.get("process", np.zeros(len(names), np.int64))
         for pid in dict.fromkeys(pids.tolist()):

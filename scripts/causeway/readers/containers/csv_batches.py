@@ -11,7 +11,7 @@ import io
 import itertools
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -69,6 +69,8 @@ class CsvFile:
     issues : Issues
     at : callable
         Called with the number of bytes of this file read so far.
+    without : sequence of str
+        Columns that may be named in the header and stand in no row, all of them or none: the first two rows show it.
 
     Raises
     ------
@@ -77,7 +79,13 @@ class CsvFile:
     """
 
     def __init__(
-        self, path: Path, label: str, source: str, issues: Issues, at: Callable[[int], None] = lambda _: None
+        self,
+        path: Path,
+        label: str,
+        source: str,
+        issues: Issues,
+        at: Callable[[int], None] = lambda _: None,
+        without: Sequence[str] = (),
     ) -> None:
         self.path = path
         self.label = label
@@ -92,9 +100,24 @@ class CsvFile:
         if len(self.columns) < 2:
             self.close()
             raise ExportError(source, f"{label} has no header line", "a CSV file as the profiler wrote it", _ADVICE)
+        self._ahead: list[str] = []
+        if without and set(without) <= set(self.columns):
+            self._ahead = self._first_lines()
+            widths = {len(_cells(line)) for line in self._ahead if line.strip()}
+            if widths == {len(self.columns) - len(without)}:
+                self.columns = [name for name in self.columns if name not in without]
         self.position: dict[str, int] = {}
         for at_, name in enumerate(self.columns):
             self.position.setdefault(name, at_)
+
+    def _first_lines(self) -> list[str]:
+        """Return the lines below the header, up to the second that is not blank."""
+        ahead = []
+        for line in self._lines():
+            ahead.append(line)
+            if sum(bool(line.strip()) for line in ahead) == 2:
+                break
+        return ahead
 
     def close(self) -> None:
         """Close the file."""
@@ -123,7 +146,7 @@ class CsvFile:
     def _parsed(self) -> Iterator[tuple[int, list[str], bool]]:
         """Give rows with their line's number and whether they have the header's number of cells."""
         csv.field_size_limit(FIELD_CHARS)
-        lines = self._lines()
+        lines = itertools.chain(self._ahead, self._lines())
         fed = []
         width = len(self.columns)
 

@@ -311,3 +311,29 @@ def test_secrets_beside_the_columns_stay_behind(tmp_path):
     export = Read(folder, tmp_path / "t")
     assert export.launches.num_rows == 3
     assert SECRET not in export.texts()
+
+
+@pytest.mark.parametrize("counter", ["", "SQ_WAVES,"])
+def test_rocprofv2_names_columns_that_no_row_has_and_notes_neither_dispatch_nor_completion(counter, tmp_path):
+    value = "64.000000," if counter else ""
+    rows = [""] + [
+        f'{at},"k(int) (.kd)",2,1,0,7,9,4096,256,512,0,8,4,16,64,{value}0,{10**9 + at * 4000},{10**9 + at * 4000 + 50},0'
+        for at in (1, 2, 3)
+    ]
+    header = f"{HEAD},{counter}DispatchNs,BeginNs,EndNs,CompleteNs"
+    export = Read(written(tmp_path / "results_0.csv", header, rows), tmp_path / "t")
+    assert export.status == "read"
+    assert export.launches.column("start_ns").to_pylist() == [10**9 + at * 4000 for at in (1, 2, 3)]
+    assert export.launches.column("duration_ns").to_pylist() == [50, 50, 50]
+    assert export.launches.column("queue_ns").null_count == 3
+    assert export.configurations.to_pylist()[0]["wave_size"] == 64
+    assert export.count("other_clock") == export.count("unreadable_rows") == 0
+    if counter:
+        assert export.counters.column("sq_waves").to_pylist() == [64.0, 64.0, 64.0]
+
+
+def test_one_short_row_says_nothing_of_the_columns(tmp_path):
+    rows = [row(0, begin=1000).replace(",0x0,0x7f00", ""), *(row(at, begin=1000 * at + 1000) for at in (1, 2))]
+    export = Read(written(tmp_path / "results.csv", f"{HEAD},{TIMES}", rows), tmp_path / "t")
+    assert export.launches.num_rows == 2
+    assert export.count("unreadable_rows") == 1
