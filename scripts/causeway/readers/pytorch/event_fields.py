@@ -1,9 +1,9 @@
-"""Fields of a trace's events: times, exactly, and those arguments that the column map names."""
+"""Fields of a trace's events: times, exactly, and those arguments that the column map names; events of one category."""
 
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,6 +17,20 @@ LONGEST_NUMBER = 64
 """Characters of a number beyond which it is no time; Python converts no text of more than 4,300 digits."""
 _ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
 _THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
+
+
+class CategoryEvents(NamedTuple):
+    """Events of one category, n of them, their arguments, and their processes' codes, shape (n,)."""
+
+    events: list[Event]
+    args: list[msgspec.Struct]
+    process: np.ndarray
+
+    def where(self, mask: list[bool]) -> "CategoryEvents":
+        """Return those events for which a mask of n is true."""
+        kept = zip(self.events, self.args, mask, strict=True)
+        some = [(event, args) for event, args, mine in kept if mine]
+        return CategoryEvents([event for event, _ in some], [args for _, args in some], self.process[np.array(mask)])
 
 
 def nanoseconds(value: object) -> int | None:

@@ -6,12 +6,9 @@ by up to a nanosecond after six weeks of uptime. Only categories, arguments and 
 `config/columns/kineto.yaml` are looked at.
 """
 
-import re
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
@@ -28,6 +25,7 @@ from causeway.readers.detect import detect
 from causeway.readers.pytorch.collective_arguments import take_collectives
 from causeway.readers.pytorch.event_fields import (
     ArgumentDecoder,
+    CategoryEvents,
     ThreadNumbers,
     all_arguments,
     along_axes,
@@ -40,6 +38,7 @@ from causeway.readers.pytorch.event_fields import (
 from causeway.readers.pytorch.operator_events import MODULE_CALL, OperatorCodes
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
+from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.processes import MOST_RANKS
 from causeway.readers.sink.sink import Sink
@@ -61,10 +60,6 @@ NO_TORCH_EVENTS = (
 )
 """What is found in a Chrome trace without a launch that is read, and what to do."""
 
-_DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b|((?:Host|Device|Peer)To(?:Host|Device|Peer))")
-_ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
-_SET = re.compile(r"\(\s*([A-Za-z ]+?)\s*\)")
-
 
 def probe(path: Path) -> bool:
     """Return whether the file is JSON, perhaps compressed, that begins like a trace."""
@@ -81,14 +76,6 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it is no trace, holds neither launches nor range counters, or is cut; the events before the cut are kept.
     """
     KinetoReader(path, sink, options).read()
-
-
-class CategoryEvents(NamedTuple):
-    """Events of one category, n of them, their arguments, and their processes' codes, shape (n,)."""
-
-    events: list[Event]
-    args: list[msgspec.Struct]
-    process: np.ndarray
 
 
 class KinetoReader:
@@ -229,6 +216,9 @@ class KinetoReader:
             event.pid if args.device is None else args.device
             for event, args in zip(rows.events, rows.args, strict=True)
         ]
+        if -1 in device:  # of ONNX Runtime, which names none
+            self.sink.issues.add("device_assumed", 1)
+            device = [0 if number == -1 else number for number in device]
         stream = [
             next((one for one in (args.stream, args.queue) if one is not None), event.tid)
             for event, args in zip(rows.events, rows.args, strict=True)
@@ -246,17 +236,29 @@ class KinetoReader:
         return self._numbers([None if self.processes.mixed else args.correlation for args in rows.args])
 
     def _launches(self, rows: CategoryEvents) -> None:
+        copies = [is_copy(args.grid_x) for args in rows.args]
+        if any(copies):
+            self._copies(rows.where(copies))
+            rows = rows.where([not copy for copy in copies])
+        if rows.events:
+            self._kernels(rows)
+
+    def _kernels(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
         names = [event.name if isinstance(event.name, str) else None for event in rows.events]
         kernel = np.array([self.sink.kernel(name) for name in names])
         self.sink.count_unnamed(kernel)
         shape: dict[str, list] = {}
         for ours in self.map["arguments"].values():
-            if ours in LAUNCH_SHAPE:
+            if ours in LAUNCH_SHAPE and ours[:-2] not in ("grid", "block"):
                 shape[ours] = list(map(attrgetter(ours), rows.args))
             elif ours in ("grid", "block"):
                 axes = along_axes(list(map(attrgetter(ours), rows.args)))
-                shape |= {f"{ours}_{axis}": values for axis, values in zip("xyz", axes, strict=True)}
+                for axis, values in zip("xyz", axes, strict=True):
+                    alone = map(attrgetter(f"{ours}_{axis}"), rows.args)
+                    shape[f"{ours}_{axis}"] = [
+                        one if size is None else size for size, one in zip(values, alone, strict=True)
+                    ]
         columns = {name: self._numbers(values) for name, values in shape.items()}
         origin = self._origin(rows)
         self.sink.launches(start, end, kernel, rows.process, shape=columns, **origin)
@@ -268,27 +270,11 @@ class KinetoReader:
             take_collectives(self.sink, start, end, rows.process, origin, arguments)
 
     def _copies(self, rows: CategoryEvents) -> None:
-        kinds = self.map["copy_kinds"]
-        ends = self.map["memory_kinds"]
-        found = []
-        source = []
-        target = []
-        for event, args in zip(rows.events, rows.args, strict=True):
-            name = event.name[:LONGEST_NAME] if isinstance(event.name, str) else ""
-            match = _DIRECTION.search(name)
-            direction = match[1] or match[2] if match else args.kind
-            found.append(kinds.get(direction, 0) if isinstance(direction, str) else 0)
-            match = _ENDS.search(name)
-            source.append(ends.get(match[1], NO_KIND) if match else NO_KIND)
-            target.append(ends.get(match[2], NO_KIND) if match else NO_KIND)
-        self._transfers(rows, np.array(found), np.array(source), np.array(target))
+        ends = [copied(event.name, args.kind, self.map) for event, args in zip(rows.events, rows.args, strict=True)]
+        self._transfers(rows, *np.array(ends).T)
 
     def _sets(self, rows: CategoryEvents) -> None:
-        ends = self.map["memory_kinds"]
-        matches = [
-            _SET.search(event.name[:LONGEST_NAME]) if isinstance(event.name, str) else None for event in rows.events
-        ]
-        target = np.array([ends.get(match[1], NO_KIND) if match else NO_KIND for match in matches])
+        target = np.array([memory_set(event.name, self.map) for event in rows.events])
         self._transfers(rows, np.full(len(rows.events), MEMSET_KIND), np.full(len(rows.events), NO_KIND), target)
 
     def _transfers(self, rows: CategoryEvents, kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
