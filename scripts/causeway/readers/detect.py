@@ -125,8 +125,8 @@ def _detect_csv(text: bytes) -> str | None:
 
 
 def _are_activities(cells: list[str]) -> bool:
-    """Return whether a header's columns are those of GPU activity records: times, and where on a device or by which
-    call.
+    """Return whether a header's columns are those of GPU activity records: times, and where on a device, by which
+    call or in which grid.
     """
     plain = {
         re.sub(r"[^a-z0-9]", "", re.sub(r"_(?:ns|us|ms|s)$|\s*[(\[].*", "", cell.lower()))
@@ -135,10 +135,11 @@ def _are_activities(cells: list[str]) -> bool:
     }
     if plain >= {"kernelstart", "kerneldur", "kernelname"}:  # cuda_kern_exec_trace of `nsys stats`
         return True
-    timed = "start" in plain and plain & {"end", "duration"}
+    timed = plain & {"start", "starttime"} and plain & {"end", "duration"}
     located = plain & {"device", "deviceid"} and plain & {"stream", "streamid", "strm", "ctx", "context", "contextid"}
+    shaped = plain >= {"gridx", "blockx"}
     named = plain & {"name", "kernel", "kernelname", "copykind", "gridx", "grdx"}
-    return bool(timed and named and "y" not in plain and (located or plain & {"correlationid", "corrid"}))
+    return bool(timed and named and "y" not in plain and (located or shaped or plain & {"correlationid", "corrid"}))
 
 
 def _detect_folder(path: Path) -> str | None:

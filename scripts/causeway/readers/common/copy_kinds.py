@@ -43,15 +43,15 @@ _UNIFIED = re.compile(r"\W*(?:cuda\s+)?unified memory", re.IGNORECASE)
 def copy_kind(text: str) -> int:
     """Return a copy kind in CUPTI's numbers from a number or a spelling, also within a name; 0 if it is unknown.
 
-    >>> copy_kind("[CUDA memcpy HtoD]"), copy_kind("CUPTI_ACTIVITY_MEMCPY_KIND_DTOH")
-    (1, 2)
+    >>> copy_kind("[CUDA memcpy HtoD]"), copy_kind("CUPTI_ACTIVITY_MEMCPY_KIND_DTOH"), copy_kind("Memcpy HtoD [sync]")
+    (1, 2, 1)
     >>> copy_kind("[Unified Memory Memcpy DtoH]"), copy_kind("[CUDA memcpy Unified Host-to-Device]")
     (12, 11)
     """
     number = integer(text.strip())
     if number is not None:
         return number if 0 <= number <= 13 else 0
-    plain = re.sub(r"[^a-z0-9]", "", text.lower().partition("(")[0])
+    plain = re.sub(r"[^a-z0-9]", "", text.lower().partition("(")[0].partition(" [")[0])
     for prefix in ("cuptiactivity", "cuda", "unifiedmemory", "memcpy", "kind"):
         plain = plain.removeprefix(prefix)
     direction = plain.removeprefix("unified").removeprefix("uvm")

@@ -7,11 +7,13 @@ from causeway.readers.common.copy_kinds import LONGEST, UNIFIED_MEMORY
 from causeway.readers.common.numbers import integer
 
 _COPY_NAME = re.compile(
-    r"\[?\s*(?:cuda\s+)?(?:unified memory\s+)?memcpy\b\s*(?:unified\s+)?(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*\]?",
+    r"\[?\s*(?:cuda\s+)?(?:unified memory\s+)?memcpy\b\s*(?:unified\s+)?"
+    r"(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*(?:\]|\[a?sync\])?",
     re.IGNORECASE,
 )
 """Names of copies: `[CUDA memcpy HtoD]`; of unified memory `[Unified Memory Memcpy HtoD]` (nvprof), `[CUDA Unified
-Memory memcpy HtoD]` (nsys stats until 2022), `[CUDA memcpy Unified Host-to-Device]` (since).
+Memory memcpy HtoD]` (nsys stats until 2022), `[CUDA memcpy Unified Host-to-Device]` (since); `Memcpy HtoD [sync]`
+(Visual Profiler).
 """
 _SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", re.IGNORECASE)
 _API_NAME = re.compile(r"cu(?:da)?[A-Z]\w*")

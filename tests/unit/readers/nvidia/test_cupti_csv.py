@@ -328,3 +328,27 @@ def test_decimal_commas_are_named_as_the_reason(tmp_path):
     read = Read(written(tmp_path / "k.csv", text), tmp_path / "e")
     assert read.status == "refused"
     assert "2 events have no start or end that can be read (times need a decimal point)" in read.error["found"]
+
+
+def test_details_of_visual_profiler_have_neither_device_nor_stream(tmp_path):
+    header = "Name,Start Time(ns),Duration(ns),GridX,GridY,GridZ,BlockX,BlockY,BlockZ,Registers/Thread"
+    header += ",Static Shared Memory,Dynamic Shared Memory,Size(bytes),Throughput(bytes/sec),Achieved Occupancy"
+    rows = [
+        '"memset (0)",1000,60,,,,,,,,,,80000,1300000000,',
+        '"Memcpy HtoD [sync]",2000,140,,,,,,,,,,784000,5500000000,',
+        '"Memcpy DtoH [async]",3000,10,,,,,,,,,,552,539000000,',
+        '"k(double*, int)",4000,900,20,2,1,512,1,1,42,4096,16,,,0.405',
+        '"k(double*, int)",5000,901,20,2,1,512,1,1,42,4096,16,,,0.405',
+    ]
+    path = written(tmp_path / "details.csv", "\n".join([header, *rows]))
+    assert detect(path) == "cupti"
+    export = Read(path, tmp_path / "t")
+    assert export.status == "read"
+    assert export.launches.column("duration_ns").to_pylist() == [900, 901]
+    shape = export.configurations.to_pylist()[0]
+    assert (shape["grid_y"], shape["block_x"], shape["registers_per_thread"]) == (2, 512, 42)
+    assert (shape["static_shared_bytes"], shape["dynamic_shared_bytes"]) == (4096, 16)
+    transfers = export.transfers.to_pydict()
+    assert transfers["copy_kind"] == [255, 1, 2]
+    assert transfers["bytes"] == [80_000, 784_000, 552]
+    assert "calls" not in export.names
