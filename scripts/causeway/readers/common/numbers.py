@@ -56,6 +56,9 @@ _PLURAL = {
     "sample": "samples",
     "wave": "waves",
     "SM": "multiprocessors",
+    "cluster": "clusters",
+    "pass": "passes",
+    "branch": "branches",
     "flop": "flops",
     "op": "operations",
 }

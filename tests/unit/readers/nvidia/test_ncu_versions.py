@@ -62,3 +62,17 @@ def test_metrics_of_the_first_section_have_their_names(version, tmp_path):
     assert export.issue("derived_duration") is None
     for _, _, _, ours, value in metrics:
         assert export.counters.column(ours).to_pylist() == pytest.approx([value, value])
+
+
+def test_units_of_devices_with_clusters_are_known(tmp_path):
+    rows = [
+        ("ID", "Process ID", "Kernel Name", "Device", "CC", "gpu__time_duration.sum", "launch__cluster_max_active"),
+        ("", "", "", "", "", "ns", "cluster"),
+        ("0", "7", "k(int)", "0", "10.0", "9920", "2"),
+    ]
+    path = tmp_path / "raw.csv"
+    lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
+    path.write_text("\n".join(["==PROF== Disconnected from process 7", *lines]) + "\n", encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.count("unknown_units") == 0
+    assert export.counters.schema.field("launch__cluster_max_active").metadata[b"unit"] == b"clusters"
