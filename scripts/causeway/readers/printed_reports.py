@@ -9,8 +9,11 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes
 
-_TIME = r"\((?:ns|us|ms|s)\)"
-_NSYS = "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE`, or `nsys export --type sqlite REPORT`."
+_TIME = r" ?\([num]?s(?:ec)?\)"  # nsys of 2020: Start(sec)
+_NSYS = (
+    "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE` (`gputrace` until 2022), or"
+    " `nsys export --type sqlite REPORT`."
+)
 _NVPROF = "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`."
 _METRICS = "Metrics per launch are read from Nsight Compute, `ncu --csv --page raw`."
 _NCU = "Print the launches: `ncu --import REPORT --csv --page raw > FILE`, or capture with `ncu --csv --page raw`."
@@ -23,17 +26,17 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         _NSYS,
     ),
     (
-        rf'^[ \t]*(?:API )?Start {_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,] *"(?:API )?Start {_TIME}" *:',
+        rf'^[ \t]*(?:API )?Start{_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,] *"(?:API )?Start{_TIME}" *:',
         "a report of `nsys stats` in columns or as JSON, not as CSV",
         _NSYS,
     ),
     (
-        rf'^"?API Start {_TIME}"?,"?API Dur(?![^\n]*Kernel Name)',
+        rf'^"?API Start{_TIME}"?,"?API Dur(?![^\n]*Kernel Name)',
         "the report cuda_kern_exec_trace of `nsys stats`, without the kernels' names",
         _NSYS,
     ),
     (  # calls have neither a grid nor a device after their times
-        rf'\b(?:Projected Start|DurChild) {_TIME}|^"?Start {_TIME}"?,"?(?:End|Duration) {_TIME}"?,"?(?:Event|Name)\b',
+        rf'\b(?:Projected Start|DurChild){_TIME}|^"?Start{_TIME}"?,"?(?:End|Duration){_TIME}"?,"?(?:Event|Name)\b',
         "a report of `nsys stats` on calls or ranges, without launches",
         _NSYS,
     ),

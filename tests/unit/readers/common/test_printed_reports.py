@@ -36,6 +36,12 @@ REPORTS = {  # what it is, a part of what to do, text
         "-f csv",
         " Start (ns)   Duration (ns)  CorrId  GrdX\n ------  -----\n 1000  500  9  4\n",
     ),
+    "trace in columns of 2020": (
+        COLUMNS,
+        "`gputrace` until 2022",
+        "Using a.sqlite export for stats reports.\nExporting [gputrace.py a.sqlite] to console...\n\n"
+        " Start(sec)  Duration(nsec)  CorrId  GrdX\n ----------  --------------  ------  ----\n   0.35  5,120  57  4\n",
+    ),
     "trace as JSON": (COLUMNS, "-f csv", '[{"Start (ns)":"1000","Duration (ns)":"500","Name":"k(int)"}]'),
     "launches from call to end in columns": (
         COLUMNS,
@@ -48,6 +54,7 @@ REPORTS = {  # what it is, a part of what to do, text
         "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),Kernel Dur (ns)\n1,2,,,3,4\n",
     ),
     "calls": (WITHOUT, "cuda_gpu_trace", "Start (ns),Duration (ns),Name,Result,CorrID,Pid\n1,2,cudaMalloc,0,1,7\n"),
+    "calls of 2020": (WITHOUT, "cuda_gpu_trace", "Start(nsec),Duration(nsec),Name,Result,CorrID\n1,2,cudaMalloc,0,1\n"),
     "ranges on the GPU": (WITHOUT, "cuda_gpu_trace", "Name,Projected Start (ns),Projected Duration (ns)\nstep,1,2\n"),
     "nested ranges": (WITHOUT, "cuda_gpu_trace", "Start (ns),End (ns),Duration (ns),DurChild (ns),Name\n1,2,1,0,s\n"),
     "nvprof": (
