@@ -15,7 +15,7 @@ FIRST_LINES = 64
 LONGEST_LINE = 1 << 20
 """Characters of a line; a longer one is no row."""
 ADVICE = {
-    "nvidia-smi": "Record with --query-gpu=timestamp,index,uuid,... --format=csv, which writes the header.",
+    "nvidia-smi": "Record with --query-gpu=timestamp,index,uuid,... --format=csv, not noheader.",
     "rocm-smi": "rocm-smi writes no time: put one before each row, in a column named timestamp.",
     "amd-smi": "Record with amd-smi metric --csv --watch 1, which writes the column timestamp.",
     "ldms": "Keep the header of store_csv, in the file or in the file beside it that ends with .HEADER.",

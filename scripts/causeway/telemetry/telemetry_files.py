@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +10,13 @@ from causeway.core.errors import ExportError
 from causeway.telemetry.delimited_text import FIRST_LINES, LONGEST_LINE, read_delimited
 from causeway.telemetry.device_rows import read_dcgmi, read_nvidia_dmon
 from causeway.telemetry.exporter_dump import read_exporter
-from causeway.telemetry.metric_names import raw_name
+from causeway.telemetry.metric_names import format_of, raw_name
 from causeway.telemetry.readings import Readings
 
 FORMATS = "nvidia-smi, nvidia-smi-dmon, dcgmi, dcgm-exporter, rocm-smi, amd-smi, ldms, long"
+LONG_FORM = "the long form: time, node, device, metric, value."
+SMI_ROW = re.compile(r"(?:^|, ?)\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?,|, ?\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+$")
+"""A row of `nvidia-smi --query-gpu` with its time, wherever the query has it."""
 
 
 def read_source(path: Path, name: str, readings: Readings) -> str:
@@ -57,9 +61,17 @@ def detect_format(path: Path) -> str:
     ExportError
         If it is none of those known.
     """
+    rows_of_smi = False
+    first = True
     for number, line in enumerate(_lines(path)):
         text = line.strip()
-        words = {raw_name(word) for word in text.lstrip("#").split(",")}
+        if first and (text == "[" or text.startswith(("{", "[{"))):
+            raise ExportError(
+                str(path), "it is JSON", FORMATS, f"Bring it into {LONG_FORM} Metrics of DCGM keep their names there."
+            )
+        first &= not text
+        rows_of_smi |= SMI_ROW.search(text) is not None
+        words = {raw_name(word.strip().strip('"')) for word in text.lstrip("#").split(",")}
         blank = text.lower().replace("#", " # ").replace(",", " ").split()
         if "#" in blank and "entity" in blank:
             return "dcgmi"
@@ -79,13 +91,22 @@ def detect_format(path: Path) -> str:
             word.partition(".")[0] in ("power", "clocks", "utilization", "temperature", "memory") for word in words
         ):
             return "nvidia-smi"
+        if words & {name for name in format_of("nvidia-smi").metrics if "." in name}:
+            return "nvidia-smi"  # without times: its reader says so
         if number == FIRST_LINES:
             break
+    if rows_of_smi:
+        raise ExportError(
+            str(path),
+            "rows of nvidia-smi without their header",
+            "a first line with the names of the query, such as timestamp, index, power.draw [W]",
+            "Write that line before the rows, and record without noheader.",
+        )
     raise ExportError(
         str(path),
         "its first lines are of no known format",
         FORMATS,
-        "Write its format into the sheet, or bring it into the long form: time, node, device, metric, value.",
+        f"Write its format into the sheet, or bring it into {LONG_FORM}",
     )
 
 

@@ -359,3 +359,37 @@ def test_names_and_metrics_without_end_stay_bounded(tmp_path):
     assert max(len(one.node) for one in readings.devices) <= 200
     assert readings.bad["too_long"][0] == 1
     assert len(readings.ignored) <= 20
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "2024/05/01 10:00:00.123, 0, 62.50 W, 98 %\n2024/05/01 10:00:01.123, 0, 62.50 W, 98 %\n",
+            r"rows of nvidia-smi without their header.*noheader",
+        ),
+        ("2024/05/01 10:00:00.123, 62.50\n", r"rows of nvidia-smi without their header.*noheader"),
+        ("0, 2024/05/01 10:00:00.123, NVIDIA H100, 62.50\n", r"rows of nvidia-smi without their header.*noheader"),
+        (
+            "name, temperature.gpu, utilization.gpu [%]\nNVIDIA H100, 29, 10 %\n",
+            r"no header with a column of times \(timestamp\).*--query-gpu=timestamp",
+        ),
+        (
+            '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL",'
+            '"gpu":"0"},"values":[[1714557600,"9"]]}]}}\n',
+            r"it is JSON.*long form",
+        ),
+        ('\n[\n  {"gpu": 0, "power": {"socket_power": 90}}\n]\n', r"it is JSON.*long form"),
+    ],
+    ids=["no header", "no header or units", "no header, index first", "no times", "Prometheus", "amd-smi --json"],
+)
+def test_what_lacks_times_or_names_is_told_so(tmp_path, text, said):
+    with pytest.raises(ExportError, match=said):
+        read(tmp_path, text)
+
+
+def test_a_table_saved_again_with_quotes_is_recognised(tmp_path):
+    text = '"timestamp","index","power.draw [W]"\n"2024/05/01 10:00:00.000","0","62.50 W"\n'
+    readings, values = read(tmp_path, text)
+    assert readings.found == "nvidia-smi"
+    assert values == {(0, "", "0", "power_w"): 62.5}
