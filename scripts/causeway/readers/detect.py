@@ -150,7 +150,7 @@ def _detect_folder(path: Path) -> str | None:
     for record in DETECTION_ORDER:
         if _has_file(path, [f"{below}{name}" for below in ("*/", "*/*/") for name in record.signs.files_below]):
             return record.word
-    for file in sorted(path.glob("*.csv")):
+    for file in sorted([*path.glob("*.csv"), *path.glob("*.csv.gz")]):
         if file.is_file() and (word := _detect_csv(_text_of(first_bytes(file)))) and FORMATS[word].signs.csv_folder:
             return word
     for file in sorted(path.glob("*.db")):

@@ -6,7 +6,7 @@ the launches.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_batches import CsvFile, header_of, numbers, without_rounded
+from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers, without_rounded
 from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.containers.table_source import note_state
@@ -98,6 +98,36 @@ class KernSource:
             self.failure = error
 
 
+def by_launch(
+    rows: CsvBatch, pairs: tuple[str, str], renamed: Mapping[str, str]
+) -> tuple[CsvBatch, list[list[tuple[str, str]]]]:
+    """Gather rows of one counter each: one row for each launch, and names and values of its counters.
+
+    A launch whose rows do not follow one another is given several times; it is joined by its number afterwards.
+
+    Parameters
+    ----------
+    rows : CsvBatch
+    pairs : tuple of str
+        The columns of a counter's name and value.
+    renamed : mapping of str to str
+        Counters that get another name.
+    """
+    counter, value = (rows.file.position[name] for name in pairs)
+    firsts: list[list[str]] = []
+    measured: list[list[tuple[str, str]]] = []
+    last = None
+    for row in rows.rows:
+        facts = [cell for at, cell in enumerate(row) if at not in (counter, value)]
+        if facts != last:
+            last = facts
+            firsts.append(row)
+            measured.append([])
+        if row[counter]:
+            measured[-1].append((renamed.get(row[counter], row[counter]), row[value]))
+    return CsvBatch(firsts, rows.file), measured
+
+
 class Pass:
     """One file: its columns under our names, its counters, and whether it has times.
 
@@ -107,6 +137,8 @@ class Pass:
         Our name -> the file's column.
     counters : list of str
         Columns that are counters.
+    pairs : tuple of str, or None
+        The columns of a counter's name and value, where each counter of a launch has a row of its own.
     again : dict of int to dict of str to str
         Of each later pass in the same file, by its number: column -> counter.
     merged : bool
@@ -136,7 +168,16 @@ class Pass:
                 self.again.setdefault(int(match[2]), {})[raw] = repeats
             elif raw:
                 self.counters.append(raw)
+        self.pairs = (self.ours.pop("counter"), self.ours.pop("value")) if "counter" in self.ours else None
+        if self.pairs:
+            self.counters = []
+            self.again = {}
         self.timed = {"start", "stop"} <= self.ours.keys()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has counters of its launches."""
+        return bool(self.counters or self.pairs)
 
 
 class PassReader:
@@ -178,21 +219,23 @@ class PassReader:
             (Pass(path, columns, self.rules), label) for path, label in files if (columns := self.columns_of(path))
         ]
         self.qualified = {
-            name for name in self.rules.get("per_pass", []) if sum(name in one.counters for one, _ in passes) > 1
+            name
+            for name in self.rules.get("per_pass", [])
+            if sum(name in one.counters or one.pairs is not None for one, _ in passes) > 1
         }
         try:
             timing = None
             for one, label in passes:
-                if not one.timed or one.counters:
+                if not one.timed or one.counts:
                     continue
                 if timing is not None:
                     self.sink.issues.add("second_run", 1, label)
                     continue
                 before = self.sink.n_launches
-                self._file(one, label, counters=any(other.counters for other, _ in passes))
+                self._file(one, label, counters=any(other.counts for other, _ in passes))
                 timing = label if self.sink.n_launches > before else None
             for one, label in passes:
-                if one.counters or one.again:
+                if one.counts or one.again:
                     self._file(one, label, counters=True)
             self.store.hand_over()
         except BaseException:
@@ -236,9 +279,11 @@ class PassReader:
         processes: dict[int, int] = {}
         rounded = outside = 0  # the same launches in every pass: the most of any pass counts
         stem = one.path.name.partition(".")[0]
-        names = [f"{stem} {name}" if name in self.qualified else name for name in one.counters]
+        renamed = {name: f"{stem} {name}" for name in self.qualified}
+        names = [renamed.get(name, name) for name in one.counters]
         with self._open(one, label) as file:
-            for batch in file.batches():
+            for rows in file.batches():
+                batch, measured = by_launch(rows, one.pairs, renamed) if one.pairs else (rows, None)
                 columns = self._launch_columns(one, batch, processes, label)
                 if one.timed:
                     columns["start"], columns["stop"], columns["rounded"] = batch.times(
@@ -246,8 +291,8 @@ class PassReader:
                     )
                     rounded += int(columns["rounded"].sum())
                     outside += self._queue(columns)
-                if one.counters or one.again:
-                    self._counters(one, batch, columns, names)
+                if one.counts or one.again:
+                    self._counters(one, batch, columns, names, measured)
                 else:
                     self._launches(columns, counters)
             self.sink.count_in(label, file.rows)
@@ -312,9 +357,22 @@ class PassReader:
         if counters:
             self.store.launches(columns)
 
-    def _counters(self, one: Pass, batch, columns: dict[str, np.ndarray], names: list[str]) -> None:
+    def _counters(
+        self,
+        one: Pass,
+        batch,
+        columns: dict[str, np.ndarray],
+        names: list[str],
+        measured: list[list[tuple[str, str]]] | None,
+    ) -> None:
         if one.timed:
             columns["start"], columns["stop"] = checked(self.sink, columns["start"], columns["stop"])
+        if measured is not None:
+            layouts = [self.store.layout([name for name, _ in launch]) for launch in measured]
+            cells = [[text for _, text in launch] for launch in measured]
+            file = batch.file
+            self.store.take(columns, layouts, [numbers([row], len(row), file.issues, file.label)[0] for row in cells])
+            return
         self.store.take(columns, self.store.layout(names), batch.floats(one.counters))
         for again in one.again.values():
             self.store.take(columns, self.store.layout(list(again.values())), batch.floats(list(again)))

@@ -46,6 +46,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 def _files(folder: Path) -> list[tuple[Path, str]]:
     """Return the folder's tables of launches, pmc_perf.csv first."""
-    files = [path for path in sorted(folder.glob("*.csv")) if path.is_file() and set(header_of(path)) >= MARKS]
-    files.sort(key=lambda path: path.name != "pmc_perf.csv")
+    tables = sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")])
+    files = [path for path in tables if path.is_file() and set(header_of(path)) >= MARKS]
+    files.sort(key=lambda path: not path.name.startswith("pmc_perf.csv"))
     return [(path, path.name) for path in files]
