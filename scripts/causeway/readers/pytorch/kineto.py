@@ -55,8 +55,8 @@ ARROWS = frozenset("stf")
 
 NO_TORCH_EVENTS = (
     "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write",
-    "Name a trace of torch.profiler; of other tools, profile with `nsys profile` and export that, or write the kernels"
-    " as a table (CSV, one row per launch).",
+    "Name a trace of torch.profiler; of other tools, profile with `nsys profile` or `rocprofv3` and export that, or"
+    " write the kernels as a table (CSV, one row per launch).",
 )
 """What is found in a Chrome trace without a launch that is read, and what to do."""
 

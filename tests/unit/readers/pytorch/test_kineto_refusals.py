@@ -18,14 +18,23 @@ AUTOGRAD = [  # of PyTorch before 1.8: no categories but that of the arrows
     {"ph": "X", "name": "k(int)", "pid": "CUDA functions", "tid": 0, "ts": 4.5, "dur": 2.5, "args": {}},
 ]
 
+ROCPROF_SYS = [
+    {"ph": "X", "cat": "rocm_kernel_dispatch", "name": "k(int)", "pid": 7, "tid": 3, "ts": 1.5, "dur": 2.5, "args": {}}
+]
 
-@pytest.mark.parametrize("events", [JAX, TENSORFLOW, AUTOGRAD, []], ids=["JAX", "TensorFlow", "autograd", "none"])
+
+@pytest.mark.parametrize(
+    "events",
+    [JAX, TENSORFLOW, AUTOGRAD, [], ROCPROF_SYS],
+    ids=["JAX", "TensorFlow", "autograd", "none", "rocprof-sys"],
+)
 def test_a_chrome_trace_of_another_tool_is_not_told_to_set_an_option_of_pytorch(events, tmp_path):
     read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
     assert read.status == "refused"
     assert read.error["found"].startswith("it is a Chrome trace without events of torch.profiler")
     assert "older PyTorch" in read.error["found"]
     assert "`nsys profile`" in read.error["advice"]
+    assert "`rocprofv3`" in read.error["advice"]
     assert "ProfilerActivity" not in read.error["advice"]
 
 
