@@ -32,6 +32,7 @@ REFUSED = {
         "one row per kernel, none per launch: name the trace beside them"
     ),
     "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
+    "the source page of Nsight Compute (`--page source`)": "one row per instruction: print `--page raw`",
     "the raw page as the window of Nsight Compute saves it": "print it with `ncu --import REPORT --csv --page raw`",
     "rocprof v1's results.json, rocprofv2's traces; alone, rocprofv3's *_agent_info.csv, traces of memory"
     " (*_memory_allocation_trace.csv, *_scratch_memory_trace.csv) and samples of instructions": (

@@ -62,6 +62,11 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         _NCU,
     ),
     (
+        r'^(?:"?(?:#|Line No|Address)"?,)*"?Source"?,[^\n]*(?:Warp Stall Sampling|Instructions Executed|# Samples)\b',
+        "the source page of Nsight Compute: one row per instruction or line of code, none per launch",
+        _NCU,
+    ),
+    (
         r"^[ \t]*Metric Name[ \t]{2,}Metric Unit[ \t]+Metric Value|^[ \t]*Section: [^\n]+\n[ \t]*-{9,}",
         "a page of Nsight Compute as text, not as CSV",
         _NCU,

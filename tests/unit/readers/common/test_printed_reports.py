@@ -85,6 +85,23 @@ REPORTS = {  # what it is, a part of what to do, text
     ),
     "Nsight Compute": ("a summary of Nsight Compute", "--page raw", f"==PROF== Connected to process 7\n{NCU_SUM}\n"),
     "Nsight Compute without its lines": ("a summary of Nsight Compute", "--page raw", f"{NCU_SUM}\n"),
+    "Nsight Compute's source page": (
+        "the source page of Nsight Compute",
+        "--csv --page raw",
+        '"Kernel Name","void k<(int)2>(float *)",\n"Address","Source","Warp Stall Sampling (All Cycles)","# Samples"\n'
+        '"0x7fc48541d900","      MOV R1, c[0x0][0x28] ","42","42"\n',
+    ),
+    "Nsight Compute's source page, numbered": (
+        "the source page of Nsight Compute",
+        "--csv --page raw",
+        '==PROF== Connected to process 7\n"#","Address","Source","Live Registers","Instructions Executed"\n'
+        '"1","7f00","EXIT","1","3632"\n',
+    ),
+    "Nsight Compute's source page, lines and instructions": (
+        "the source page of Nsight Compute",
+        "--csv --page raw",
+        '"File Path","/x/k.cu"\n"Line No","Source","Address","Source","# Samples"\n"7","y = x;","7f00","EXIT","2"\n',
+    ),
     "Nsight Compute as text, until 2022": (
         "a page of Nsight Compute as text",
         "--csv --page raw",
