@@ -265,9 +265,10 @@ class CsvReader:
         n = len(rows)
         start = self._numbers(rows, "start")
         end = self._numbers(rows, "end")
-        if end is None:
+        if end is None or self._has_finer_durations():
             duration = self._numbers(rows, "duration")
-            end = np.where((start == NULL) | (duration == NULL), NULL, start + np.where(duration == NULL, 0, duration))
+            known = (start != NULL) & (duration != NULL)
+            end = np.where(known, start + np.where(known, duration, 0), NULL if end is None else end)
         untimed = (start == 0) & (end == 0)
         start = np.where(untimed, NULL, start)
         process = self._process(rows)
@@ -326,6 +327,14 @@ class CsvReader:
         known = (begin != NULL) & (length != NULL) & (start != NULL)
         queue = np.where(known, start - begin - length, -1)
         return np.where(queue < 0, NULL, queue)
+
+    def _has_finer_durations(self) -> bool:
+        """Return whether durations stand beside the ends in a smaller unit: ends in s are printed to 1 us."""
+        units = self.columns.unit
+        if "duration" not in units:
+            return False
+        powers = [TIME_POWERS.get(units[ours] or "ns", 0) for ours in ("duration", "end")]
+        return powers[0] < powers[1]
 
     def _sizes(self, rows: list[list[str]]) -> np.ndarray | int:
         """Return the sizes of transfers in bytes, `NULL` where there is none, or where it was rounded to zero."""

@@ -352,3 +352,15 @@ def test_details_of_visual_profiler_have_neither_device_nor_stream(tmp_path):
     assert transfers["copy_kind"] == [255, 1, 2]
     assert transfers["bytes"] == [80_000, 784_000, 552]
     assert "calls" not in export.names
+
+
+def test_durations_in_a_smaller_unit_than_the_ends_count(tmp_path):
+    text = """
+Start(sec),End(sec),Duration(nsec),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,Ctx,Strm,Name
+0.364801,0.365023,222080,74,1,1,1,33,1,1,A100 (0),1,13,k(int)
+0.365801,0.366023,221980,75,1,1,1,33,1,1,A100 (0),1,13,k(int)
+0.366801,0.367024,,76,1,1,1,33,1,1,A100 (0),1,13,k(int)
+"""
+    export = Read(written(tmp_path / "trace.csv", text), tmp_path / "t")
+    assert export.launches.column("start_ns").to_pylist() == [364_801_000, 365_801_000, 366_801_000]
+    assert export.launches.column("duration_ns").to_pylist() == [222_080, 221_980, 223_000]
