@@ -29,6 +29,7 @@ from causeway.readers.nvidia.nsys_tables import KERNELS, NsysTables
 from causeway.readers.sink.batches import repeated
 from causeway.readers.sink.sink import Sink
 
+GPUS_UNTIL_2021 = "TARGET_INFO_CUDA_GPU"
 RANGE_EVENTS = (59, 60, 70, 71)
 """NvtxPushPopRange, NvtxStartEndRange and their resolved-text forms, of ENUM_NSYS_EVENT_TYPE; the table may be absent,
 so they are built in.
@@ -254,6 +255,15 @@ class NsysReader(NsysTables):
             gpu: facts for gpu, *facts in self.export.rows("TARGET_INFO_GPU", ["id", *wanted]) if isinstance(gpu, int)
         }
         used = sorted((code, device) for device, codes in self.users.items() for code in codes)
+        by_number = {
+            device: facts
+            for device, *facts in self.export.rows(GPUS_UNTIL_2021, ["deviceId", "name", "numMultiprocessors"])
+        }
+        for code, device in used:
+            if device in by_number:
+                name, multiprocessors = by_number[device]
+                name = name if isinstance(name, str) else None
+                self.sink.device(code, device, name=name, multiprocessors=integer(multiprocessors))
         identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
         known = self._identities()

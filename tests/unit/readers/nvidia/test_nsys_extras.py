@@ -108,3 +108,23 @@ def test_a_graph_only_capture_is_refused_with_what_to_do(database, tmp_path):
     connection.close()
     read = Read(database, tmp_path / "e")
     assert (read.status, "--cuda-graph-trace=node" in read.error["advice"]) == ("refused", True)
+
+
+def test_exports_until_2021_name_their_gpus_by_the_number_of_the_device(tmp_path):
+    path = tmp_path / "old.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(f"""
+        CREATE TABLE StringIds (id INTEGER, value TEXT);
+        INSERT INTO StringIds VALUES (0, 'add');
+        CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, globalPid INTEGER,
+            demangledName INTEGER);
+        INSERT INTO {KERNEL} VALUES (1000, 1100, 1, 7, {700 << 24}, 0);
+        CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INTEGER, name TEXT, numMultiprocessors INTEGER,
+            numThreadsPerWarp INTEGER);
+        INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, 'Tesla T4', 40, 32), (1, 'A100-PCIE-40GB', 108, 32);
+    """)
+    connection.close()
+    read = Read(path, tmp_path / "e")
+    assert read.status == "read"
+    found = [(row["device"], row["name"], row["multiprocessors"]) for row in read.devices.to_pylist()]
+    assert found == [(1, "A100-PCIE-40GB", 108)]
