@@ -10,10 +10,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes
 
 _TIME = r" ?\([num]?s(?:ec)?\)"  # nsys of 2020: Start(sec)
-_NSYS = (
-    "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE` (`gputrace` until 2022), or"
-    " `nsys export --type sqlite REPORT`."
-)
+_NSYS = "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE`, or `nsys export --type sqlite REPORT`."
 _NVPROF = "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`."
 _METRICS = "Metrics per launch are read from Nsight Compute, `ncu --csv --page raw`."
 _NCU = "Print the launches: `ncu --import REPORT --csv --page raw > FILE`, or capture with `ncu --csv --page raw`."
@@ -28,7 +25,7 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
     (
         rf'^[ \t]*(?:API )?Start{_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,] *"(?:API )?Start{_TIME}" *:',
         "a report of `nsys stats` in columns or as JSON, not as CSV",
-        _NSYS,
+        f"{_NSYS} Until 2022 the report was called `gputrace`.",
     ),
     (
         rf'^"?API Start{_TIME}"?,"?API Dur(?![^\n]*Kernel Name)',

@@ -38,7 +38,7 @@ REPORTS = {  # what it is, a part of what to do, text
     ),
     "trace in columns of 2020": (
         COLUMNS,
-        "`gputrace` until 2022",
+        "was called `gputrace`",
         "Using a.sqlite export for stats reports.\nExporting [gputrace.py a.sqlite] to console...\n\n"
         " Start(sec)  Duration(nsec)  CorrId  GrdX\n ----------  --------------  ------  ----\n   0.35  5,120  57  4\n",
     ),
