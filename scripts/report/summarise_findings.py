@@ -13,9 +13,10 @@ from causeway.core.results import (
     relative,
 )
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
+from causeway.core.vocabulary import MEMORY_STALL
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
-from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns
+from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
@@ -77,6 +78,19 @@ def times(
     return found
 
 
+def of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Finding]:
+    """Return which kernels vary and why; of a memory stall that costs too little to be explained, that it does."""
+    little = {document["dataset"]: little_memory_stall(document) for document in efficiencies}
+    found = []
+    for one in measured:
+        if one.target == MEMORY_STALL and little.get(one.dataset):
+            found.append(little[one.dataset])
+            continue
+        found += variability_findings(one)
+        found += [finding for search in one.searches for finding in cause_findings(one, search)]
+    return found
+
+
 def waiting(paths: list[str], efficiencies: list[dict]) -> list[Finding]:
     """Return why the devices of each dataset wait."""
     gpu_ns = {document["dataset"]: gpu_time_ns(document) for document in efficiencies}
@@ -93,8 +107,7 @@ def main(job) -> None:
         efficiencies = [read_json(path) for path in job.input.efficiency]
         qualities = [read_json(path) for path in job.input.quality]
         found = [finding for quality in qualities for finding in quality_findings(quality)]
-        found += [finding for one in measured for finding in variability_findings(one)]
-        found += [finding for one in measured for search in one.searches for finding in cause_findings(one, search)]
+        found += of_targets(measured, efficiencies)
         waits = waiting(job.input.waiting, efficiencies)
         explained = {finding.dataset for finding in waits}  # its reasons replace the coarser ones of idle time
         lost = [finding for one in efficiencies for finding in efficiency_findings(one)]

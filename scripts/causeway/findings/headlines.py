@@ -201,6 +201,13 @@ def of_little(target: str, percent: float, subject: str) -> str:
     return f"{what} barely varies: by {_percent(percent)} in all, most of it in {subject}."
 
 
+def of_little_stall(alone_ns: int, percent: float) -> str:
+    """Return the headline of a memory stall that costs too little: copies run without a kernel beside them so long."""
+    share = "< 0.1 %" if 0 < percent < 0.1 else _percent(percent)
+    alone = f"copies run without a kernel beside them for {time(alone_ns)}, {share} of the GPU time"
+    return f"Memory stall costs little: {alone}."
+
+
 def of_loss(part: str, percent: float, lost_ns: int) -> str:
     """Return the headline of a loss of GPU time."""
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."

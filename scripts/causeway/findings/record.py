@@ -9,7 +9,7 @@ from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
 between runs, and from which what could be saved ranks by its size; deviations of launches that add up to less are
-nothing to act upon.
+nothing to act upon, nor is a memory stall where copies alone take less.
 """
 
 RAISES = "raises"

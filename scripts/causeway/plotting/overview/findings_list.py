@@ -93,6 +93,14 @@ def answers(
     )
 
 
+def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | None:
+    """Return what is said of a whole target that costs too little to be explained; None of every other target."""
+    for number, one in findings:
+        if (one["target"], one["kind"], one["scope"], one["severity"]) == (target, "variability", "dataset", "none"):
+            return said(("findings", number), one, "sentence")
+    return None
+
+
 def _worth_first(one: tuple[Place, Mapping]) -> float:
     return -(one[1]["recoverable_ns"] or 0)
 
