@@ -91,14 +91,21 @@ def of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Findi
     return found
 
 
-def waiting(paths: list[str], efficiencies: list[dict]) -> list[Finding]:
-    """Return why the devices of each dataset wait."""
+def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
+    """Return what device time is lost to, and why the devices of each dataset wait, which replaces the coarser reasons
+    of idle time.
+    """
+    lost = {finding.id: finding for document in efficiencies for finding in efficiency_findings(document)}
     gpu_ns = {document["dataset"]: gpu_time_ns(document) for document in efficiencies}
-    found = []
-    for path in paths:
+    for path in waiting:
         dataset = dataset_of(path)
-        found += waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), gpu_ns[dataset])
-    return found
+        own = {one.key: one for one in lost.values() if one.dataset == dataset}
+        rows = read_rows_of_run(path, "waiting").to_pylist()
+        waits = waiting_findings(dataset, rows, gpu_ns[dataset], own.get("orchestration"))
+        lost |= {one.id: one for one in waits}
+        if waits and "idle" in own:
+            del lost[own["idle"].id]
+    return list(lost.values())
 
 
 def main(job) -> None:
@@ -108,10 +115,7 @@ def main(job) -> None:
         qualities = [read_json(path) for path in job.input.quality]
         found = [finding for quality in qualities for finding in quality_findings(quality)]
         found += of_targets(measured, efficiencies)
-        waits = waiting(job.input.waiting, efficiencies)
-        explained = {finding.dataset for finding in waits}  # its reasons replace the coarser ones of idle time
-        lost = [finding for one in efficiencies for finding in efficiency_findings(one)]
-        lost = [finding for finding in lost if finding.key != "idle" or finding.dataset not in explained] + waits
+        lost = losses(efficiencies, job.input.waiting)
         lost += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
         replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in job.input.replays}
         devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}

@@ -208,8 +208,12 @@ def of_little_stall(alone_ns: int, percent: float) -> str:
     return f"Memory stall costs little: {alone}."
 
 
-def of_loss(part: str, percent: float, lost_ns: int) -> str:
-    """Return the headline of a loss of GPU time."""
+def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None) -> str:
+    """Return the headline of a loss of GPU time; of one that is waiting, with what devices wait for most, where a
+    reason of `WAITING` is known for that.
+    """
+    if waits_for is not None:
+        return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
 
 
@@ -230,6 +234,15 @@ WAITING = {
     "start_up": "start-up latency of queued work",
     "unknown": "unknown, as launch calls are not recorded",
 }
+
+
+WAITED_FOR = {
+    "launch_starved": "for the host",
+    "dependency_stalled": "for other work",
+    "blocked_host": "for blocking calls",
+    "start_up": "for start-up",
+}
+"""The same of most of a loss, in a few words; nothing of a reason that is not known."""
 
 
 def of_waiting(reason: str, idle_ns: int, percent: float) -> str:

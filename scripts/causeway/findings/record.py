@@ -18,7 +18,7 @@ NOT_MONOTONE = "not monotone"
 UNDECIDED = "undecided"
 DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
 """What more of a cause does; of a category, its named level against the commonest."""
-UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "undone_by")
+UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "undone_by", "explains")
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
@@ -217,7 +217,7 @@ class Finding:
     based_on : str or None
         On what the numbers are based, where a filter dropped events; None before the findings are ranked as well.
     also : sequence of Finding
-        Further claims about the same kernel, in their order.
+        Further claims about the same kernel, or the reasons of the same loss, in their order.
     is_time : bool
         Whether the target is a time that is spent. Not written.
     is_negligible : bool
@@ -228,6 +228,8 @@ class Finding:
         What `sign` must agree with. Not written.
     undone_by : str or None
         The change of a replay that takes the loss away. Not written.
+    explains : str or None
+        The id of the finding on a loss whose reason this one is: they are one finding. Not written.
     """
 
     dataset: str
@@ -272,6 +274,7 @@ class Finding:
     sign_of: str | None = None
     slopes: Sequence[PooledSlope] = ()
     undone_by: str | None = None
+    explains: str | None = None
 
     @property
     def id(self) -> str:
