@@ -97,7 +97,8 @@ IDLE = {
 }
 WAITING = {
     "launch_starved": (
-        "The host is late for what the table of waiting names: do that beforehand, on another thread, or less often."
+        "The host is late in what the table of waiting names: do it beforehand, on another thread, or less often; CUDA"
+        " or HIP graphs skip launch calls and the framework's code between them."
     ),
     "dependency_stalled": (
         "Queued work waits for another stream or copy: split that work, start it earlier, or drop the event between."
@@ -111,8 +112,8 @@ WAITING = {
 LATE_IN_CALLS = "Launch calls take the time: CUDA or HIP graphs, fused or larger kernels, fewer calls between launches."
 """Of a host that is late most of all inside runtime calls."""
 LATE_UNSEEN = (
-    "Record what the host does between launches (ranges, operators or samples of its stacks): CUDA or HIP graphs help"
-    " only where launch calls take the time."
+    "Find out what the host does between launches (ranges or sampled stacks name it): CUDA or HIP graphs skip launch"
+    " calls and the framework's code between them, not loading of data or other work."
 )
 """Of a host that is late most of all for what the export does not hold."""
 SMALL_KERNELS = (
@@ -151,19 +152,24 @@ NETWORK = (
 )
 
 
-def for_waiting(reason: str, detail: str) -> str:
+def for_waiting(reason: str, details: Mapping[str, int]) -> str:
     """Return what to try about the time that devices wait.
 
     Parameters
     ----------
-    reason, detail : str
-        As `waiting` has them, of the most time.
+    reason : str
+        The one with the most time, as `waiting` has it.
+    details : mapping of str to int
+        What is behind it, with its time, ns.
     """
     if reason != "launch_starved":
         return WAITING[reason]
-    if detail == HOST_CODE:
-        return LATE_UNSEEN
-    return LATE_IN_CALLS if detail.startswith(IN_CALL) else WAITING[reason]
+    unseen = details.get(HOST_CODE, 0)
+    calls = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL))
+    named = sum(details.values()) - unseen - calls
+    if named >= max(unseen, calls):
+        return WAITING[reason]
+    return LATE_IN_CALLS if calls > unseen else LATE_UNSEEN
 
 
 LESS_IS_BETTER = ("copies", "contention", "queue", "idle_before")

@@ -140,13 +140,30 @@ def test_a_reason_of_less_than_half_is_not_most_of_a_loss():
     ("reason", "detail", "tried"),
     [
         ("launch_starved", "in cudaLaunchKernel", "Launch calls take the time: CUDA or HIP graphs"),
-        ("launch_starved", "host code not recorded", "Record what the host does between launches"),
-        ("launch_starved", "data loader: next_batch", "The host is late for what the table of waiting names"),
+        ("launch_starved", "host code not recorded", "Find out what the host does between launches"),
+        ("launch_starved", "data loader: next_batch", "The host is late in what the table of waiting names"),
         ("blocked_host", "cudaFree", "The host blocks while the device runs dry"),
         ("start_up", "between queued work", "Gaps between launches"),
     ],
 )
 def test_what_to_try_follows_what_the_host_did(reason, detail, tried):
-    """Graphs shorten launch calls: they are not what to try where the host is late for another thing."""
+    """Graphs skip launch calls: they are not the first to try where the host is late for another thing."""
     (finding,) = waiting_findings("demo", rows_of(**{reason: (detail, 400_000_000)}), 2_000_000_000)
     assert finding.suggestion.startswith(tried)
+
+
+@pytest.mark.parametrize(
+    ("named", "tried"),
+    [(59, "Launch calls take the time"), (61, "The host is late in what the table of waiting names")],
+)
+def test_what_to_try_follows_all_that_the_host_did_not_the_largest_single_part(named, tried):
+    """Runtime calls take 60 ms, each less than the code that is not recorded, 40 ms."""
+    times = {"in cudaLaunchKernel": 30, "in cudaMemcpyAsync": 30, "host code not recorded": 40}
+    times |= {"range: forward": named // 2, "range: backward": named - named // 2}
+    rows = [
+        {"step": None, "reason": "launch_starved", "detail": detail, "wait_ns": ms * 1_000_000}
+        for detail, ms in times.items()
+    ]
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000)
+    assert finding.suggestion.startswith(tried)
+    assert "The largest part of that, 40.0 ms: host code not recorded." in finding.sentence

@@ -64,13 +64,13 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: F
         headline=headlines.of_waiting(main, idle, value),
         sentence=(
             f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work"
-            f"{_of_loss(loss, idle) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[main]}. Most of that,"
-            f" {time_three_digits(details[detail])}: {elided(detail, 80)}."
+            f"{_of_loss(loss, idle) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[main]}. The largest"
+            f" part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
         ),
         verdict=SUPPORTED,
         effect=Effect(value=value, unit="percent of the idle time"),
         evidence=Evidence(table=path, query=query, value=value),
-        suggestion=suggestions.for_waiting(main, detail),
+        suggestion=suggestions.for_waiting(main, details),
         link=link_to(dataset, "waiting"),
         undone_by="host_free" if main in BY_HOST and not is_one else None,
         explains=loss.id if is_one else None,
