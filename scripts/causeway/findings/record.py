@@ -22,6 +22,8 @@ UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "un
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
+MOMENTS = ("clock", "lag")
+"""Roles of what stands for whatever changes with time."""
 EXPLAINED = "explained variance"
 """The quantity of a cause whose change of the mean was not estimated."""
 

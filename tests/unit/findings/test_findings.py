@@ -105,6 +105,26 @@ def test_a_cost_that_may_be_none_is_not_said_and_nothing_is_recovered_by_it():
 
 
 @pytest.mark.parametrize(
+    ("feature", "role", "is_known"),
+    [
+        ("since_start_ns", "clock", False),
+        ("step_position", "clock", False),
+        ("previous_deviation", "lag", False),
+        ("launched_after", "clock", True),
+        ("launch_in_step", "clock", True),
+        ("h2d_bytes_in_flight", "exposure", True),
+    ],
+)
+def test_of_time_itself_nobody_knows_what_could_be_saved(feature, role, is_known):
+    """A kernel whose matrix shrinks gets faster from launch to launch: not a second of that can be won by acting."""
+    (finding,) = cause_findings(analysis(), search(causes=[cause(feature, role=role)]))
+    assert (finding.recoverable_ns == 540_000) == is_known
+    assert (finding.recoverable_ns is None) != is_known
+    assert ("costs 540 µs of GPU time" in finding.headline) == is_known
+    assert finding.worth == Worth(ns=540_000, low=432_000, high=648_000)
+
+
+@pytest.mark.parametrize(
     ("changes", "advised"),
     [
         ({}, "Move the copies"),
