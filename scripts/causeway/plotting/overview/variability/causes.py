@@ -214,6 +214,8 @@ def scope_block(
 def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence[Kernel]) -> Markup | None:
     """Return the section of causes of one target, or None where nothing was searched.
 
+    Of a dataset with one kernel, which was searched, the search of the whole dataset is the same and is left out.
+
     Parameters
     ----------
     dataset, target : str
@@ -225,8 +227,9 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
     if not searches:
         return None
     known = {kernel.id: (position, kernel) for position, kernel in enumerate(kernels)}
+    is_repeated = len(kernels) == 1 and any(search.graph["scope"] in known for search in searches)
     ordered = sorted(
-        searches,
+        [search for search in searches if not is_repeated or search.graph["scope"] != "dataset"],
         key=lambda s: (s.graph["scope"] != "dataset", known.get(s.graph["scope"], (len(known),))[0], s.graph["scope"]),
     )
     blocks = []
