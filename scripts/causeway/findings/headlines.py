@@ -195,6 +195,11 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
     return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} {times}."
 
 
+def of_only_kernel(subject: str, percent: float, launches: int) -> str:
+    """Return the headline of a dataset's only kernel; `percent` are its deviations over what was measured."""
+    return f"{subject} is the only kernel; its {launches:,} launches deviate by {_percent(percent)} in all."
+
+
 def of_little(target: str, percent: float, subject: str) -> str:
     """Return the headline of a target that barely varies; `percent` are its deviations over what was measured."""
     what = VARYING[target].capitalize() if target in VARYING else target

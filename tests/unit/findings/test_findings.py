@@ -195,6 +195,15 @@ def test_what_barely_varies_is_nothing_to_act_upon():
         assert document["findings"][0]["severity"] == severity
 
 
+def test_of_the_only_kernel_is_said_how_much_it_varies():
+    """It has all of the variability, which says nothing: deviations of 760 µs in 20 ms are 3.8 %."""
+    (finding,) = variability_findings(analysis(kernels=[kernel(0, 1.0, 760_000.0)]))
+    assert finding.headline == "k0 is the only kernel; its 1,000 launches deviate by 3.8 % in all."
+    (finding,) = variability_findings(analysis(kernels=[kernel(0, 1.0)], target="memory_stall"))
+    assert finding.headline == "k0 has 100 % of the memory stall, in 1,000 launches."
+    assert finding.sentence.endswith("; robust CV of their durations 0.21."), "that table's CV is of durations"
+
+
 def test_the_kernel_with_the_largest_share_is_named():
     (finding,) = variability_findings(analysis())
     assert finding.sentence == "k0 has 60 % of the kernel variability, in 1,000 of 2,000 launches; robust CV 0.21."

@@ -53,6 +53,8 @@ def every_headline():
     yield headlines.of_no_cause(short, "kernel_variability", refused=False)
     yield headlines.of_no_cause(short, "memory_stall", refused=True)
     yield headlines.of_variability(short, "kernel variability", 61.2, 123_456)
+    yield headlines.of_only_kernel(short, 61.2, 123_456)
+    yield headlines.of_little_stall(123_456_789, 0.123)
     yield from (headlines.of_loss(part, 12.3, 4_560_000_000) for part in headlines.LOSSES)
     yield from (headlines.of_idle(cause, 4_560_000_000, 61.2) for cause in headlines.IDLE)
     yield headlines.of_exposed_copies(4_560_000_000, 12.3)
