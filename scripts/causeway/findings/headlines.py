@@ -22,6 +22,8 @@ LONGEST_LEVEL = 30
 """Characters of a level of a category."""
 ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
 """The digits at the end of a kernel's id, which tell kernels of one short name apart."""
+IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
+"""A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
@@ -140,12 +142,17 @@ def of_cause(
     level = row.get("level")
     label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
     label = elided(label, SUBJECT_LENGTH) if " " not in label else label
-    label = f"{label} = {_level(row['feature'], level)}" if level else label
+    in_step = IN_STEP.fullmatch(level or "")
+    if in_step:
+        label = f"{in_step[1]} in the step {in_step[2].replace(' x ', '×')}"
+    elif level:
+        label = f"{label} = {_level(row['feature'], level)}"
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
     if row.get("determines_time"):
         return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
-    words = _change(target, label, bool(level), direction, change, spread)
+    between = f"for {label}" if in_step else f"with {label}" if level else f"from low to high {label}"
+    words = _change(target, label, between, direction, change, spread)
     if words is None:
         words = _explained(target, label, row)
     elif row["verdict"] != INCONCLUSIVE:
@@ -157,14 +164,13 @@ def _level(feature: str, level: str) -> str:
     """Return a level of a category; a kernel's id without the digits that tell kernels of one name apart."""
     if feature != "launched_after":
         return elided(level, LONGEST_LEVEL)
-    return elided(ID_DIGITS.sub("", level), SUBJECT_LENGTH)
+    return elided(ID_DIGITS.sub("", level).replace(" x ", "×"), SUBJECT_LENGTH)
 
 
 def _change(
-    target: str, label: str, is_level: bool, direction: str, change: Effect | None, spread: Effect | None
+    target: str, label: str, between: str, direction: str, change: Effect | None, spread: Effect | None
 ) -> str | None:
     """Return what a cause changes; None where no change of the mean or of the spread is clear."""
-    between = f"with {label}" if is_level else f"from low to high {label}"
     quantity = quantity_of(target)
     if direction == NOT_MONOTONE:
         return f"{quantity} is not monotone in {label}"
