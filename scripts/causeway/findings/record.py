@@ -223,7 +223,7 @@ class Finding:
     is_time : bool
         Whether the target is a time that is spent. Not written.
     is_negligible : bool
-        Of the variability: so small that there is nothing to act upon. Not written.
+        Of the variability, or of short launches: it costs so little that there is nothing to act upon. Not written.
     sign, sign_of : str or None
         Of a cause: the sign in its table, and what it is about. Not written.
     slopes : sequence of PooledSlope

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -159,6 +160,10 @@ def test_short_launches_are_told_with_what_launch_calls_cost(predicted_ms, headl
     assert (one.recoverable_ns, asked(one.replay.query)) == (None, predicted_ms * 1_000_000)
     document = summarise([one], {"demo": DatasetTime(gpu_ns=2_000_000_000)}, "0" * 8)["findings"]
     assert headline in re.sub(r"<[^>]*>", "", str(finding_item(0, document[0])))
+    assert document[0]["severity"] == ("low" if tried else "none")
+    idle = replace(one, key="idle", headline="Devices are idle.", is_negligible=False)
+    found = summarise([one, idle], {"demo": DatasetTime(gpu_ns=2_000_000_000)}, "0" * 8)["findings"]
+    assert tried or [finding["headline"] for finding in found] == ["Devices are idle.", one.headline]
     (alone,) = [finding for finding in efficiency_findings(efficiency()) if finding.key == "small_kernels"]
     assert found_with(rows)["small_kernels"].headline == alone.headline
     assert alone.suggestion

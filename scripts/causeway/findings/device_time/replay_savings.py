@@ -98,7 +98,9 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
 
 
 def _counted(finding: Finding, one: Replay, saved: int) -> Finding:
-    """Return a finding that counts launches with what they cost the run; nothing is suggested where that is nothing."""
+    """Return a finding that counts launches with what they cost the run; where that is nothing, nothing is suggested
+    and it is nothing to act upon.
+    """
     removed = COUNTED[one.change]
     costs = 100 * saved >= headlines.NO_CHANGE * one.time_ns
     return replace(
@@ -107,6 +109,7 @@ def _counted(finding: Finding, one: Replay, saved: int) -> Finding:
         sentence=f"{finding.sentence} Replayed without the time of {removed}, {_words(one, saved)}",
         replay=one,
         suggestion=finding.suggestion if costs else None,
+        is_negligible=not costs,
     )
 
 
