@@ -96,9 +96,14 @@ def large_count(value: int) -> str:
     return f"{significant(value / size)}{word}"
 
 
+def _unit_of_rounded(ns: float) -> tuple[str, float]:
+    """Return the unit of a time that is written with three digits: 999.96 µs is 1 ms."""
+    return time_unit(float(f"{ns:.2e}"))
+
+
 def time(ns: float) -> str:
     """Return a time, ns, with its own SI unit and without trailing zeros: `1.35 ms`, `2 s`."""
-    name, size = time_unit(ns)
+    name, size = _unit_of_rounded(ns)
     return f"{significant(ns / size)} {name}"
 
 
@@ -109,7 +114,7 @@ def saving(ns: float) -> str:
 
 def time_three_digits(ns: int) -> str:
     """Return a time, ns, with its own SI unit and three digits, zeros included and thousands together: `2.00 s`."""
-    name, size = time_unit(ns)
+    name, size = _unit_of_rounded(ns)
     value = ns / size
     return f"{value:.{max(0, 3 - len(str(int(abs(value)))))}f} {name}"
 
