@@ -69,6 +69,7 @@ class CitedPage(html.parser.HTMLParser):
             self.block = None
 
     def handle_data(self, data):
+        data = plain_spaces(data)
         if self.path and self.path[-1][2].get("id") == "queries":
             self.queries = json.loads(data)
         if self.block is not None:
@@ -79,6 +80,11 @@ class CitedPage(html.parser.HTMLParser):
                 self.repeats += [(number, data) for number in NUMBER.findall(data) if number not in known]
         elif self.path and not any(free for _, free, _ in self.path) and re.search(r"\d", data):
             self.loose.append(data.strip())
+
+
+def plain_spaces(text):
+    """Return a page's text with a space between number and unit, where the page has one that does not break."""
+    return text.replace("\u00a0", " ")
 
 
 def wrong_numbers(text, results):

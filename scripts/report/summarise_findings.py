@@ -13,9 +13,10 @@ from causeway.core.results import (
     relative,
 )
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
+from causeway.core.vocabulary import MEMORY_STALL
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
-from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns
+from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
@@ -77,14 +78,34 @@ def times(
     return found
 
 
-def waiting(paths: list[str], efficiencies: list[dict]) -> list[Finding]:
-    """Return why the devices of each dataset wait."""
-    gpu_ns = {document["dataset"]: gpu_time_ns(document) for document in efficiencies}
+def of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Finding]:
+    """Return which kernels vary and why; of a memory stall that costs too little to be explained, that it does."""
+    little = {document["dataset"]: little_memory_stall(document) for document in efficiencies}
     found = []
-    for path in paths:
-        dataset = dataset_of(path)
-        found += waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), gpu_ns[dataset])
+    for one in measured:
+        if one.target == MEMORY_STALL and little.get(one.dataset):
+            found.append(little[one.dataset])
+            continue
+        found += variability_findings(one)
+        found += [finding for search in one.searches for finding in cause_findings(one, search)]
     return found
+
+
+def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
+    """Return what device time is lost to, and why the devices of each dataset wait, which replaces the coarser reasons
+    of idle time.
+    """
+    lost = {finding.id: finding for document in efficiencies for finding in efficiency_findings(document)}
+    gpu_ns = {document["dataset"]: gpu_time_ns(document) for document in efficiencies}
+    for path in waiting:
+        dataset = dataset_of(path)
+        own = {one.key: one for one in lost.values() if one.dataset == dataset}
+        rows = read_rows_of_run(path, "waiting").to_pylist()
+        waits = waiting_findings(dataset, rows, gpu_ns[dataset], own.get("orchestration"))
+        lost |= {one.id: one for one in waits}
+        if waits and "idle" in own:
+            del lost[own["idle"].id]
+    return list(lost.values())
 
 
 def main(job) -> None:
@@ -93,12 +114,8 @@ def main(job) -> None:
         efficiencies = [read_json(path) for path in job.input.efficiency]
         qualities = [read_json(path) for path in job.input.quality]
         found = [finding for quality in qualities for finding in quality_findings(quality)]
-        found += [finding for one in measured for finding in variability_findings(one)]
-        found += [finding for one in measured for search in one.searches for finding in cause_findings(one, search)]
-        waits = waiting(job.input.waiting, efficiencies)
-        explained = {finding.dataset for finding in waits}  # its reasons replace the coarser ones of idle time
-        lost = [finding for one in efficiencies for finding in efficiency_findings(one)]
-        lost = [finding for finding in lost if finding.key != "idle" or finding.dataset not in explained] + waits
+        found += of_targets(measured, efficiencies)
+        lost = losses(efficiencies, job.input.waiting)
         lost += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
         replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in job.input.replays}
         devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}

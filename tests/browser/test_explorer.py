@@ -238,6 +238,7 @@ def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
         "Variability",
     )
     assert [name.startswith(kind) for name, kind in zip(names, kinds, strict=False)] == [True] * 6
+    assert page.locator("#lanes .empty").count() == 0
     assert names[6:] == ["Critical pathkernelcollectivecopylaunchhostwait", "Sampled, DRAM: dram", "Mean of clock_hz"]
 
 
@@ -308,6 +309,10 @@ def test_one_cell_far_above_all_others_does_not_blanch_the_map_of_ranks(tmp_path
     shades |= {"53,94,141", "67,62,133", "68,15,84"}
     assert len(shades & set(page.evaluate(colours))) >= 4
     assert "or more (the largest is " in page.locator("#legend").inner_text()
+    lanes = ["Compute kernels at once", "Efficiency: time in compute kernels", "Variability: mean |deviation|"]
+    assert page.locator(".lane .name").all_text_contents() == lanes, "one device, no copies, no communication"
+    said = "Not drawn, 0 throughout the run: Communication; Copies at once."
+    assert page.locator("#lanes .empty").inner_text() == said
 
 
 def test_a_dataset_without_times_has_a_page_that_says_so(tmp_path, watched):

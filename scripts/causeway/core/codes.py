@@ -1,4 +1,6 @@
-"""Numbers and words that stand in tables for kinds of copies, memory and kernels, of critical paths and of stalls."""
+"""Numbers and words that stand in tables for kinds of copies, memory and kernels, of critical paths, of waits and
+of stalls.
+"""
 
 MEMSET_KIND = 255
 """The copy kind of a memory set; ours, beside CUPTI's: CUPTI keeps memory sets in a table of their own."""
@@ -76,3 +78,7 @@ warps, then execution.
 """
 GPU_TIME = "gpu_time"
 """The counter that is a launch's duration."""
+HOST_CODE = "host code not recorded"
+"""What is behind a wait for the host where the export does not tell what the host did."""
+IN_CALL = "in "
+"""What stands before the name of a runtime call that is behind a wait for the host."""

@@ -17,6 +17,7 @@ from causeway.findings import headlines
 from causeway.findings.record import (
     EXPLAINED,
     LOWERS,
+    MOMENTS,
     NOT_MONOTONE,
     RAISES,
     SETTABLE,
@@ -146,6 +147,16 @@ def _worth(analysis: Analysis, scope: str, row: Mapping) -> Worth | None:
     return Worth(ns=whole_ns(row["cost_ns"]), **ends)
 
 
+def _is_time_itself(row: Mapping) -> bool:
+    """Return whether a cause is when a launch ran, or how the one before it did: it stands for something else, such as
+    a matrix that shrinks, and nobody knows what of that could be had otherwise. Where the program makes a launch is
+    another thing, which one can look up and may change.
+    """
+    return (
+        row.get("role") in MOMENTS and record_of(row["feature"], row.get("group") or "").suggestion != "program_order"
+    )
+
+
 def direction_of(row: Mapping) -> str:
     """Return what more of a cause does to the mean, or, where that was not estimated, to what its sign is about."""
     if row.get("monotone") is False:
@@ -201,7 +212,13 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         subject=subject,
         quantity=quantity if change else EXPLAINED,
         headline=headlines.of_cause(
-            subject, analysis.target, row, direction=direction, change=change, spread=spread, worth=worth
+            subject,
+            analysis.target,
+            row,
+            direction=direction,
+            change=change,
+            spread=spread,
+            worth=None if _is_time_itself(row) else worth,
         ),
         verdict=row["verdict"],
         effect=change or explained,
@@ -228,11 +245,11 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
 
 def _recoverable(search: Search, index: int, worth: Worth | None) -> dict:
     """Return the GPU time that a supported cause costs, with its query; empty where that is not known, as where it may
-    as well be none.
+    as well be none, or where the cause is time itself.
     """
     row = search.contributions[index]
     low = row.get("cost_low")
     may_be_none = low is not None and low <= 0 <= row["cost_high"]
-    if worth is None or may_be_none or row["verdict"] != SUPPORTED:
+    if worth is None or may_be_none or row["verdict"] != SUPPORTED or _is_time_itself(row):
         return {}
     return {"recoverable_ns": max(worth.ns, 0), "recoverable_query": recoverable_query(search.table, index)}

@@ -1,4 +1,6 @@
-"""Statements about one kernel as one finding: the main cause in front, what else is known of the kernel in `also`."""
+"""Statements about one kernel as one finding: the main cause in front, what else is known of the kernel in `also`; a
+loss likewise, with its reason behind it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +13,7 @@ FOLDED = ("cause", "no_cause", "variability")
 
 
 def folded(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with those of one kernel in one, those over all kernels of a target likewise.
+    """Return findings with those of one kernel in one, those over all kernels of a target and those of a loss likewise.
 
     The supported cause that is worth most GPU time stands in front, of those whose worth is not known the first, else
     the first statement; the others keep their order behind it.
@@ -29,11 +31,12 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
 
 def _group_of(finding: Finding) -> tuple:
     if finding.kind not in FOLDED:
-        return ("alone", finding.id)
+        return ("alone", finding.explains or finding.id)
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
 
 
 def _folded(group: Sequence[Finding]) -> Finding:
     causes = [one for one in group if one.kind == "cause" and one.verdict == SUPPORTED]
-    main = max(causes, key=lambda one: one.recoverable_ns or 0, default=group[0])  # of equal ones the first
+    first = next((one for one in group if one.explains is None), group[0])
+    main = max(causes, key=lambda one: one.recoverable_ns or 0, default=first)  # of equal ones the first
     return replace(main, also=tuple(one for one in group if one is not main))

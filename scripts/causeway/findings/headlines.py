@@ -22,6 +22,8 @@ LONGEST_LEVEL = 30
 """Characters of a level of a category."""
 ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
 """The digits at the end of a kernel's id, which tell kernels of one short name apart."""
+IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
+"""A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
@@ -141,12 +143,17 @@ def of_cause(
     level = row.get("level")
     label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
     label = elided(label, SUBJECT_LENGTH) if " " not in label else label
-    label = f"{label} = {_level(row['feature'], level)}" if level else label
+    in_step = IN_STEP.fullmatch(level or "")
+    if in_step:
+        label = f"{in_step[1]} in the step {in_step[2].replace(' x ', '×')}"
+    elif level:
+        label = f"{label} = {_level(row['feature'], level)}"
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
     if row.get("determines_time"):
         return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
-    words = _change(target, label, bool(level), direction, change, spread)
+    between = f"for {label}" if in_step else f"with {label}" if level else f"from low to high {label}"
+    words = _change(target, label, between, direction, change, spread)
     if words is None:
         words = _explained(target, label, row)
     elif row["verdict"] != INCONCLUSIVE:
@@ -158,14 +165,13 @@ def _level(feature: str, level: str) -> str:
     """Return a level of a category; a kernel's id without the digits that tell kernels of one name apart."""
     if feature not in ("launched_after", "kernel_in_flight"):
         return elided(level, LONGEST_LEVEL)
-    return elided(ID_DIGITS.sub("", level), SUBJECT_LENGTH)
+    return elided(ID_DIGITS.sub("", level).replace(" x ", "×"), SUBJECT_LENGTH)
 
 
 def _change(
-    target: str, label: str, is_level: bool, direction: str, change: Effect | None, spread: Effect | None
+    target: str, label: str, between: str, direction: str, change: Effect | None, spread: Effect | None
 ) -> str | None:
     """Return what a cause changes; None where no change of the mean or of the spread is clear."""
-    between = f"with {label}" if is_level else f"from low to high {label}"
     quantity = quantity_of(target)
     if direction == NOT_MONOTONE:
         return f"{quantity} is not monotone in {label}"
@@ -196,14 +202,30 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
     return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} {times}."
 
 
+def of_only_kernel(subject: str, percent: float, launches: int) -> str:
+    """Return the headline of a dataset's only kernel; `percent` are its deviations over what was measured."""
+    return f"{subject} is the only kernel; its {launches:,} launches deviate by {_percent(percent)} in all."
+
+
 def of_little(target: str, percent: float, subject: str) -> str:
     """Return the headline of a target that barely varies; `percent` are its deviations over what was measured."""
     what = VARYING[target].capitalize() if target in VARYING else target
     return f"{what} barely varies: by {_percent(percent)} in all, most of it in {subject}."
 
 
-def of_loss(part: str, percent: float, lost_ns: int) -> str:
-    """Return the headline of a loss of GPU time."""
+def of_little_stall(alone_ns: int, percent: float) -> str:
+    """Return the headline of a memory stall that costs too little: copies run without a kernel beside them so long."""
+    share = "< 0.1 %" if 0 < percent < 0.1 else _percent(percent)
+    alone = f"copies run without a kernel beside them for {time(alone_ns)}, {share} of the GPU time"
+    return f"Memory stall costs little: {alone}."
+
+
+def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None) -> str:
+    """Return the headline of a loss of GPU time; of one that is waiting, with what devices wait for most, where a
+    reason of `WAITING` is known for that.
+    """
+    if waits_for is not None:
+        return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
 
 
@@ -224,6 +246,15 @@ WAITING = {
     "start_up": "start-up latency of queued work",
     "unknown": "unknown, as launch calls are not recorded",
 }
+
+
+WAITED_FOR = {
+    "launch_starved": "for the host",
+    "dependency_stalled": "for other work",
+    "blocked_host": "for blocking calls",
+    "start_up": "for start-up",
+}
+"""The same of most of a loss, in a few words; nothing of a reason that is not known."""
 
 
 def of_waiting(reason: str, idle_ns: int, percent: float) -> str:

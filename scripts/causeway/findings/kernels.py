@@ -1,6 +1,7 @@
 """The finding that names where the variability is, an exact count."""
 
 import math
+from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import name_in_sentence, significant, spread
@@ -29,7 +30,8 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
         f"{name_in_sentence(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
         f" {total:,} launches"
     )
-    sentence += f"; robust CV {spread(row['robust_cv'])}." if row["robust_cv"] is not None else "."
+    of_what = "" if analysis.target != MEMORY_STALL else " of their durations"
+    sentence += f"; robust CV{of_what} {spread(row['robust_cv'])}." if row["robust_cv"] is not None else "."
     of_time = _share_of_time(analysis)
     barely = of_time is not None and of_time < NOTICEABLE
     if barely:
@@ -45,9 +47,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             kind="variability",
             subject=subject,
             quantity=f"share of the {target}",
-            headline=headlines.of_little(analysis.target, 100 * of_time, subject)
-            if barely
-            else headlines.of_variability(subject, target, value, row["launches"]),
+            headline=_headline(analysis, subject, row, value, of_time),
             sentence=sentence,
             verdict=SUPPORTED,
             effect=Effect(value=value, unit=f"percent of the summed {target}"),
@@ -64,6 +64,17 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             is_negligible=barely,
         )
     ]
+
+
+def _headline(analysis: Analysis, subject: str, row: Mapping, percent: float, of_time: float | None) -> str:
+    """Return the headline of the kernel that varies most: its part of the variability (`percent`), of a single kernel,
+    which has all of it, how much it varies (`of_time`).
+    """
+    if of_time is not None and of_time < NOTICEABLE:
+        return headlines.of_little(analysis.target, 100 * of_time, subject)
+    if of_time is not None and len(analysis.kernels) == 1:
+        return headlines.of_only_kernel(subject, 100 * of_time, row["launches"])
+    return headlines.of_variability(subject, target_name(analysis.target), percent, row["launches"])
 
 
 def _share_of_time(analysis: Analysis) -> float | None:

@@ -9,7 +9,7 @@ from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
 between runs, and from which what could be saved ranks by its size; deviations of launches that add up to less are
-nothing to act upon.
+nothing to act upon, nor is a memory stall where copies alone take less.
 """
 
 RAISES = "raises"
@@ -18,10 +18,12 @@ NOT_MONOTONE = "not monotone"
 UNDECIDED = "undecided"
 DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
 """What more of a cause does; of a category, its named level against the commonest."""
-UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "undone_by")
+UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "undone_by", "explains")
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
+MOMENTS = ("clock", "lag")
+"""Roles of what stands for whatever changes with time."""
 EXPLAINED = "explained variance"
 """The quantity of a cause whose change of the mean was not estimated."""
 
@@ -217,17 +219,19 @@ class Finding:
     based_on : str or None
         On what the numbers are based, where a filter dropped events; None before the findings are ranked as well.
     also : sequence of Finding
-        Further claims about the same kernel, in their order.
+        Further claims about the same kernel, or the reasons of the same loss, in their order.
     is_time : bool
         Whether the target is a time that is spent. Not written.
     is_negligible : bool
-        Of the variability: so small that there is nothing to act upon. Not written.
+        Of the variability, or of short launches: it costs so little that there is nothing to act upon. Not written.
     sign, sign_of : str or None
         Of a cause: the sign in its table, and what it is about. Not written.
     slopes : sequence of PooledSlope
         What `sign` must agree with. Not written.
     undone_by : str or None
         The change of a replay that takes the loss away. Not written.
+    explains : str or None
+        The id of the finding on a loss whose reason this one is: they are one finding. Not written.
     """
 
     dataset: str
@@ -272,6 +276,7 @@ class Finding:
     sign_of: str | None = None
     slopes: Sequence[PooledSlope] = ()
     undone_by: str | None = None
+    explains: str | None = None
 
     @property
     def id(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from causeway.core.codes import HOST_CODE, IN_CALL
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
@@ -96,8 +97,8 @@ IDLE = {
 }
 WAITING = {
     "launch_starved": (
-        "The host is late: the table of waiting says what it did (data loader, locks, launch calls); try CUDA or HIP"
-        " graphs."
+        "The host is late in what the table of waiting names: do it beforehand, on another thread, or less often; CUDA"
+        " or HIP graphs skip launch calls and the framework's code between them."
     ),
     "dependency_stalled": (
         "Queued work waits for another stream or copy: split that work, start it earlier, or drop the event between."
@@ -108,6 +109,13 @@ WAITING = {
     "start_up": "Gaps between launches: capture the sequence in a graph, or fuse small kernels.",
     "unknown": "Record runtime calls (nsys --trace cuda, ProfilerActivity.CPU) to see why devices wait.",
 }
+LATE_IN_CALLS = "Launch calls take the time: CUDA or HIP graphs, fused or larger kernels, fewer calls between launches."
+"""Of a host that is late most of all inside runtime calls."""
+LATE_UNSEEN = (
+    "Find out what the host does between launches (ranges or sampled stacks name it): CUDA or HIP graphs skip launch"
+    " calls and the framework's code between them, not loading of data or other work."
+)
+"""Of a host that is late most of all for what the export does not hold."""
 SMALL_KERNELS = (
     "Fuse small kernels or capture them in a CUDA or HIP graph: each costs about as much to launch as it runs."
 )
@@ -142,6 +150,26 @@ SLOW_STEPS = {
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )
+
+
+def for_waiting(reason: str, details: Mapping[str, int]) -> str:
+    """Return what to try about the time that devices wait.
+
+    Parameters
+    ----------
+    reason : str
+        The one with the most time, as `waiting` has it.
+    details : mapping of str to int
+        What is behind it, with its time, ns.
+    """
+    if reason != "launch_starved":
+        return WAITING[reason]
+    unseen = details.get(HOST_CODE, 0)
+    calls = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL))
+    named = sum(details.values()) - unseen - calls
+    if named >= max(unseen, calls):
+        return WAITING[reason]
+    return LATE_IN_CALLS if calls > unseen else LATE_UNSEEN
 
 
 LESS_IS_BETTER = ("copies", "contention", "queue", "idle_before")

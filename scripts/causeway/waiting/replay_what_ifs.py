@@ -16,7 +16,7 @@ from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import Scratch
-from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
+from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.replay_table import limit_of
 from causeway.waiting.replay.replayed import durations_of, replayed
 from causeway.waiting.replay.what_if_durations import (
@@ -122,19 +122,20 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     before = measured(graph, links)
     paths = CriticalPaths(graph, links)
     plain = durations_of(graph, links)
-    time = _span(paths, before)
+    runs = paths.runs(before)
+    time = paths.run_time(before, runs)
     rows = []
     for kernel, number, one in chosen[:MOST_WHAT_IFS]:
         work = durations_under(graph, before, plain.work, one)
         if work is None:
             continue
         after = replayed(graph, links, plain.but(work=work))
-        alone = _span(paths, after) - time
+        alone = paths.run_time(after, runs) - time
         others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != one.kernel]
         if others:
             work = with_moved_contention(graph, before, after, work, others)
             after = replayed(graph, links, plain.but(work=work))
-        whole = _span(paths, after) - time
+        whole = paths.run_time(after, runs) - time
         most = whole + MOVED_ERROR * (whole - alone)
         ends = [change * end / one.mean for change in (alone, whole, most) for end in (one.low, one.high)]
         low, high = (whole + WIDENED * (end - whole) for end in (min(ends), max(ends)))
@@ -142,16 +143,10 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
             {"kernel": kernel, "what_if": number, "feature": one.feature, "to": one.to, "time_ns": time}
             | {"predicted_ns": time + whole, "run_change_percent": 100 * whole / time}
             | {"run_change_low": 100 * low / time, "run_change_high": 100 * high / time}
-            | {"saved_per_step_ns": -whole / steps if steps else None, "limited_by": limit_of(paths, after)[0]}
+            | {"saved_per_step_ns": -whole / steps if steps else None, "limited_by": limit_of(paths, after, runs)[0]}
         )
     return rows
 
 
 def _is_slowed_beside(change: KernelWhatIf) -> bool:
     return change.feature == LAUNCHES_IN_FLIGHT and change.to == NONE
-
-
-def _span(paths: CriticalPaths, schedule: Schedule) -> int:
-    """Return the time from the first node to the end of the last, ns."""
-    spans = [paths.span(schedule, rank) for rank in paths.ranks()]
-    return max(end for _, end in spans) - min(begin for begin, _ in spans)

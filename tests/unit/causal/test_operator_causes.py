@@ -63,7 +63,7 @@ def test_the_planted_size_and_the_planted_operator_are_named(tmp_path):
     assert cause["members"] is not None
     assert set(cause["members"]) >= SIZES
     sentence = found["scale"]["graph"]["sentences"][0]
-    assert sentence.startswith("Being launched by aten::mul (or of the 1 column that moves with it) raises")
+    assert sentence.startswith("Being launched by aten::mul (or the column that moves with it) raises")
 
 
 def test_nothing_is_named_where_nothing_is_planted(tmp_path):

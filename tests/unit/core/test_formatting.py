@@ -39,6 +39,21 @@ def test_times_of_findings_have_three_digits_and_thousands_together(ns, text):
 
 
 @pytest.mark.parametrize(
+    ("ns", "text", "finding"),
+    [
+        (999_499, "999 µs", "999 µs"),
+        (999_600, "1 ms", "1.00 ms"),
+        (-999_960, "-1 ms", "-1.00 ms"),
+        (999_999_999, "1 s", "1.00 s"),
+        (999, "999 ns", "999 ns"),
+    ],
+)
+def test_no_time_is_a_thousand_of_its_unit(ns, text, finding):
+    assert formatting.time(ns) == text
+    assert formatting.time_three_digits(ns) == finding
+
+
+@pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
         (None, "ns", "–"),

@@ -105,6 +105,26 @@ def test_a_cost_that_may_be_none_is_not_said_and_nothing_is_recovered_by_it():
 
 
 @pytest.mark.parametrize(
+    ("feature", "role", "is_known"),
+    [
+        ("since_start_ns", "clock", False),
+        ("step_position", "clock", False),
+        ("previous_deviation", "lag", False),
+        ("launched_after", "clock", True),
+        ("launch_in_step", "clock", True),
+        ("h2d_bytes_in_flight", "exposure", True),
+    ],
+)
+def test_of_time_itself_nobody_knows_what_could_be_saved(feature, role, is_known):
+    """A kernel whose matrix shrinks gets faster from launch to launch: not a second of that can be won by acting."""
+    (finding,) = cause_findings(analysis(), search(causes=[cause(feature, role=role)]))
+    assert (finding.recoverable_ns == 540_000) == is_known
+    assert (finding.recoverable_ns is None) != is_known
+    assert ("costs 540 µs of GPU time" in finding.headline) == is_known
+    assert finding.worth == Worth(ns=540_000, low=432_000, high=648_000)
+
+
+@pytest.mark.parametrize(
     ("changes", "advised"),
     [
         ({}, "Move the copies"),
@@ -173,6 +193,15 @@ def test_what_barely_varies_is_nothing_to_act_upon():
         (finding,) = variability_findings(analysis(kernels=[kernel(0, 1.0, sums), kernel(1, 0.0, 0.0)]))
         document = summarise([finding], {"demo": DatasetTime(gpu_ns=40_000_000)}, "0" * 64)
         assert document["findings"][0]["severity"] == severity
+
+
+def test_of_the_only_kernel_is_said_how_much_it_varies():
+    """It has all of the variability, which says nothing: deviations of 760 µs in 20 ms are 3.8 %."""
+    (finding,) = variability_findings(analysis(kernels=[kernel(0, 1.0, 760_000.0)]))
+    assert finding.headline == "k0 is the only kernel; its 1,000 launches deviate by 3.8 % in all."
+    (finding,) = variability_findings(analysis(kernels=[kernel(0, 1.0)], target="memory_stall"))
+    assert finding.headline == "k0 has 100 % of the memory stall, in 1,000 launches."
+    assert finding.sentence.endswith("; robust CV of their durations 0.21."), "that table's CV is of durations"
 
 
 def test_the_kernel_with_the_largest_share_is_named():

@@ -53,6 +53,8 @@ def every_headline():
     yield headlines.of_no_cause(short, "kernel_variability", refused=False)
     yield headlines.of_no_cause(short, "memory_stall", refused=True)
     yield headlines.of_variability(short, "kernel variability", 61.2, 123_456)
+    yield headlines.of_only_kernel(short, 61.2, 123_456)
+    yield headlines.of_little_stall(123_456_789, 0.123)
     yield from (headlines.of_loss(part, 12.3, 4_560_000_000) for part in headlines.LOSSES)
     yield from (headlines.of_idle(cause, 4_560_000_000, 61.2) for cause in headlines.IDLE)
     yield headlines.of_exposed_copies(4_560_000_000, 12.3)
@@ -152,3 +154,27 @@ def test_a_cause_is_said_by_what_it_changes(facts, said):
 def test_a_run_that_is_shorter_by_next_to_nothing_is_no_shorter(saved, run, words):
     said = headlines.with_saving("5.4 % of the GPU time is lost.", "demo", saved, run)
     assert said == f"5.4 % of the GPU time is lost; without it the run is {words} shorter."
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        ("launch 2 of configuration 12 (grid 2 x 66, block 384)", "for launch 2 in the step (grid 2×66, block 384)"),
+        ("launch 2 of configuration 12", "with order in the step = launch 2 of configuration 12"),
+        ("outside of steps", "with order in the step = outside of steps"),
+        (
+            "launch 120 of configuration 12 (grid 1048576 x 1024 x 64, block 32 x 8 x 4)",
+            "for launch 120 in the step (grid 1048576×1024×64, block 32×8×4)",
+        ),
+    ],
+)
+def test_a_launch_in_a_step_is_known_by_its_grid_and_block(level, said):
+    headline = of_cause("launch_in_step", level=level)
+    assert f": mean time rises 4.2 % {said}; its variation costs 12.3 s of GPU time." in headline
+    assert headlines.word_count(headline, headlines.short(KERNEL)) <= headlines.MOST_WORDS
+
+
+def test_a_launch_before_it_with_a_grid_of_three_sizes_fits_a_headline():
+    headline = of_cause("launched_after", level="gemm-0a1b2c3d4e (grid 32 x 8 x 4)")
+    assert "with launch before it = gemm (grid 32×8×4); its variation" in headline
+    assert headlines.word_count(headline, headlines.short(KERNEL)) <= headlines.MOST_WORDS

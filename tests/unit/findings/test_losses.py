@@ -11,7 +11,7 @@ from causeway.core.clock import Clock
 from causeway.core.formatting import time_three_digits
 from causeway.efficiency.ranks import stragglers as ranks_compared
 from causeway.efficiency.ranks.collectives import MatchedCollectives
-from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.efficiency import efficiency_findings, little_memory_stall
 from causeway.findings.device_time.stragglers import straggler_findings
 
 
@@ -69,6 +69,33 @@ def test_copies_that_are_lost_are_not_counted_twice(alone, found):
     device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 0, "idle_other_ns": 0, "exposed_memory_ns": alone // 2}
     document = efficiency(waterfall_ns=parts, breakdown={"0/0": device, "1/0": device})
     assert any(one.id.endswith("exposed_copies") for one in efficiency_findings(document)) is found
+
+
+@pytest.mark.parametrize(
+    ("alone", "is_little"), [(0, True), (1_426_646, True), (19_999_998, True), (20_000_000, False)]
+)
+def test_a_memory_stall_is_little_where_copies_alone_take_less_than_a_hundredth_of_the_gpu_time(
+    alone, is_little, tmp_path, monkeypatch
+):
+    """Of 2 s on two devices; half of the time on each."""
+    device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 0, "idle_other_ns": 0, "exposed_memory_ns": alone // 2}
+    document = efficiency(breakdown={"0/0": device, "1/0": device})
+    finding = little_memory_stall(document)
+    assert (finding is not None) == is_little
+    if not is_little:
+        return
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "efficiency.json").write_text(json.dumps(document))
+    monkeypatch.chdir(tmp_path)
+    assert duckdb.execute(finding.evidence.query).fetchone()[0] == alone == finding.effect.value
+    assert (finding.target, finding.is_negligible, finding.suggestion) == ("memory_stall", True, None)
+    share = {0: "0 %", 1_426_646: "< 0.1 %", 19_999_998: "1 %"}[alone]
+    assert finding.headline.startswith("Memory stall costs little: copies run without a kernel beside them for ")
+    assert finding.headline.endswith(f", {share} of the GPU time.")
+
+
+def test_nothing_is_little_where_nothing_was_measured():
+    assert little_memory_stall(efficiency(why="no launches")) is None
 
 
 @pytest.mark.parametrize(

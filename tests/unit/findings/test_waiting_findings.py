@@ -7,9 +7,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from made_results import efficiency
 
 from causeway.core.tables import SCHEMAS, write_table
+from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.device_time.waiting import waiting_findings
+from causeway.findings.document import summarise
 from causeway.plotting.figures.device_time.waiting import draw_waiting
 from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
 
@@ -73,3 +76,94 @@ def test_the_figure_has_a_bar_for_each_reason_of_each_device_or_says_why_not(tab
     assert drawn.count("<title>before first work") == 1
     assert "rank 1, device 0" in drawn
     assert "a filter" in str(draw_waiting(table.slice(0, 0), dataset="d", why="a filter dropped launches"))
+
+
+def loss_of(lost_ns):
+    """The loss while nothing runs on the busier of two devices over 1 s, as `efficiency_findings` has it."""
+    parts = {"useful": 1_900_000_000 - lost_ns, "load_imbalance": 100_000_000, "communication": 0, "transfers": 0}
+    found = efficiency_findings(efficiency(waterfall_ns=parts | {"orchestration": lost_ns}))
+    return next(one for one in found if one.key == "orchestration")
+
+
+def rows_of(**reasons):
+    return [
+        {"step": None, "reason": reason, "detail": detail, "wait_ns": ns} for reason, (detail, ns) in reasons.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lost", "waited", "said"),
+    [
+        (400_000_000, 400_000_000, ", which is what is lost"),
+        (
+            400_000_000,
+            800_000_000,
+            " (what is lost, 400 ms, is that of the busiest device times the number of devices)",
+        ),
+        (400_000_000, 800_000_002, None),  # most of the waiting is none of this loss
+    ],
+)
+def test_one_loss_is_said_once_with_its_reason(lost, waited, said):
+    rows = rows_of(
+        launch_starved=("host code not recorded", waited - 100_000_000), start_up=("between queued work", 100_000_000)
+    )
+    loss = loss_of(lost)
+    found = waiting_findings("demo", rows, 2_000_000_000, loss)
+    document = summarise(([] if len(found) == 2 else [loss]) + found, {}, "0" * 64)
+    first, *others = document["findings"]
+    if said is None:
+        assert [one["id"] for one in others] == ["demo/dataset/efficiency/waiting"]
+        assert first["headline"] == loss.headline
+        return
+    assert others == []
+    assert first["headline"] == "20 % of the GPU time (400 ms) is lost while devices wait, mostly for the host."
+    assert first["id"] == "demo/dataset/efficiency/orchestration"
+    (reason,) = first["also"]
+    assert reason["id"] == "demo/dataset/efficiency/waiting"
+    assert said in reason["sentence"]
+    assert (reason["recoverable_ns"], reason["replay"]) == (None, None), "no second loss"
+    assert first["suggestion"] == reason["suggestion"]
+
+
+def test_a_reason_of_less_than_half_is_not_most_of_a_loss():
+    rows = rows_of(
+        launch_starved=("in cudaLaunchKernel", 150_000_000),
+        start_up=("between queued work", 130_000_000),
+        blocked_host=("cudaFree", 120_000_000),
+    )
+    found = waiting_findings("demo", rows, 2_000_000_000, loss_of(400_000_000))
+    assert found[0].headline == loss_of(400_000_000).headline
+    assert found[1].explains == found[0].id
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "tried"),
+    [
+        ("launch_starved", "in cudaLaunchKernel", "Launch calls take the time: CUDA or HIP graphs"),
+        ("launch_starved", "host code not recorded", "Find out what the host does between launches"),
+        ("launch_starved", "data loader: next_batch", "The host is late in what the table of waiting names"),
+        ("blocked_host", "cudaFree", "The host blocks while the device runs dry"),
+        ("start_up", "between queued work", "Gaps between launches"),
+    ],
+)
+def test_what_to_try_follows_what_the_host_did(reason, detail, tried):
+    """Graphs skip launch calls: they are not the first to try where the host is late for another thing."""
+    (finding,) = waiting_findings("demo", rows_of(**{reason: (detail, 400_000_000)}), 2_000_000_000)
+    assert finding.suggestion.startswith(tried)
+
+
+@pytest.mark.parametrize(
+    ("named", "tried"),
+    [(59, "Launch calls take the time"), (61, "The host is late in what the table of waiting names")],
+)
+def test_what_to_try_follows_all_that_the_host_did_not_the_largest_single_part(named, tried):
+    """Runtime calls take 60 ms, each less than the code that is not recorded, 40 ms."""
+    times = {"in cudaLaunchKernel": 30, "in cudaMemcpyAsync": 30, "host code not recorded": 40}
+    times |= {"range: forward": named // 2, "range: backward": named - named // 2}
+    rows = [
+        {"step": None, "reason": "launch_starved", "detail": detail, "wait_ns": ms * 1_000_000}
+        for detail, ms in times.items()
+    ]
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000)
+    assert finding.suggestion.startswith(tried)
+    assert "The largest part of that, 40.0 ms: host code not recorded." in finding.sentence

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import re
 from contextlib import closing
 
@@ -55,6 +56,18 @@ def test_level_tiles_hold_shares_and_means(run):
     top = tile(home / "explorer" / "tiles" / "0_a_0.js", np.float32).reshape(len(names), 1, -1)
     varied = [value for start, *_, name, value in values[0] if name == "variability"]
     assert top[names.index("variability"), 0, 0] == np.float32(sum(varied) / len(varied))
+
+
+def test_a_metric_is_seen_that_is_anything_but_0_in_a_tile(run):
+    home, folders, clocks = run
+    write_explorer(home, folders, clocks, home / "explorer", [], 10_000)
+    text = (home / "explorer" / "index.js").read_text(encoding="utf-8")
+    metrics = json.loads(text.removeprefix("CW.start(").removesuffix(")\n"))["metrics"]
+    everything = [
+        tile(path, np.float32).reshape(len(metrics), -1) for path in (home / "explorer" / "tiles").glob("[0-9]*_a_*.js")
+    ]
+    largest = np.nan_to_num(np.abs(np.concatenate(everything, axis=1))).max(axis=1)
+    assert [metric["seen"] for metric in metrics] == (largest > 0).tolist()
 
 
 def test_launch_tiles_hold_every_launch_or_those_that_vary_most(run):

@@ -128,6 +128,31 @@ def test_no_change_is_said_to_save_more_than_the_run_takes(tmp_path):
     assert bounds == {"copies_free": 1000, "launches_free": 1000, "host_free": 1000}
 
 
+@pytest.mark.parametrize(
+    ("shift", "time"),
+    [
+        (0, 1000),
+        (700, 1700),  # the second begins while the first runs: one run from 0 to 1,700
+        (1001, 1000),  # it begins when the first is over: two runs, the longest of 1,000
+        (12_000_000_000_000, 1000),
+    ],
+)
+def test_recordings_that_were_made_one_after_the_other_are_no_one_run(tmp_path, shift, time):
+    """Two ranks, one launch from 0 to 400 and one from 600 to 1,000 on each; `shift` is the second one's clock."""
+    for rank in (0, 1):
+        rows = [
+            {"start_ns": start, "duration_ns": 400, "stream": 1, "rank": rank, "configuration": 0} for start in (0, 600)
+        ]
+        write_export(tmp_path / f"e{rank}", {"launches": rows}, f"e{rank}")
+    clocks = {f"e{rank}": {"shift_ns": rank * shift, "ranks": [rank]} for rank in (0, 1)}
+    write_json({"exports": clocks}, tmp_path / "clocks.json")
+    outs = [tmp_path / "d" / f"{table}.parquet" for table in ("critical_path", "replay", "path_pieces")]
+    find_critical_paths("d", [tmp_path / "e0", tmp_path / "e1"], tmp_path / "clocks.json", None, [], *outs)
+    rows = read_table(outs[1], "replay").to_pylist()
+    assert {row["time_ns"] for row in rows} == {time}
+    assert next(row for row in rows if row["change"] == "nothing")["predicted_ns"] == time
+
+
 def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkeypatch):
     monkeypatch.setattr(linked_graph, "MOST_EVENTS", 5)
     (path, replay), _, _ = tables(tmp_path, CLOVERLEAF)

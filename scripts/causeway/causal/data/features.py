@@ -21,6 +21,7 @@ from causeway.causal.data.launch_context import (
     ChosenLaunches,
     add_launches_in_flight,
     add_telemetry,
+    grids_and_blocks,
     kernels_and_grids,
     sampled_metrics,
 )
@@ -305,7 +306,8 @@ class LaunchContext:
             add_telemetry(self.telemetry, chosen, export.clock)
         if self.steps:
             configuration = in_order(_column(pieces, "configuration").cast(pa.int64()).to_numpy())
-            add_steps(export.folder, StepWindows.of(self.steps, rank), chosen, export.clock, configuration)
+            windows = StepWindows.of(self.steps, rank)
+            add_steps(export.folder, windows, chosen, export.clock, configuration, grids_and_blocks(own))
         found = {}
         for name in self.names:
             values = chosen.features.pop(name, None)

@@ -136,12 +136,32 @@ def kernels_and_grids(configurations: Iterable[Mapping], kernels: Mapping[int, s
     """
     words = {}
     for row in configurations:
-        grid = [row[name] for name in ("grid_x", "grid_y", "grid_z") if row[name] is not None]
-        while len(grid) > 1 and grid[-1] == 1:
-            grid.pop()
-        size = f" (grid {' x '.join(map(str, grid))})" if grid else ""
-        words[row["configuration"]] = kernels[row["kernel"]] + size
+        grid = _size(row, "grid")
+        words[row["configuration"]] = kernels[row["kernel"]] + (f" ({grid})" if grid else "")
     return words
+
+
+def grids_and_blocks(configurations: Iterable[Mapping]) -> dict[int, str]:
+    """Return grid and block of each of an export's configurations in words, `grid 2 x 66, block 384`; '' of one for
+    which it holds neither.
+
+    Parameters
+    ----------
+    configurations : iterable of mapping
+        Rows of the export's `configurations` table.
+    """
+    return {
+        row["configuration"]: ", ".join(filter(None, (_size(row, "grid"), _size(row, "block"))))
+        for row in configurations
+    }
+
+
+def _size(row: Mapping, what: str) -> str:
+    """Return the size of a grid or block in words, without the ones at its end; '' where it is not known."""
+    size = [row[f"{what}_{axis}"] for axis in "xyz" if row[f"{what}_{axis}"] is not None]
+    while len(size) > 1 and size[-1] == 1:
+        size.pop()
+    return f"{what} {' x '.join(map(str, size))}" if size else ""
 
 
 def add_launches_in_flight(

@@ -1,6 +1,7 @@
 """The step in which a launch was made, and which of its configuration's launches of that step it is."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +58,12 @@ class StepWindows:
 
 
 def add_steps(
-    folder: Path, steps: StepWindows, chosen: ChosenLaunches, clock: Clock, configuration: np.ndarray
+    folder: Path,
+    steps: StepWindows,
+    chosen: ChosenLaunches,
+    clock: Clock,
+    configuration: np.ndarray,
+    sizes: Mapping[int, str] | None = None,
 ) -> None:
     """Add step, step_position and launch_in_step.
 
@@ -81,6 +87,8 @@ def add_steps(
         The export's.
     configuration : ndarray of int64, shape (n,)
         Of each chosen launch, as the dataset numbers them.
+    sizes : mapping of int to str or None
+        Grid and block in words of each configuration, as the export numbers them: what a reader knows one by.
 
     Notes
     -----
@@ -114,8 +122,14 @@ def add_steps(
         chosen.features[name] = np.full(n, np.nan)
     chosen.features["step"][inside] = steps.number[at[inside]]
     chosen.features["step_position"][inside] = moments[inside] - steps.start[at[inside]]
-    pairs, inverse = np.unique(np.column_stack([configuration, ordinal]), axis=0, return_inverse=True)
-    texts = [f"launch {n} of configuration {c}" if n else OUTSIDE_OF_STEPS for c, n in pairs.tolist()]
+    pairs, first_row, inverse = np.unique(
+        np.column_stack([configuration, ordinal]), axis=0, return_index=True, return_inverse=True
+    )
+    words = [(sizes or {}).get(one, "") for one in own[first_row].tolist()]
+    texts = [
+        f"launch {n} of configuration {c}{f' ({size})' if size else ''}" if n else OUTSIDE_OF_STEPS
+        for (c, n), size in zip(pairs.tolist(), words, strict=True)
+    ]
     found = np.array([*texts, None], dtype=object)[inverse.ravel()]
     found[counts.most[own] < 2] = ONLY if steps.number.size else None
     chosen.features[LAUNCH_IN_STEP] = found

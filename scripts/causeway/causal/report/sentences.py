@@ -90,9 +90,8 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
     subject = _subject(node, arrow.level)
     others = len(node.members) - 1
     if others:
-        subject += (
-            f" (or of the {others} column{'s' if others > 1 else ''} that move{'' if others > 1 else 's'} with it)"
-        )
+        one = "the column that moves" if others == 1 else f"one of the {others} columns that move"
+        subject += f" (or {one} with it)"
     target = scope.target
     acts = _acts(arrow, target, subject)
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured

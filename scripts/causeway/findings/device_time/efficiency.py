@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from causeway.core.formatting import significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
-from causeway.core.vocabulary import IDLE_CAUSES, SUPPORTED, WATERFALL
+from causeway.core.vocabulary import IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Worth, link_to
 
@@ -40,6 +40,45 @@ def efficiency_findings(document: Mapping) -> list[Finding]:
 def gpu_time_ns(document: Mapping) -> int:
     """Return the dataset's GPU time: elapsed time x devices, ns; 0 if nothing was measured."""
     return 0 if document["why"] else document["elapsed_ns"] * document["device"]["n_devices"]
+
+
+def little_memory_stall(document: Mapping) -> Finding | None:
+    """Return that the memory stall of a dataset costs too little to be explained; None where it does not, or nothing
+    was measured.
+
+    However long launches take beside the copies linked to them, without these copies the devices would win no more
+    time than copies run without a kernel beside them: where that is below `NOTICEABLE` of the GPU time, as of a memset
+    of a microsecond before each launch of milliseconds, what varies is the duration of the launches, which is another
+    target, and neither a cause nor a kernel is named.
+    """
+    total = gpu_time_ns(document)
+    alone = _exposed_ns(document) if total else 0
+    if not total or alone >= NOTICEABLE * total:
+        return None
+    return Finding(
+        dataset=document["dataset"],
+        target=MEMORY_STALL,
+        kind="variability",
+        subject=document["dataset"],
+        quantity="exposed transfers",
+        headline=headlines.of_little_stall(alone, 100 * alone / total),
+        sentence=(
+            f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of"
+            f" {time_three_digits(total)} of GPU time: no memory stall costs more than that."
+        ),
+        verdict=SUPPORTED,
+        effect=Effect(value=alone, unit="ns"),
+        evidence=Evidence(
+            table=_path(document), query=within(_path(document), _over_devices("exposed_memory_ns")), value=alone
+        ),
+        link=link_to(document["dataset"], MEMORY_STALL),
+        is_negligible=True,
+    )
+
+
+def _exposed_ns(document: Mapping) -> int:
+    """Return how long copies run without a kernel beside them, over all devices, ns."""
+    return sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
 
 
 def _path(document: Mapping) -> str:
@@ -159,7 +198,7 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
     """Return how long copies run alone, over all devices, unless that repeats the loss by copies; `total` is the GPU
     time, ns.
     """
-    alone = sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
+    alone = _exposed_ns(document)
     lost = document["waterfall_ns"]["transfers"]
     if alone < NOTICEABLE * total or (lost >= NOTICEABLE * total and abs(alone - lost) <= SAME * alone):
         return []

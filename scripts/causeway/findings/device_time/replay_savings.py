@@ -98,7 +98,9 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
 
 
 def _counted(finding: Finding, one: Replay, saved: int) -> Finding:
-    """Return a finding that counts launches with what they cost the run; nothing is suggested where that is nothing."""
+    """Return a finding that counts launches with what they cost the run; where that is nothing, nothing is suggested
+    and it is nothing to act upon.
+    """
     removed = COUNTED[one.change]
     costs = 100 * saved >= headlines.NO_CHANGE * one.time_ns
     return replace(
@@ -107,16 +109,22 @@ def _counted(finding: Finding, one: Replay, saved: int) -> Finding:
         sentence=f"{finding.sentence} Replayed without the time of {removed}, {_words(one, saved)}",
         replay=one,
         suggestion=finding.suggestion if costs else None,
+        is_negligible=not costs,
     )
 
 
 def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int | None]:
     """Return the mean time of a step and what is predicted for it, rounded down to ns; None without steps, or where
-    the longest of all ranks sum to more than the run: then steps of one number are not one step of the job.
+    they are no parts of the run, before the change and after it: where the longest of all ranks sum to more than the
+    run, steps of one number are not one step of the job; where they save more than the run does, or get longer, they
+    are steps of hosts that run ahead of their devices by a change, and a step says nothing of the run.
     """
     steps = [row for row in rows if (row["change"], row["name"]) == (whole["change"], whole["name"])]
     steps = [row for row in steps if row["step"] is not None]
-    if not steps or sum(row["time_ns"] for row in steps) > whole["time_ns"]:
+    times, predicted = (sum(row[key] for row in steps) for key in ("time_ns", "predicted_ns"))
+    saved = whole["time_ns"] - whole["predicted_ns"]
+    are_parts = times <= whole["time_ns"] and predicted <= whole["predicted_ns"]
+    if not steps or not are_parts or not 0 <= times - predicted <= saved:
         return None, None
     return tuple(sum(row[key] for row in steps) // len(steps) for key in ("time_ns", "predicted_ns"))
 
@@ -124,10 +132,15 @@ def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int
 def _words(one: Replay, saved: int) -> str:
     """Return what the replay says, as the rest of a sentence."""
     words = f"the run of {time_three_digits(one.time_ns)}"
-    words += f" is {time_three_digits(saved)} shorter" if saved else " is not shorter"
+    if not saved:
+        words += " is not shorter"
+    elif 100 * saved < headlines.NO_CHANGE * one.time_ns:
+        words += f" is hardly shorter ({time_three_digits(saved)})"
+    else:
+        words += f" is {time_three_digits(saved)} shorter"
     if one.step_ns is not None:
-        now = time_three_digits(one.predicted_step_ns)
-        words += f", a step takes {now} on average instead of {time_three_digits(one.step_ns)}"
+        now, before = (time_three_digits(step) for step in (one.predicted_step_ns, one.step_ns))
+        words += f", a step takes {now} on average instead of {before}" if now != before else ""
     if one.limited_by is not None:
         limit = headlines.LIMITS[one.limited_by]
         words += f"; then {limit} limits it most: {name_in_sentence(one.limited_name)}"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from causeway.core.formatting import elided, time_three_digits
 from causeway.core.queries import of_table
@@ -15,8 +16,12 @@ OUTSIDE = ("before_first", "after_last", "graph_internal")
 """Reasons that are no waiting between work: a graph that was traced as a whole may have been busy."""
 
 
-def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list[Finding]:
+def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: Finding | None = None) -> list[Finding]:
     """Return the main reason why the devices of a dataset wait, if they do so for a noticeable part of its GPU time.
+
+    Where the loss while nothing runs on the busiest device makes up half of that time or more, both are one loss, and
+    it comes with its reason: the loss in the words of the reason, and behind it the reason, which is no loss of its
+    own.
 
     Parameters
     ----------
@@ -25,6 +30,8 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list
         Rows of `waiting.parquet`; those of steps are left out.
     gpu_ns : int
         GPU time of the dataset.
+    loss : Finding or None
+        That loss, as `efficiency_findings` gives it; None where it is no finding.
     """
     inside = [row for row in rows if row["step"] is None and row["reason"] not in OUTSIDE]
     by_reason: Counter = Counter()
@@ -40,6 +47,7 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list
             details[row["detail"]] += row["wait_ns"]
     detail = min(details, key=lambda one: (-details[one], one))
     value = 100 * by_reason[main] / idle
+    is_one = loss is not None and 2 * loss.worth.ns >= idle
     path = f"{dataset}/waiting.parquet"
     outside = ", ".join(f"'{reason}'" for reason in OUTSIDE)
     query = of_table(
@@ -47,24 +55,36 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list
         path,
         f"step IS NULL AND reason NOT IN ({outside})",
     )
-    return [
-        Finding(
-            dataset=dataset,
-            kind="efficiency",
-            key="waiting",
-            subject=dataset,
-            quantity="idle time",
-            headline=headlines.of_waiting(main, idle, value),
-            sentence=(
-                f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work;"
-                f" {value:.0f} % of it: {headlines.WAITING[main]}. Most of that, {time_three_digits(details[detail])}:"
-                f" {elided(detail, 80)}."
-            ),
-            verdict=SUPPORTED,
-            effect=Effect(value=value, unit="percent of the idle time"),
-            evidence=Evidence(table=path, query=query, value=value),
-            suggestion=suggestions.WAITING[main],
-            link=link_to(dataset, "waiting"),
-            undone_by="host_free" if main in BY_HOST else None,
-        )
-    ]
+    waits = Finding(
+        dataset=dataset,
+        kind="efficiency",
+        key="waiting",
+        subject=dataset,
+        quantity="idle time",
+        headline=headlines.of_waiting(main, idle, value),
+        sentence=(
+            f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work"
+            f"{_of_loss(loss, idle) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[main]}. The largest"
+            f" part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
+        ),
+        verdict=SUPPORTED,
+        effect=Effect(value=value, unit="percent of the idle time"),
+        evidence=Evidence(table=path, query=query, value=value),
+        suggestion=suggestions.for_waiting(main, details),
+        link=link_to(dataset, "waiting"),
+        undone_by="host_free" if main in BY_HOST and not is_one else None,
+        explains=loss.id if is_one else None,
+    )
+    if not is_one:
+        return [waits]
+    waits_for = headlines.WAITED_FOR.get(main) if 2 * by_reason[main] >= idle else None
+    words = headlines.of_loss(loss.key, loss.effect.value, loss.worth.ns, waits_for)
+    return [replace(loss, headline=words, suggestion=waits.suggestion), waits]
+
+
+def _of_loss(loss: Finding, idle_ns: int) -> str:
+    """Return how the time that all devices wait and the loss are one, as a part of a sentence."""
+    lost = time_three_digits(loss.worth.ns)
+    if lost == time_three_digits(idle_ns):
+        return ", which is what is lost"
+    return f" (what is lost, {lost}, is that of the busiest device times the number of devices)"

@@ -82,13 +82,15 @@ def write_explorer(
     else:
         with closing(PathPieces(pieces)) as path:
             configurations, numbers = _configurations(traced)
+            tiles, is_seen = write_level_tiles(levels, out / "tiles", path)
+            metrics = [one | {"seen": seen} for one, seen in zip(metrics_of(levels, path), is_seen, strict=True)]
             index |= {
-                "levels": write_level_tiles(levels, out / "tiles", path),
+                "levels": tiles,
                 "total": sum(launches_in(folder) for folder in traced.values()),
                 "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
                 "rows": [[lane["lane"], lane["rank"], lane["device"], lane["node"]] for lane in devices_of(levels)],
                 "lanes": [[lane["rank"], lane["device"], lane["stream"]] for lane in levels.lanes],
-                "metrics": metrics_of(levels, path),
+                "metrics": metrics,
                 "configurations": configurations,
                 "findings": _findings(findings, folder, index["origin"]),
             }

@@ -75,8 +75,9 @@ def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
     return len(text)
 
 
-def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None) -> list[dict]:
-    """Write the tiles of all levels; return per level, coarsest first, its width and which tiles there are.
+def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None) -> tuple[list[dict], list[bool]]:
+    """Write the tiles of all levels; return per level, coarsest first, its width and which tiles there are, and of each
+    metric whether it is ever anything but 0.
 
     A tile `{level}_{block}_{number}` holds float32 by metric, row and cell, NaN where there is nothing; block `a` has
     one row, all devices together.
@@ -86,6 +87,7 @@ def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None)
     row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
     ranks = [lane["rank"] for lane in devices_of(levels)]
     found = []
+    is_seen = np.zeros(len(metrics_of(levels, path)), bool)
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
         present = _present(levels, width)
         for tile in present:
@@ -95,6 +97,7 @@ def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None)
                 time, covered = path.time(ranks, begin, width, TILE_CELLS)
                 sums = np.concatenate([sums[:BUILT_IN], time, sums[BUILT_IN:]])
                 counts = np.concatenate([counts[:BUILT_IN], covered, counts[BUILT_IN:]])
+            is_seen |= (sums != 0).any(axis=(1, 2))
             for begin in range(0, len(rows), BLOCK_ROWS):
                 part = slice(begin, begin + BLOCK_ROWS)
                 write_tile(
@@ -105,7 +108,7 @@ def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None)
             everything = _mean(sums.sum(axis=1, keepdims=True), counts.sum(axis=1, keepdims=True))
             write_tile(out / f"{number}_a_{tile}.js", f"{number}_a_{tile}", [everything])
         found.append({"width": width, "tiles": present})
-    return found
+    return found, is_seen.tolist()
 
 
 def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

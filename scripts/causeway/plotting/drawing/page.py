@@ -5,6 +5,7 @@ Templates, style sheets and scripts stand in `assets/`. Whatever a template show
 """
 
 import functools
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,16 @@ import jinja2
 from markupsafe import Markup
 
 from causeway.core.files.whole_files import write_whole
+from causeway.core.formatting import unbroken
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import joined
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+KEPT = "script|style|svg|code"
+OUTSIDE_OF_TAGS = re.compile(rf"(<(?:{KEPT})\b.*?</(?:{KEPT})>|<[^>]*>)|([^<]+)", re.DOTALL)
+"""What stays as it is in a page, scripts, styles, figures, code and tags with their attributes, or a text between."""
 ASSETS = Path(__file__).parent / "assets"
 
 
@@ -61,8 +66,12 @@ def rendered(template: str, **values: object) -> Markup:
 
 
 def write(drawing: "Markup | Figure", path: str | Path) -> None:
-    """Write a page, an SVG, or a figure of matplotlib as SVG; its folder is made."""
+    """Write a page, an SVG, or a figure of matplotlib as SVG; its folder is made. In the text of a page no line ends
+    between a number and its unit.
+    """
     text = f"{drawing}\n" if isinstance(drawing, Markup) else theme.svg_text(drawing)
+    if Path(path).suffix == ".html":
+        text = OUTSIDE_OF_TAGS.sub(lambda found: found[1] or unbroken(found[2]), text)
     write_whole(path, text)
 
 

@@ -93,6 +93,14 @@ def answers(
     )
 
 
+def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | None:
+    """Return what is said of a whole target that costs too little to be explained; None of every other target."""
+    for number, one in findings:
+        if (one["target"], one["kind"], one["scope"], one["severity"]) == (target, "variability", "dataset", "none"):
+            return said(("findings", number), one, "sentence")
+    return None
+
+
 def _worth_first(one: tuple[Place, Mapping]) -> float:
     return -(one[1]["recoverable_ns"] or 0)
 
@@ -257,8 +265,15 @@ def _at_length(number: int, finding: Mapping) -> Markup | None:
     if not lines and not finding["also"]:
         return None
     others = [tag("li", said(place, one), " ", verdict_tag(one["verdict"])) for place, one in every[1:]]
-    more = joined([tag("p", "Also about this kernel:"), tag("ul", others)]) if others else None
+    more = joined([tag("p", _heading_of_others(finding)), tag("ul", others)]) if others else None
     words = formatting.count(len(others)) if others else ""
     summary = tag("summary", "at length", citations.name(f" and {words} more") if others else None)
     rest = tag("div", lines[1:], class_="note") if lines[1:] else None
     return tag("details", summary, lines[:1], more, rest, class_="length")
+
+
+def _heading_of_others(finding: Mapping) -> str:
+    """Return what stands above the further claims of a finding: what they are about."""
+    if finding["kind"] in LOSSES:
+        return "The same loss by its reasons:"
+    return "Also about all kernels together:" if finding["scope"] == "dataset" else "Also about this kernel:"

@@ -28,7 +28,7 @@ from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
 from causeway.plotting.overview.device_time.slow_steps import which_steps
 from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
-from causeway.plotting.overview.findings_list import answers, findings_list
+from causeway.plotting.overview.findings_list import answers, findings_list, little_at_stake
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.variability.causes import anchor, why
@@ -183,7 +183,10 @@ def _dataset(
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
         "time_lost": _time_lost(view) if view.efficiency else None,
-        "targets": [_target(view, target, found, links) for target, found in kernels],
+        "targets": [
+            _target(view, target, found, links) | {"little": little_at_stake(findings, target.target)}
+            for target, found in kernels
+        ],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
         "steps": which_steps(view.steps, view.steps_table, view.name, slow) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from causeway.core.codes import IN_CALL
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
 from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, PLAIN
 
@@ -94,7 +95,7 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
             return name, BLOCKING, False
         if _MODULE.search(name):
             return f"module loading: {name}", PLAIN, False
-        return f"in {name}", PLAIN, bool(_GRAPH_LAUNCH.search(name))
+        return f"{IN_CALL}{name}", PLAIN, bool(_GRAPH_LAUNCH.search(name))
     if table == "mpi":
         return f"MPI: {name}", PLAIN, False
     if table == "system_calls":

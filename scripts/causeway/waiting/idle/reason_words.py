@@ -1,5 +1,6 @@
 """The reasons for which a device is idle, and the words for what is behind them."""
 
+from causeway.core.codes import HOST_CODE
 from causeway.core.vocabulary import WAITING_REASONS
 
 NAMES = tuple(WAITING_REASONS)
@@ -17,7 +18,7 @@ NAMES = tuple(WAITING_REASONS)
 
 NO_CALLS = "the export has no runtime calls"
 NO_CORRELATION = "no call is correlated with the work that ended the gap"
-NOT_RECORDED = "host code not recorded"
+NOT_RECORDED = HOST_CODE
 NO_THREAD = "the launching thread is not recorded"
 WHOLE_GRAPH = "inside a CUDA graph that was traced as a whole: its kernels are not recorded"
 BETWEEN_NODES = "between nodes of one graph launch"

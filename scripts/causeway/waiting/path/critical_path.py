@@ -1,6 +1,6 @@
 """The critical path of each rank, as pieces of time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +73,36 @@ class CriticalPaths:
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
         return self._ends(schedule, rank)[:2]
+
+    def runs(self, schedule: Schedule) -> list[list[int]]:
+        """Return the rows of the ranks, those together whose times overlap, directly or by others: ranks that never run
+        at one time, such as recordings of one program that were made one after the other, are runs of their own.
+        """
+        spans = sorted((*self.span(schedule, rank), rank) for rank in self.ranks())
+        found: list[list[int]] = []
+        latest = None
+        for begin, end, rank in spans:
+            if latest is None or begin > latest:
+                found.append([])
+                latest = end
+            found[-1].append(rank)
+            latest = max(latest, end)
+        return found
+
+    def run_time(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> int:
+        """Return the time from the first node of any rank to the end of the last, ns; of several runs, that of the
+        longest.
+        """
+        return max(self._length(schedule, run) for run in runs)
+
+    def last_rank(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> int:
+        """Return the row of the rank that ends last, of several runs that of the longest."""
+        longest = max(runs, key=lambda run: self._length(schedule, run))
+        return max(longest, key=lambda rank: self.span(schedule, rank)[1])  # of equal ones the first
+
+    def _length(self, schedule: Schedule, run: Sequence[int]) -> int:
+        spans = [self.span(schedule, rank) for rank in run]
+        return max(end for _, end in spans) - min(begin for begin, _ in spans)
 
     def _ends(self, schedule: Schedule, rank: int) -> tuple[int, int, int, int]:
         """Return when a rank's first node began and its last one ended, and which that is: work or call, the other -1;

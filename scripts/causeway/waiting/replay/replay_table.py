@@ -46,7 +46,8 @@ def replay_rows(
 ) -> list[Predicted]:
     """Return the rows of `replay`: for each change the whole run, then its steps.
 
-    The run's time goes from the first node of any rank to the end of the last; a step's is that of the rank on which
+    The run's time goes from the first node of any rank to the end of the last, where ranks never run at one time of
+    the longest run among them (`CriticalPaths.runs`); a step's is that of the rank on which
     it lasts longest. A step begins with the first work that begins in it (where steps are of the host the
     first call), wherever that moves.
 
@@ -71,11 +72,11 @@ def replay_rows(
 def _rows_of(
     change: OneChange, paths: CriticalPaths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
 ) -> list[Predicted]:
-    spans = [[paths.span(schedule, rank) for rank in paths.ranks()] for schedule in (before, after)]
-    if not spans[0]:
+    runs = paths.runs(before)
+    if not runs:
         return []
-    time, predicted = (max(end for _, end in one) - min(begin for begin, _ in one) for one in spans)
-    kind, name = limit_of(paths, after)
+    time, predicted = (paths.run_time(schedule, runs) for schedule in (before, after))
+    kind, name = limit_of(paths, after, runs)
     whole = Predicted(
         change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted, limited_by=kind,
         limited_name=name, naive_ns=min(change.naive_ns, time),
@@ -97,7 +98,7 @@ def _rows_of(
     ]  # fmt: skip
 
 
-def limit_of(paths: CriticalPaths, schedule: Schedule) -> tuple[str | None, str | None]:
+def limit_of(paths: CriticalPaths, schedule: Schedule, runs: Sequence[Sequence[int]]) -> tuple[str | None, str | None]:
     """Return kind and name with the longest time on the path of the rank that ends last; None for both on an empty one.
 
     Parameters
@@ -105,10 +106,11 @@ def limit_of(paths: CriticalPaths, schedule: Schedule) -> tuple[str | None, str 
     paths : CriticalPaths
     schedule : Schedule
         As measured or as replayed.
+    runs : sequence of sequence of int
+        From `CriticalPaths.runs`.
     """
-    ends = [paths.span(schedule, rank)[1] for rank in paths.ranks()]
     sums = PathSums(paths.graph, last_ranks_of(paths.graph, schedule))
-    for pieces in paths.chunks(schedule, paths.ranks()[int(np.argmax(ends))]):
+    for pieces in paths.chunks(schedule, paths.last_rank(schedule, runs)):
         sums.take(pieces)
     total: dict[tuple[str, str], int] = {}
     for (kind, name, _), ns in sums.whole().items():

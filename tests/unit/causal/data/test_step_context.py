@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planted_steps import SHIFT, STEPS, table
 
-from causeway.causal.data.launch_context import ChosenLaunches
+from causeway.causal.data.launch_context import ChosenLaunches, grids_and_blocks
 from causeway.causal.data.step_context import StepWindows, add_steps
 from causeway.core.clock import Clock
 from causeway.core.tables import write_table
@@ -70,7 +70,10 @@ def test_it_counts_all_launches_of_the_configuration_in_the_step_on_the_device(e
         own = row["configuration"]
         key = (row["rank"], row["device"], own, step)
         counts[key] = counts.get(key, 0) + 1
-        words = "outside of steps" if step is None else f"launch {counts[key]} of configuration {own + 20}"
+        words = "outside of steps"
+        if step is not None:
+            size = {0: " (grid 2 x 66, block 384)", 1: " (grid 8)"}.get(own, "")
+            words = f"launch {counts[key]} of configuration {own + 20}{size}"
         expected.append("only launch" if own == ONCE else words)
     overtaken = 0
     for rank in (0, 1):
@@ -78,7 +81,8 @@ def test_it_counts_all_launches_of_the_configuration_in_the_step_on_the_device(e
         chosen = ChosenLaunches(rank, rows, np.full(rows.size, -1))
         windows = StepWindows.of(folder / "steps.parquet", rank)
         dataset_numbers = np.array([launches[row]["configuration"] + 20 for row in rows])
-        add_steps(folder, windows, chosen, Clock(shift_ns=SHIFT), dataset_numbers)
+        sizes = {0: "grid 2 x 66, block 384", 1: "grid 8", 2: ""}
+        add_steps(folder, windows, chosen, Clock(shift_ns=SHIFT), dataset_numbers, sizes)
         assert chosen.features["launch_in_step"].tolist() == [expected[row] for row in rows]
         order = [step_of(launches[row], steps) or 0 for row in rows]
         overtaken += np.sum(np.diff(order) < 0)
@@ -105,3 +109,22 @@ def test_of_a_rank_without_calls_a_launch_belongs_to_the_step_in_which_it_starts
     found = [None if np.isnan(value) else int(value) for value in chosen.features["step"]]
     assert found == expected
     assert len(set(expected)) == 6
+
+
+def test_grid_and_block_of_a_configuration_in_words():
+    names = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
+    sizes = [
+        (2, 66, 1, 384, 1, 1),
+        (1, 1, 1, 32, 4, 1),
+        (8, None, None, None, None, None),
+        (None,) * 6,
+        (4, 1, 3, 1, 1, 1),
+    ]
+    rows = [{"configuration": at} | dict(zip(names, size, strict=True)) for at, size in enumerate(sizes)]
+    assert grids_and_blocks(rows) == {
+        0: "grid 2 x 66, block 384",
+        1: "grid 1, block 32 x 4",
+        2: "grid 8",
+        3: "",
+        4: "grid 4 x 1 x 3, block 1",
+    }

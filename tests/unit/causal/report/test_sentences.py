@@ -123,8 +123,8 @@ def test_a_size_below_a_limit_is_not_rounded_to_it():
 
 def test_merged_columns_are_counted():
     for members, words in (
-        (("x", "a"), "(or of the 1 column that moves with it)"),
-        (("x", "a", "b"), "(or of the 2 columns that move with it)"),
+        (("x", "a"), "(or the column that moves with it)"),
+        (("x", "a", "b"), "(or one of the 2 columns that move with it)"),
     ):
         cause = arrow("x")
         cause = replace(cause, node=replace(cause.node, members=members))

@@ -129,3 +129,16 @@ def test_style_and_script_stand_inside_a_page_and_are_used(path):
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to read scripts")
 def test_scripts_are_javascript(path):
     subprocess.run(["node", "--check", path], check=True)
+
+
+def test_no_line_of_a_page_ends_between_a_number_and_its_unit(tmp_path):
+    """In its text alone: queries, scripts, code and figures keep their spaces; so do words behind a number."""
+    said = "30 % of 8.23 s at 9.8 GB/s, +2.3 % in 488 MiB of 4 streams"
+    body = tag("div", [tag("p", said, title="30 %"), tag("code", "LIMIT 30 s"), tag("svg", tag("text", "30 %"))])
+    script = "<script>let x = '30 %';</script>"
+    page.write(page.Markup(f"{body}{script}"), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    shown = "30\u00a0% of 8.23\u00a0s at 9.8\u00a0GB/s, +2.3\u00a0% in 488\u00a0MiB of 4 streams"
+    assert f'<p title="30 %">{shown}</p>' in text
+    assert "<code>LIMIT 30 s</code><svg><text>30 %</text></svg>" in text
+    assert script in text

@@ -11,7 +11,7 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 from causeway.plotting.drawing import citations
-from cited_page import CitedPage, reads_like, wrong_numbers
+from cited_page import CitedPage, plain_spaces, reads_like, wrong_numbers
 from comparison_runs import write_comparison, write_run
 from queried import every_statement, wrong_findings
 from report import summarise_findings, write_overview
@@ -69,7 +69,7 @@ def test_idle_time_has_one_set_of_reasons(tmp_path):
         summarise_findings.main(job)
         write_overview.main(job)
         pages.append((results / "overview.html").read_text())
-    before, after = (re.sub("<[^>]*>", "", page) for page in pages)
+    before, after = (plain_spaces(re.sub("<[^>]*>", "", page)) for page in pages)
     assert "lies between two kernels" in before
     assert "lies between two kernels" not in after
     assert "of it: 75 % start-up latency of queued work." in after
@@ -147,7 +147,7 @@ def test_every_query_of_the_findings_gives_its_number(made):
 @pytest.mark.parametrize(
     ("found", "put"),
     [
-        (r">(\d\d\.\d) %</data>", r">9\1 %</data>"),  # reads otherwise
+        (r">(\d\d\.\d)\u00a0%</data>", r">9\1 %</data>"),  # reads otherwise
         (r'<data value="0\.\d+"', '<data value="0.123456789"'),  # another value
         (r"</footer>", " 17 launches</footer>"),  # without a query
         (r'(data-query="q\d+") data-kind="time"', 'data-query="q0" data-kind="time"'),  # the query of something else

@@ -41,6 +41,19 @@ def test_the_table_of_causes_has_the_interval_of_each_cost():
     assert "48 ms" not in words(cause_table(search, is_collective=True))
 
 
+def test_a_curve_with_its_best_values_inside_has_no_negative_cost():
+    """Both ends take longer than launches as they are: by 3 ms than at the better one."""
+    rows, _ = contribution_rows(1)
+    below = {"cost_ns": -3e6, "cost_low": -5e6, "cost_high": -1e6}
+    rows[0] |= below
+    search = SimpleNamespace(graph=graph_of(causes=1), contributions=rows, table="contributions.parquet")
+    said = words(cause_table(search))
+    (row,) = across_kernels_rows(["k0", "k1"], 1)
+    for text in (said, words(effects_in_kernels("demo", "kernel_variability", [row | below], []))):
+        assert "none usual values are better than both ends" in text
+        assert not re.search(r"-\d+ ms", text)
+
+
 @pytest.mark.parametrize(
     ("target", "variance"),
     [

@@ -79,7 +79,7 @@ def test_the_page_says_what_the_documents_say(figures, tmp_path):
         "1 of 2 goals are met",
         "busy&lt;1&gt;",
         "2 [1, 3]",
-        "12.5 µs",
+        "12.5\u00a0µs",
         "bias seen 0.25",
     ):
         assert expected in text, expected

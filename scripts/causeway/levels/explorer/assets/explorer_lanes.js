@@ -36,7 +36,10 @@ function amount(name, value, counted) {
   return Number(value.toPrecision(3)) + (unit ? " " + (value === 1 ? unit.replace(/^ranks$/, "rank") : unit) : "");
 }
 function makeLanes() {
-  plots = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
+  var known = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); });
+  function isEmpty(lane) { return lane[1].every(function (n) { return number(n) < 0 || !index.metrics[number(n)].seen; }); }
+  var empty = known.filter(isEmpty);
+  plots = known.filter(function (lane) { return !isEmpty(lane); }).map(function (lane) {
     var stacked = lane[2] === "stacked", box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
     var title = make("div", lane[0], "name");
     if (names.length > 1) names.forEach(function (n, i) {
@@ -68,6 +71,7 @@ function makeLanes() {
     plot.over.addEventListener("wheel", wheel, { passive: false });
     return { plot: plot, names: names, stacked: stacked, times: lane[2] === "ranks" ? index.rows.length : 1 };
   });
+  if (empty.length) $("lanes").appendChild(make("p", "Not drawn, 0 throughout the run: " + empty.map(function (lane) { return lane[0]; }).join("; ") + ".", "empty"));
 }
 function drawLanes(level, needed) {
   var block = blockOf(device), found = cellsOf(level, block, needed);

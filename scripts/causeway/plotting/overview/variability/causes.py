@@ -106,10 +106,16 @@ def _mean_change(search: object, number: int, row: Mapping) -> list[object]:
     return [_interval(search, number, row, "mean_change"), shape]
 
 
-def _cost(search: object, number: int, row: Mapping) -> Markup | str:
-    """Return the GPU time that a cause costs, with its interval."""
+def cost_of(row: Mapping, table: str, number: int) -> Markup | str:
+    """Return the GPU time that a cause in a row of a table costs, with its interval.
+
+    Below 0 it is no cost: of a curve whose best values lie between its ends, launches as they are take less time than
+    they would at the better end.
+    """
+    if (row.get("cost_ns") or 0) < 0:
+        return joined(["none", tag("div", "usual values are better than both ends", class_="note")])
     columns = ("cost_ns", "cost_low", "cost_high")
-    queries = tuple(cell(column, search.table, number) for column in columns)
+    queries = tuple(cell(column, table, number) for column in columns)
     return citations.time_interval(*(row.get(column) for column in columns), queries)
 
 
@@ -149,7 +155,7 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
             tag("td", _name_of(search, number, row), class_="name"),
             tag("td", tag("span", word, class_=kind), what),
             tag("td", _mean_change(search, number, row), class_="n"),
-            tag("td", citations.UNKNOWN if is_collective else _cost(search, number, row), class_="n"),
+            tag("td", citations.UNKNOWN if is_collective else cost_of(row, search.table, number), class_="n"),
             tag("td", _interval(search, number, row, "variance"), _backing(search, number, row), class_="backed"),
             tag("td", verdict_tag(row["verdict"])),
         ]
@@ -214,6 +220,8 @@ def scope_block(
 def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence[Kernel]) -> Markup | None:
     """Return the section of causes of one target, or None where nothing was searched.
 
+    Of a dataset with one kernel, which was searched, the search of the whole dataset is the same and is left out.
+
     Parameters
     ----------
     dataset, target : str
@@ -225,8 +233,9 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
     if not searches:
         return None
     known = {kernel.id: (position, kernel) for position, kernel in enumerate(kernels)}
+    is_repeated = len(kernels) == 1 and any(search.graph["scope"] in known for search in searches)
     ordered = sorted(
-        searches,
+        [search for search in searches if not is_repeated or search.graph["scope"] != "dataset"],
         key=lambda s: (s.graph["scope"] != "dataset", known.get(s.graph["scope"], (len(known),))[0], s.graph["scope"]),
     )
     blocks = []

@@ -9,7 +9,7 @@ from causeway.core.queries import cell, of_table, rows_where
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.figures.kernels import Kernel
-from causeway.plotting.overview.variability.causes import breakable
+from causeway.plotting.overview.variability.causes import breakable, cost_of
 
 MOST_ROWS = 30
 """Causes shown; the table has all."""
@@ -68,8 +68,6 @@ def _row(number: int, row: Mapping, table: str, names: Mapping[str, str]) -> Mar
     ]
     mean = [f"mean_change_{end}" for end in ("percent", "low", "high")]
     mean_queries = tuple(cell(name, table, number) for name in mean)
-    cost = ("cost_ns", "cost_low", "cost_high")
-    cost_queries = tuple(cell(name, table, number) for name in cost)
     ends = [citations.percent(row[name], cell(name, table, number)) for name in ("smallest_percent", "largest_percent")]
     if row["smallest_percent"] is None or len(known) == 1:  # the mean says it, or nothing was measured
         ends = []
@@ -83,6 +81,6 @@ def _row(number: int, row: Mapping, table: str, names: Mapping[str, str]) -> Mar
         ),
         tag("td", joined(ends, ", "), class_="n"),
         tag("td", citations.percent(row["i_squared"], cell("i_squared", table, number)), class_="n"),
-        tag("td", citations.time_interval(*(row[name] for name in cost), cost_queries), class_="n"),
+        tag("td", cost_of(row, table, number), class_="n"),
     ]
     return tag("tr", cells)
