@@ -9,7 +9,6 @@ import pytest
 from causal_documents import documents_of
 from causal_tables import columns_of as columns_of_table
 from causal_tables import intervention_model, make_table, null_table, rows_of
-from scipy.signal import lfilter
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
@@ -17,7 +16,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.examination import examine as steps
 from causeway.causal.examination.baselines import baselines
-from causeway.causal.examination.examine import Extent, examine, marked
+from causeway.causal.examination.examine import Extent, examine
 from causeway.causal.examination.falsification import benchmark, block_slopes, falsify, refuted_by
 from causeway.causal.examination.heterogeneity import cochran, heterogeneity, label_of
 from causeway.causal.report.across_kernels import correct
@@ -167,78 +166,6 @@ def test_an_effect_must_have_one_sign_everywhere_it_varies(place):
         assert (f"{place}s" in refuted_by(rows, "x")) == (case == "other")
         (mine,) = (row for row in rows if (row.feature, row.refuter) == ("x", f"{place}s"))
         assert (mine.passed is None) == (case == "jitter")
-
-
-def test_the_next_reading_of_a_sampled_metric_is_not_asked():
-    rng = np.random.default_rng(78)
-    x = rng.standard_normal(3000)
-    y = 1000 + 20 * x + 10 * rng.standard_normal(3000)
-    scope = Scope("d", "kernel_variability", "k", resamples=0)
-    for group, asked in (("device metrics", False), ("contention", True)):
-        outcome, evidence = discover([Feature("x", x, "context", group)], rows_of(y), scope)
-        rows = falsify(evidence, outcome.arrows)
-        assert ("future_exposure" in {row.refuter for row in rows if row.feature == "x"}) == asked
-
-
-@pytest.mark.parametrize(("seed", "launches", "noise"), [(1015, 2, 0.03), (1039, 4, 0.02)])
-def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, launches, noise):
-    """The number of the next step is that of this one or one more: what it does cannot be told from what this does."""
-    rng = np.random.default_rng(seed)
-    step = np.arange(400 * launches) // launches
-    y = 40_000 * (1 + 0.1 * step / 400) * (1 + noise * rng.standard_normal(step.size))
-    columns = [Feature("step", step.astype(float)), *(Feature(name, rng.standard_normal(step.size)) for name in "abc")]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
-    rows = tuple(falsify(evidence, outcome.arrows))
-    assert "step" in [arrow.name for arrow in outcome.arrows]
-    assert not refuted_by(rows, "step")
-    assert {row.refuter for row in rows if row.feature == "step"} >= {"thirds", "robustness_value"}
-
-
-def test_a_column_that_a_slow_hidden_cause_moves_fails_on_its_future():
-    """proxy and time follow a hidden state; the proxy at the next launch tells as much of it as the proxy now."""
-    refuted = {"proxy": 0, "x": 0}
-    for seed in range(6):
-        rng = np.random.default_rng(600 + seed)
-        hidden = lfilter([np.sqrt(1 - 0.97**2)], [1, -0.97], rng.standard_normal(3200))[200:]
-        proxy = hidden + 0.7 * rng.standard_normal(3000)
-        x = rng.standard_normal(3000)
-        y = 1000 + 30 * hidden + 20 * x + 20 * rng.standard_normal(3000)
-        scope = Scope("d", "kernel_variability", "k", resamples=0)
-        outcome, evidence = discover([Feature("proxy", proxy), Feature("x", x)], rows_of(y), scope)
-        rows = tuple(falsify(evidence, outcome.arrows))
-        for name in refuted:
-            refuted[name] += "future_exposure" in refuted_by(rows, name)
-        if refuted_by(rows, "proxy"):
-            examination = replace(outcome.examination, refutations=rows)
-            marks = {one.name: one.verdict for one in marked(outcome.arrows, rows)}
-            assert marks["proxy"] == "refuted"
-            doubtful = [replace(one, verdict="inconclusive") for one in outcome.arrows if one.name == "proxy"]
-            assert marked(doubtful, rows) == tuple(doubtful)
-            shown = documents_of(replace(outcome, arrows=marked(outcome.arrows, rows), examination=examination))
-            assert any("does not survive future exposure" in one for one in shown["graph"]["sentences"])
-    assert refuted["proxy"] >= 4
-    assert refuted["x"] == 0
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(seed):
-    """Of three sizes in turn the next follows from this one and the one before; that the time is no line of the size
-    must not count as foreknowledge of the next.
-    """
-    rng = np.random.default_rng(620 + seed)
-    layer = np.arange(300) % 3
-    size = np.array([512.0, 1536, 2048])[layer]
-    y = np.array([800.0, 1530, 1940])[layer] + 8 * rng.standard_normal(layer.size)
-    outcome, evidence = discover(
-        [Feature("shape_bytes", size, "context", "input")],
-        rows_of(y),
-        Scope("d", "kernel_variability", "k", resamples=0),
-    )
-    (arrow,) = outcome.arrows
-    rows = tuple(falsify(evidence, (arrow,)))
-    assert "future_exposure" not in {row.refuter for row in rows}
-    assert not refuted_by(rows, "shape_bytes")
-    assert "thirds" in {row.refuter for row in rows}
 
 
 def test_an_effect_that_turns_in_the_course_of_the_run_is_refuted():
