@@ -64,6 +64,7 @@ def test_of_two_kernels_beside_the_one_that_reads_memory_is_named(tmp_path):
     assert set(rows) == {"kernel_in_flight"}
     assert rows["kernel_in_flight"]["level"].startswith("read-others-")
     assert close(rows["kernel_in_flight"], found.change({"beside": "none"}, {"beside": "read_others"}))
+    assert " compared with starting beside no other kernel " in found.observed["graph"]["sentences"][0]
     assert rows["kernel_in_flight"]["variance_percent"] == pytest.approx(found.between("beside"), abs=1)
     assert set(found.supported(found.of_dataset)) == {"kernel_in_flight"}
 
@@ -125,6 +126,9 @@ def test_of_grids_beside_the_largest_is_named(tmp_path):
     assert (row["feature"], row["level"].split(" (")[1]) == ("kernel_in_flight", "grid 264)")
     assert max(set(found.arms["blocks"]), key=found.arms["blocks"].count) == 132
     assert close(row, found.change({"blocks": 132}, {"blocks": 264}))
+    assert (
+        " compared with starting beside read-others-4c66cd8a64 (grid 132) " in found.observed["graph"]["sentences"][0]
+    )
     assert row["variance_percent"] == pytest.approx(found.between("blocks"), abs=1)
 
 

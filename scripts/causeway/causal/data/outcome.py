@@ -100,6 +100,8 @@ class TimeEffect:
         Of the configurations in which the cause varies, those that were not kept counted too.
     monotone : bool
         The duration does not both rise and fall with the cause.
+    against : str
+        Of a category the level that its own is compared with; empty where that is not one in all configurations.
     """
 
     mean: Estimate
@@ -109,6 +111,7 @@ class TimeEffect:
     cost: Estimate | None
     launches: int
     monotone: bool
+    against: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,8 +330,7 @@ class Examination:
     refutations : tuple of Refutation
     what_ifs : tuple of WhatIf
         Those of each cause, then the user-specified ones.
-    slopes : tuple of GroupSlope
-    baselines : tuple of BaselineCause
+    slopes, baselines : tuple of GroupSlope, tuple of BaselineCause
     failures : tuple of str
         Steps that could not be computed, with the error.
     """
@@ -360,9 +362,7 @@ class Outcome:
         By their share of the value's variance, largest first.
     unexplained, unexplained_variance : Estimate or None
         Percent of the variance of the target, and of that of the measured value, that no arrow carries.
-    dropped : tuple of Dropped
-        By feature.
-    unstable : tuple of UnstableCause
+    dropped, unstable : tuple of Dropped, tuple of UnstableCause
         By feature.
     notes : tuple of str
         What a reader should know of rows and columns.

@@ -45,6 +45,7 @@ def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
         cost=cost,
         launches=times.launches((low != own) | (high != own)),
         monotone=candidate.values.ndim > 1 or candidate.two_valued or _monotone(times, arrow),
+        against=_compared_level(times, candidate, low, high),
     )
 
 
@@ -94,6 +95,15 @@ def extremes(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> tuple[np.
     constant = values[low] == values[high]
     own = np.arange(values.size)
     return np.where(constant, own, low), np.where(constant, own, high)
+
+
+def _compared_level(times: ScopeTimes, candidate: Candidate, low: np.ndarray, high: np.ndarray) -> str:
+    """Return the level of a category that its own is compared with, where it is one in all configurations."""
+    if candidate.values.ndim == 1:
+        return ""
+    numbers = level_numbers(candidate, times.used)
+    compared = np.unique(numbers[low][numbers[low] != numbers[high]])
+    return candidate.levels[compared[0]] if compared.size == 1 else ""
 
 
 def quantile_donors(values: np.ndarray, configuration: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:

@@ -10,6 +10,8 @@ MIN_LEVEL_SHARE = 0.01
 MAX_LEVELS = 30
 NOT_KNOWN = "(not known)"
 """The level of rows without a value."""
+OTHER = "other"
+"""All rare levels as one."""
 
 
 def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candidate], list[Dropped]]:
@@ -65,7 +67,7 @@ def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tu
     shown = frequent[1:] if are_others_few else frequent
     if not shown:
         return np.zeros((codes.size, 0)), ()
-    reference = str(levels[frequent[0]]) if are_others_few else "other"
+    reference = str(levels[frequent[0]]) if are_others_few else OTHER
     return np.column_stack([(codes == i).astype(float) for i in shown]), (reference, *(str(levels[i]) for i in shown))
 
 

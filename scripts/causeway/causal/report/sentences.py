@@ -9,9 +9,10 @@ from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
+from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import percent, ratio, significant, time, variance_of, whole_percent
+from causeway.core.formatting import elided, percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import shown_below
 
@@ -33,6 +34,8 @@ AMOUNTS = {MEMORY_STALL: "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
 QUANTITIES = {KERNEL_VARIABILITY: "the mean duration", MEMORY_STALL: "the mean memory stall"}
 """What a cause changes; of other targets their mean."""
+LONGEST_COMPARED = 60
+"""Characters of the level that a cause is compared with."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
 
@@ -114,7 +117,7 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
         return f"{subject} {_does(arrow, target)}"
     singular = bool(arrow.level)
     quantity = quantity_of(target)
-    range_of = "" if singular else " from their 10th to their 90th percentile"
+    range_of = _compared(arrow.node, effect.against) if singular else " from their 10th to their 90th percentile"
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
@@ -126,6 +129,14 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
             f" without a clear change of {quantity}"
         )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
+
+
+def _compared(node: Node, against: str) -> str:
+    """Return what a level of a category is compared with, as the end of a clause; nothing where that is not one."""
+    if against in ("", OTHER, NOT_KNOWN):
+        return ""
+    subject = _subject(node, elided(against, LONGEST_COMPARED))
+    return f" compared with {subject[0].lower()}{subject[1:]}"
 
 
 def quantity_of(target: str) -> str:

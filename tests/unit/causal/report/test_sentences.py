@@ -6,7 +6,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import Examination, Refutation, Scope, UnstableCause
+from causeway.causal.data.outcome import Examination, Refutation, Scope, TimeEffect, UnstableCause
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, what_if_rows
 from causeway.causal.report.reasons import dropped_of, reasons_of
@@ -63,6 +63,41 @@ def test_a_categorys_sentence_names_its_level():
         == "A linked transfer from device to host lowers its memory stall and explains 34 % [27, 41] of the variance of"
         " the memory stall beyond its copy's size and direction, if no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness 0.38."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "level", "against", "words"),
+    [
+        (
+            "kernel_in_flight",
+            "contention",
+            "a (grid 8)",
+            "no other kernel",
+            " compared with starting beside no other kernel and",
+        ),
+        ("rank", "placement", "2", "7", " compared with being on rank 7 and"),
+        ("operator", "operator", "aten::mm", "other", "[5, 9] and"),
+        ("operator", "operator", "aten::mm", "(not known)", "[5, 9] and"),
+        ("operator", "operator", "aten::mm", "", "[5, 9] and"),
+        ("cache", "counters", "off", "on", " compared with cache = on and"),
+    ],
+)
+def test_a_level_is_compared_with_another_that_is_named(name, group, level, against, words):
+    change = estimate(7, 5, 9)
+    effect = TimeEffect(
+        mean=change, p50=change, p99=change, spread=change, cost=None, launches=9, monotone=True, against=against
+    )
+    cause = arrow(name, group=group, level=level, in_time=effect)
+    assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
+
+
+def test_a_long_level_is_shortened_where_it_is_compared_with():
+    change = estimate(7, 5, 9)
+    effect = TimeEffect(
+        mean=change, p50=change, p99=change, spread=change, cost=None, launches=9, monotone=True, against="m" * 1000
+    )
+    cause = arrow("module", group="operator", level="a", in_time=effect)
+    assert len(cause_sentence(cause, Scope("d", "kernel_variability", "k"))) < 400
 
 
 def test_a_small_share_is_not_said_to_be_nothing():
