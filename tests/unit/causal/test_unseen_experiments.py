@@ -66,7 +66,7 @@ def test_of_two_kernels_beside_the_one_that_reads_memory_is_named(tmp_path):
     assert close(rows["kernel_in_flight"], found.change({"beside": "none"}, {"beside": "read_others"}))
     assert " compared with starting beside no other kernel " in found.observed["graph"]["sentences"][0]
     assert rows["kernel_in_flight"]["variance_percent"] == pytest.approx(found.between("beside"), abs=1)
-    assert set(found.supported(found.of_dataset)) == {"kernel_in_flight"}
+    assert set(found.supported(found.of_dataset)) == {"launches_in_flight"}
 
 
 def test_of_a_matrix_product_the_sizes_of_the_matrices_are_named(tmp_path):

@@ -70,7 +70,8 @@ def ruled_out(
     def says(*names: str) -> float:
         return _information([by_name[name] for name in names], centring, response, n_independent)
 
-    reasons = _copies(by_name, varying, says) | _launches(varying, says) | _input_sizes(varying, says)
+    reasons = _copies(by_name, varying, says) | _input_sizes(varying, says)
+    reasons |= _launches(varying, says, several=bool(np.ptp(rows.kernel)))
     if WAIT in by_name and IN_FLIGHT in by_name:
         reasons[WAIT] = "it is over when the launch begins; what is in flight then, and what ran before, was measured"
     clock = next((name for name in CLOCKS if name in varying), None)
@@ -114,8 +115,12 @@ def _is_total(total: Feature, parts: Sequence[Feature]) -> bool:
     return bool(np.all((total.values > 0) <= (np.nansum([one.values for one in parts], axis=0) > 0)))
 
 
-def _launches(varying: dict[str, Feature], says: Says) -> dict[str, str]:
-    """Rule out the number of launches in flight, or which kernel is."""
+def _launches(varying: dict[str, Feature], says: Says, several: bool) -> dict[str, str]:
+    """Rule out the number of launches in flight, or which kernel is; that always among several kernels, where it tells
+    which of them a launch is of: the program runs each beside others.
+    """
+    if KERNEL_IN_FLIGHT in varying and several:
+        return {KERNEL_IN_FLIGHT: "stands for something else in each kernel"}
     if KERNEL_IN_FLIGHT not in varying or IN_FLIGHT not in varying:
         return {}
     if says(KERNEL_IN_FLIGHT) > max(says(IN_FLIGHT), 0) + STRONG:

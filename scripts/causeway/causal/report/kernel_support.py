@@ -15,9 +15,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT
 from causeway.causal.data.outcome import Arrow, Outcome, WhatIf
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 
+SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
+"""What a feature of one kernel is called among several."""
 HALF = 0.5
 """Least share of a cause's cost in kernels that were found to have it; and of the variability in kernels with an
 answer, or nothing is judged by them; and least variability of the kernels that may have a cause, over its share of the
@@ -86,8 +89,11 @@ def _cost(arrow: Arrow) -> float | None:
 
 
 def _is_same(one: Arrow, other: Arrow) -> bool:
-    """Tell whether a cause is one feature with another, or cannot be told from it."""
-    return bool(set(one.node.members) & set(other.node.members))
+    """Tell whether a cause is one feature with another, or cannot be told from it. Of all kernels together the number
+    of launches in flight stands for which kernel is.
+    """
+    named, found = ({SAME_MEMBERS.get(name, name) for name in arrow.node.members} for arrow in (one, other))
+    return bool(named & found)
 
 
 def _resting_on(row: WhatIf, weak: Mapping[str, str]) -> WhatIf:

@@ -1,5 +1,7 @@
 """Which features are no candidates beside others that were measured, on tables whose answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -193,6 +195,20 @@ def test_the_number_of_launches_in_flight_is_where_kernels_do_alike(arms, size):
     arm, noise = arms
     columns = feature("launches_in_flight", arm > 0), text("kernel_in_flight", BESIDE[arm])
     assert set(of_columns(*columns, response=size * (arm > 0) + noise)) == {"kernel_in_flight"}
+
+
+def test_among_several_kernels_which_one_is_in_flight_is_no_candidate(arms):
+    """One kernel runs beside one that reads, the other beside one that computes; a launch beside another takes longer
+    in the first alone. Beside which it runs tells only of which kernel it is."""
+    arm, noise = arms
+    kernel = np.arange(ROWS) % 2
+    beside = arm > 0
+    columns = feature("launches_in_flight", beside), text("kernel_in_flight", BESIDE[np.where(beside, 1 + kernel, 0)])
+    response = 10.0 * (beside & (kernel == 0)) + noise
+    rows = replace(rows_of(response), kernel=kernel, configuration=kernel)
+    assert set(ruled_out(columns, rows, response, ROWS)) == {"kernel_in_flight"}
+    of_first = [replace(one, values=one.values[kernel == 0]) for one in columns]
+    assert set(of_columns(*of_first, response=response[kernel == 0])) == {"kernel_in_flight"}
 
 
 def test_what_is_in_flight_twice_as_often_counts_by_number():

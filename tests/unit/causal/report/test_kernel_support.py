@@ -79,6 +79,12 @@ def test_a_cause_is_the_same_if_the_data_cannot_tell_them_apart():
     assert verdicts(costing("idle", 100), of_kernels(big=[named_otherwise]), big=1.0)[0] == "supported"
 
 
+def test_which_kernel_is_in_flight_is_the_number_in_flight_of_all_kernels():
+    found = of_kernels(big=[costing("kernel_in_flight", 90)])
+    assert verdicts(costing("launches_in_flight", 100), found, big=1.0)[0] == "supported"
+    assert verdicts(costing("transfers_in_flight", 100), found, big=1.0)[0] == "inconclusive"
+
+
 def test_of_the_kernels_only_supported_causes_count():
     unsure = costing("idle", 90, verdict="inconclusive")
     assert verdicts(costing("idle", 100), of_kernels(big=[unsure]), big=1.0)[0] == "inconclusive"
