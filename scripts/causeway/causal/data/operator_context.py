@@ -1,10 +1,10 @@
 """What the host was doing when it made a launch: operator, module, phase, and sizes of the inputs."""
 
+import json
 import re
 from math import prod
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -128,15 +128,25 @@ def input_elements(dims: str) -> tuple[float, ...]:
     (32.0, nan, 10.0, nan)
     """
     try:
-        sizes = msgspec.json.decode(f"[{dims.replace('] [', '],[')}]", type=list[list[int | list[int]]])
-    except ValueError:
+        sizes = json.loads(f"[{dims.replace('] [', '],[')}]")
+    except (ValueError, RecursionError):
         sizes = []
     unknown = (np.nan,) * len(INPUT_ELEMENTS)
+    if not all(_are_sizes(one) or _are_tensors(one) for one in sizes):
+        return unknown
     return (*map(_elements, sizes[: len(unknown)]), *unknown[len(sizes) :])
 
 
+def _are_sizes(one: object) -> bool:
+    return isinstance(one, list) and all(type(size) is int for size in one)
+
+
+def _are_tensors(one: object) -> bool:
+    return isinstance(one, list) and all(map(_are_sizes, one))
+
+
 def _elements(sizes: list) -> float:
-    tensors = [one for one in sizes if isinstance(one, list)] or [sizes]
+    tensors = [sizes] if _are_sizes(sizes) else sizes
     return float(sum(map(prod, tensors))) if sizes else np.nan
 
 

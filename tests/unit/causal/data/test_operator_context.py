@@ -200,6 +200,7 @@ def test_the_sizes_of_a_matrix_product(operator, dims, expected):
         ("[2,…] [4]", (None,) * 4),
         ("[true] [4]", (None,) * 4),
         ("[[[2]]]", (None,) * 4),
+        ("[" * 5000 + "2" + "]" * 5000, (None,) * 4),
     ],
 )
 def test_the_elements_of_each_input(dims, elements):
