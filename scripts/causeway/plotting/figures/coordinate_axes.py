@@ -36,8 +36,8 @@ shows.
 WIDE = 100.0
 """Ratio of the largest to the smallest positive value from which an axis is logarithmic."""
 FILL = ("context", "counter", "launch")
-"""Tiers in the order in which features that are no cause fill the axes: the launch configuration mostly repeats the
-kernel's name.
+"""Tiers in the order in which features that are no cause fill the axes, numbers before names: the launch configuration
+mostly repeats the kernel's name.
 """
 CROWDED = 0.045
 """Part of an axis that a tick's text takes: ticks nearer to the one below are left out."""
@@ -222,7 +222,8 @@ def coordinates_of(
     kernels = sample.column("kernel").to_pylist()
     if len(set(kernels)) > 1:
         axes.append(_categories("kernel", "", _kernel_names(kernels, names), KERNEL_CHARACTERS))
-    usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(sample.schema.field(name))) in FILL else len(FILL))
+    tiers = {name: _tier(sample.schema.field(name)) for name in usable}
+    usable.sort(key=lambda name: (FILL.index(tiers[name]) if tiers[name] in FILL else len(FILL), name in LABELLED))
     drawn = order_of(usable, contributions)
     if wanted:
         drawn, without = wanted_axes(wanted, usable, contributions)

@@ -91,6 +91,12 @@ def test_features_without_a_cause_fill_up_and_say_so():
     ]  # a line each: axes stand close
 
 
+def test_numbers_fill_up_before_names(tmp_path):
+    picture = chosen(tmp_path, causes=0)
+    numbers = ["h2d_bytes_in_flight", "launches_in_flight", "idle_before_ns", "previous_deviation"]
+    assert [axis.name for axis in picture.axes[1:-1]] == [*numbers, "device"]
+
+
 def test_wanted_axes_stand_in_their_own_order_and_a_missing_one_is_said():
     rows = [{"feature": "c=x", "sign": "+", "variance_percent": 9.0}]
     assert wanted_axes(["a", "z", "c"], ["a", "b", "c"], rows) == (
