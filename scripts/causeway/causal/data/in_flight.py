@@ -181,7 +181,7 @@ class TransferSweep:
 
 # columns of the state of a device: launches in flight; latest end of all, and of those before its instant; that
 # instant; how many began then; row and configuration of the launch that ends last; end and configuration of the next
-ALIVE, LATEST, BEFORE, INSTANT, BEGUN, LAST_ROW, LAST_KIND, NEXT_END, NEXT_KIND = range(9)
+ALIVE, LATEST, BEFORE, INSTANT, BEGUN, LAST_ROW, LAST_CONFIGURATION, NEXT_END, NEXT_CONFIGURATION = range(9)
 NEW_DEVICE = np.array([0, NEVER, NEVER, NEVER, 0, -1, ALONE, NEVER, ALONE])
 # how far the sweep over launches is: launches in the heap; instant; chosen launches that have begun, and those told of;
 # launches in `near`
@@ -211,9 +211,9 @@ def _tell(at, state, place, launch, device, still, in_flight, beside, idle):
         in_flight[k] = state[d, ALIVE] - still[k]
         if state[d, LAST_ROW] != launch[k]:
             if state[d, LATEST] > at[NOW]:
-                beside[k] = state[d, LAST_KIND]
+                beside[k] = state[d, LAST_CONFIGURATION]
         elif state[d, NEXT_END] > at[NOW]:
-            beside[k] = state[d, NEXT_KIND]
+            beside[k] = state[d, NEXT_CONFIGURATION]
         if state[d, BEGUN] > 1:  # another begins at the same instant: the device is busy, or was until now
             idle[k] = 0.0
         elif state[d, BEFORE] != NEVER:
@@ -241,7 +241,7 @@ def _end_launches(now, at, near, heap, state):
 @compiled_borrowing(
     void(int64, int64, int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True
 )
-def _begin_launch(d, now, end, row, kind, at, near, heap, state):
+def _begin_launch(d, now, end, row, configuration, at, near, heap, state):
     """Let a launch begin on a device at an instant."""
     if state[d, INSTANT] != now:
         state[d, INSTANT] = now
@@ -250,13 +250,13 @@ def _begin_launch(d, now, end, row, kind, at, near, heap, state):
     state[d, BEGUN] += 1
     if end > state[d, LATEST]:
         state[d, NEXT_END] = state[d, LATEST]
-        state[d, NEXT_KIND] = state[d, LAST_KIND]
+        state[d, NEXT_CONFIGURATION] = state[d, LAST_CONFIGURATION]
         state[d, LATEST] = end
         state[d, LAST_ROW] = row
-        state[d, LAST_KIND] = kind
+        state[d, LAST_CONFIGURATION] = configuration
     elif end > state[d, NEXT_END]:
         state[d, NEXT_END] = end
-        state[d, NEXT_KIND] = kind
+        state[d, NEXT_CONFIGURATION] = configuration
     if end <= now:
         return
     if at[IN_NEAR] == near.shape[0]:

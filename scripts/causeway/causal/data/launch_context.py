@@ -192,10 +192,9 @@ def add_launches_in_flight(
     Notes
     -----
     Others are counted on the same device of the same rank. The kernel in flight is that one of them which ends last,
-    with its grid. The previous deviation is that of the launch of the same
-    kernel on the same device which began before (ties: earlier row). What a launch was launched after is the kernel and
-    the grid of the one that began before on its stream (likewise): launches of one stream begin in the order in which
-    the program makes them.
+    with its grid (ties: earlier row). The previous deviation is that of the launch of the same kernel on the same
+    device which began before (likewise). What a launch was launched after is the kernel and the grid of the one that
+    began before on its stream (likewise): launches of one stream begin in the order in which the program makes them.
     """
     sweep = LaunchSweep(chosen.rank, chosen.launch, kernel_of, means)
     before = LaunchesBefore(chosen.rank, chosen.launch)

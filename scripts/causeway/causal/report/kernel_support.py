@@ -45,8 +45,9 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
         return whole
     weak = {}
     for arrow in whole.arrows:
-        weakness = _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
-        if arrow.verdict == SUPPORTED and weakness:
+        if arrow.verdict != SUPPORTED:
+            continue
+        if weakness := _of_cost(arrow, answered) or _of_variability(arrow, answered, shares):
             weak[arrow.name] = weakness
     arrows = tuple(
         replace(arrow, verdict=INCONCLUSIVE, weakness=weak[arrow.name]) if arrow.name in weak else arrow
