@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS
-from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Graph, HostCalls, Work
+from causeway.waiting.graph.blocking_copies import DRAINED_NS
+from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS, LAST_PART
+from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE, Graph, HostCalls, Work
 from causeway.waiting.path.path_table import PathSums, last_ranks_of, rows_of
 
 
@@ -53,6 +54,7 @@ def built(rows, calls, ranks, streams, threads, rng):
     host = np.array([calls[i] for i in by_start], np.int64).reshape(-1, 6)
     call = np.array([place.get(one, -1) for one in columns[:, 4].tolist()], np.int32)
     stream_rank = np.repeat(np.arange(ranks), streams).astype(np.int32)
+    stream_device = np.arange(ranks * streams) // max(streams - 1, 1)  # the last stream is of another device
     member = np.full(len(rows), -1, np.int32)
     each = [
         [i for i in range(len(rows)) if stream_rank[columns[i, 2]] == r and columns[i, 3] == 1] for r in range(ranks)
@@ -70,7 +72,7 @@ def built(rows, calls, ranks, streams, threads, rng):
         name=host[:, 3].astype(np.int32), scope=host[:, 4].astype(np.int32), launches=host[:, 5].astype(bool),
     )  # fmt: skip
     graph = Graph(
-        ranks=list(range(ranks)), work=work, calls=host, stream_rank=stream_rank,
+        ranks=list(range(ranks)), work=work, calls=host, stream_rank=stream_rank, stream_device=stream_device,
         thread_rank=np.repeat(np.arange(ranks), threads).astype(np.int32), texts=[f"name {i}" for i in range(6)],
         members=np.full(joint, ranks, np.int32), sizes=np.full(joint, -1, np.int64),
     )  # fmt: skip
@@ -181,10 +183,29 @@ class PlainLinks:
             after = -(1 << 62) if how is None and c < 0 else max(ready, start - INFERRED_NS)
             rank = self.g.stream_rank[work.stream[i]]
             found = self.last_ended(self.streams_of(rank), start, after, self.position[i])
+            if found is None and how is not None and work.kind[i] == KERNEL:
+                found = self.in_the_way(i)
             if found is not None:
                 other = found
                 how = "work"
         return how, previous, other if other >= 0 else None
+
+    def in_the_way(self, i):
+        """Return the kernel of another stream in whose last part the work starts; None if there is none."""
+        work = self.g.work
+        rank = self.g.stream_rank[work.stream[i]]
+        latest = [self.two_latest(stream, self.position[i])[:1] for stream in self.streams_of(rank)]
+        device = self.g.stream_device
+        found = [
+            (work.end[j], work.stream[j], j)
+            for one in latest
+            for j in one
+            if work.stream[j] != work.stream[i]
+            and device[work.stream[j]] == device[work.stream[i]]
+            and work.kind[j] == KERNEL
+            and work.end[j] > work.start[i] >= work.end[j] - (work.end[j] - work.start[j]) / LAST_PART
+        ]
+        return min(found)[2] if found else None
 
     def of_call(self, c):
         calls = self.g.calls
@@ -205,5 +226,7 @@ class PlainLinks:
         waited = None
         if calls.scope[c] != NO_SCOPE:
             streams = self.streams_of(rank) if calls.scope[c] == ALL_STREAMS else [int(calls.scope[c])]
-            waited = self.last_ended(streams, calls.end[c], calls.start[c], self.position[self.n + self.m + c])
+            drains = DRAINED_NS if calls.launches[c] and calls.scope[c] != ALL_STREAMS else 0
+            moment = calls.end[c] + drains
+            waited = self.last_ended(streams, moment, calls.start[c], self.position[self.n + self.m + c])
         return before, waited

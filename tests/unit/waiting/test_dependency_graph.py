@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.waiting.graph_samples import PlainLinks, in_time, path_rows, random_graph
 
+from causeway.waiting.graph.blocking_copies import DRAINED_NS
 from causeway.waiting.graph.link_ranks import links_of, sweep
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND
 from causeway.waiting.path import walk
@@ -156,7 +157,8 @@ def longest(graph, links, durations):
                 if graph.stream_rank[s] != rank or calls.scope[c] not in (-2, s):
                     continue
                 latest = [j for j in done if work.stream[j] == s][-2:][::-1]
-                for j in [j for j in latest if work.end[j] <= calls.end[c]][:1]:
+                drained = calls.end[c] + (DRAINED_NS if calls.launches[c] and calls.scope[c] >= 0 else 0)
+                for j in [j for j in latest if work.end[j] <= drained][:1]:
                     tail = calls.end[c] - work.end[j]
                     if end[j] > begin[c]:
                         ways.append(end[j] + (tail if j == waited else min(tail, returning)))

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.waiting.graph_samples import kernel_ns
 from tests.unit.waiting.known_scheduler import Costs, ProgramOf, Run
 
+from causeway.waiting.graph.blocking_copies import OTHER_MEMORY
 from causeway.waiting.graph.device_work import NOT_KNOWN
 from causeway.waiting.graph.export_in_memory import joined
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
@@ -43,6 +44,7 @@ def graph_of(run, with_events):
         "operator": 0 * rank - 1,
         "correlation": correlation,
         "asked": np.full(len(rank), NOT_KNOWN),
+        "memory": np.full(len(rank), OTHER_MEMORY),
     }
     begun, done, caller, call, made = run.calls.T
     host = {

@@ -6,13 +6,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import COPY_KINDS
+from causeway.core.codes import COPY_KINDS, MEMORY_KINDS
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.core.tables import open_table, read_table
+from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
 
 GRAPH_RANGES = "cuda_graph"
-FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "correlation", "asked")
+FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "correlation", "asked", "memory")
+PAGEABLE_KIND, UNKNOWN_KIND = (
+    next(number for number, word in MEMORY_KINDS.items() if word == wanted) for wanted in ("pageable", "unknown")
+)
 LONGEST_NAME = 160
 """Characters of a name that are kept."""
 NOT_KNOWN = np.iinfo(np.int64).min
@@ -65,6 +69,7 @@ def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
             "name": name[configuration],
             "operator": np.where(operator < 0, -1, operators[operator]) if known else operator,
             "asked": np.where(queue < 0, NOT_KNOWN, rows["start"] - queue),
+            "memory": np.full(queue.size, OTHER_MEMORY),
         }
 
 
@@ -77,16 +82,32 @@ def _operators(folder: Path, texts: Texts) -> np.ndarray:
 
 
 def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
-    wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", "correlation"]
-    codes = np.array([texts.code(f"copy ({COPY_KINDS.get(kind, 'unknown')})") for kind in range(256)], np.int64)
+    wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", "correlation", "src_kind", "dst_kind"]
+    words = [COPY_KINDS.get(kind, "unknown") for kind in range(256)]
+    codes = np.array(
+        [[texts.code(f"copy ({word}{memory})") for word in words] for memory in ("", ", pageable memory", "")], np.int64
+    )
     for batch in chunks(folder, "transfers", wanted):
         n = batch.num_rows
+        kind = batch.column("copy_kind").to_numpy()
+        memory = _memory(kind, *(numbers(batch.column(side), UNKNOWN_KIND) for side in ("src_kind", "dst_kind")))
         yield _identity(batch) | {
             "kind": np.full(n, COPY),
-            "name": codes[batch.column("copy_kind").to_numpy()],
+            "name": codes[memory, kind],
             "operator": np.full(n, -1),
             "asked": np.full(n, NOT_KNOWN),
+            "memory": memory,
         }
+
+
+def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return what the host's side of copies is, from arrays of shape (n,)."""
+    pageable = (source == PAGEABLE_KIND) | (target == PAGEABLE_KIND)
+    unknown = (source == UNKNOWN_KIND) & (target == UNKNOWN_KIND)
+    of_host = np.isin(kind, [number for number, word in COPY_KINDS.items() if "host" in word])
+    return np.where(
+        of_host, np.where(pageable, PAGEABLE, np.where(unknown, UNKNOWN_MEMORY, OTHER_MEMORY)), OTHER_MEMORY
+    )
 
 
 def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
@@ -113,4 +134,5 @@ def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
             "operator": np.full(n, -1),
             "correlation": np.full(n, -1),
             "asked": np.full(n, NOT_KNOWN),
+            "memory": np.full(n, OTHER_MEMORY),
         }

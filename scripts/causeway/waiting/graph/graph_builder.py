@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.waiting.graph.blocking_copies import wait_for_own_copies
 from causeway.waiting.graph.device_work import Rows
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.explicit_waits import explicit_waits
@@ -43,7 +44,9 @@ class GraphBuilder:
         self.texts = texts
         self.scratch = scratch
         times = {"start": np.int64, "end": np.int64}
-        self.work = scratch.columns(**times, stream=np.int32, kind=np.uint8, name=np.int32, operator=np.int32)
+        self.work = scratch.columns(
+            **times, stream=np.int32, kind=np.uint8, name=np.int32, operator=np.int32, memory=np.uint8
+        )
         self.made_by = scratch.columns(call=np.int32)
         self.calls = scratch.columns(**times, thread=np.int32, name=np.int32, scope=np.int32, launches=np.bool_)
         self._streams: dict[tuple[int, int, int], int] = {}
@@ -132,12 +135,12 @@ class GraphBuilder:
         for rank in np.union1d(rows["rank"], host["rank"]).tolist():
             mine = slice(*np.searchsorted(rows["rank"], [rank, rank + 1]).tolist())
             part = {name: values[mine] for name, values in rows.items()}
-            self.work.append(**{name: part[name] for name in ("start", "end", "stream", "kind", "name", "operator")})
+            self.work.append(**part)
             self.made_by.append(call=part["call"])
             mine = slice(*np.searchsorted(host["rank"], [rank, rank + 1]).tolist())
             part = {name: values[mine] for name, values in host.items()}
             part["scope"] = self.scopes_of(rank, part["scope"], part["start"], part["end"])
-            self.calls.append(**{name: part[name] for name in ("start", "end", "thread", "name", "scope", "launches")})
+            self.calls.append(**part)
             self.ends_rank(rank)
         self.add_waits(waits)
 
@@ -153,12 +156,15 @@ class GraphBuilder:
         self._renumber(work["stream"], self._streams, streams)
         self._renumber(calls["scope"], self._streams, streams)
         self._renumber(calls["thread"], self._threads, threads)
+        made_by = self.made_by.arrays()
+        wait_for_own_copies(work, made_by["call"], calls, scratch)
+        del work["memory"]
         ranks = sorted(self._work_of)
         row_of = {rank: row for row, rank in enumerate(ranks)}
         devices = {key: number for number, key in enumerate(sorted({key[:2] for key in streams}))}
         member = scratch.array(len(work["start"]), np.int32, -1)
         graph = Graph(
-            ranks=ranks, work=Work(**work, **self.made_by.arrays(), member=member),
+            ranks=ranks, work=Work(**work, **made_by, member=member),
             calls=HostCalls(**calls), texts=self.texts.texts, scratch=scratch,
             stream_rank=np.array([row_of[key[0]] for key in streams], np.int32),
             thread_rank=np.array([row_of[key[0]] for key in threads], np.int32),

@@ -12,6 +12,9 @@ from causeway.waiting.graph.scratch import WINDOW
 
 DEFAULT_START_UP_NS = 5_000
 """Start-up latency of exports in which fewer than `LEAST_STARTS` launches show it: usual for CUDA and HIP."""
+DEFAULT_BETWEEN_NS = 1_000
+"""Time between two pieces of work of a stream of which the second waits, likewise: .85 us of kernels in a CUDA graph on
+an H200."""
 LEAST_STARTS = 20
 """Launches that are needed for a median latency."""
 PROBE = 1 << 18
@@ -66,7 +69,7 @@ def linked(graph: Graph, explicit: np.ndarray) -> Links:
     made = work.call[queued] >= 0
     asked[made] = calls.end[work.call[queued[made]]]
     queued = queued[asked <= work.end[links.before[queued]]]
-    between = _median(work.start[queued] - work.end[links.before[queued]], 0)
+    between = _median(work.start[queued] - work.end[links.before[queued]], DEFAULT_BETWEEN_NS)
     links = links_of(graph, start_up, explicit)
     for rank in range(len(graph.ranks)):
         sweep(graph, links, rank)
@@ -128,9 +131,10 @@ def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None
     done = WINDOW
     while done == WINDOW:
         done = link(
-            at, WINDOW, graph.returns, work.start, work.end, work.stream, work.call, calls.start, calls.end,
-            calls.scope, calls.thread, graph.stream_rank, graph.thread_rank, streams, threads, links.start_up, recent,
-            counts, links.before, links.other, links.bound, links.call_before, links.call_work,
+            at, WINDOW, graph.returns, work.start, work.end, work.kind, work.stream, work.call, calls.start, calls.end,
+            calls.scope, calls.launches.view(np.uint8), calls.thread, graph.stream_rank, graph.thread_rank,
+            graph.stream_device, streams, threads, links.start_up, recent, counts, links.before, links.other,
+            links.bound, links.call_before, links.call_work,
         )  # fmt: skip
         graph.scratch.used(done)
 

@@ -4,21 +4,27 @@ Work waits for the work before it in its stream, for other work (an event), and 
 return, or, where it started earlier, for that moment (of a call that waits for its own work, such as a blocking copy:
 for its begin). It is bound by the one that was ready last. Where none explains a start, but other work of the rank
 ended just before it, the start is taken to have waited for that work: exports without events lack such dependencies.
+Else a kernel that starts during the last part of another stream's kernel is taken to have waited for that: it left no
+room on the device.
 """
 
 import numpy as np
 from numba import int32, int64, uint8, void
 from numba.types import UniTuple
 
-from causeway.numeric.compiled import I4, I8, compiled_borrowing
-from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
+from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
+from causeway.waiting.graph.blocking_copies import DRAINED_NS
+from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE
 
 NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
 """What bound the start of work: nothing known, its stream, work of another stream, its call."""
-INFERRED_NS = 10_000
+INFERRED_NS = 20_000
 """Longest time from the end of other work to a start that is taken to have waited for it: an event wait across streams
-takes some microseconds (CUPTI's and rocprof's traces at hand show 1 to 8).
+takes some microseconds (CUPTI's and rocprof's traces at hand show 1 to 8, of kernels behind copies on an H200 2 to 13).
 """
+LAST_PART = 3
+"""One in how many parts of a kernel is its last, in which all its blocks have begun and those that end leave room for
+another kernel's: the last wave of a kernel of three waves."""
 HAND_OVER_CALLS = 20
 """Calls of another thread, made while a thread made none, after which the thread is taken to have waited for the
 other: PyTorch's backward pass runs on a thread of its own, and makes hundreds; a helper thread makes a few at a time.
@@ -91,6 +97,32 @@ def latest_ended(scope, rank, moment, after, ends, recent, offsets):
     return best
 
 
+@compiled_borrowing(int64(int64, int64, I8, I8, U1, I4, I8, int64[:, ::1], I8))
+def _kernel_in_the_way(node, rank, start, end, kind, stream, stream_device, recent, offsets):
+    """Return the kernel of another stream of the device in whose last part a start lies; of several that which ends
+    first; -1: none.
+    """
+    moment = start[node]
+    best = int64(-1)
+    for s in range(offsets[rank], offsets[rank + 1]):
+        other = recent[s, 0]
+        if other < 0 or s == stream[node] or stream_device[s] != stream_device[stream[node]] or kind[other] != KERNEL:
+            continue
+        left = end[other] - moment
+        last = left > 0 and LAST_PART * left <= end[other] - start[other]
+        if last and (best < 0 or end[other] < end[best]):
+            best = other
+    return best
+
+
+@compiled_borrowing(int64(int64, I8, I4, U1))
+def seen_until(c, call_end, scope, launches):
+    """Return until when work may end that a waiting call returned after, ns: its return, or of a call that carries out
+    its own copy somewhat later, for the last of it leaves the driver's buffer behind the return.
+    """
+    return call_end[c] + (DRAINED_NS if launches[c] and scope[c] >= 0 else 0)
+
+
 @compiled_borrowing(int64(int64, int64, I8, I4, int64[:, ::1], I8, int64))
 def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
     """Return the call after which a thread went on: its own last one, or that of a thread it waited for."""
@@ -141,13 +173,14 @@ def _recorded_bound(w, previous, start, end, call, other, call_start, call_end, 
 
 @compiled_borrowing(
     int64(
-        _W8, int64, I4, I8, I8, I4, I4, I8, I8, I4, I4, I4, I4, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4, _W1, _W4,
-        _W4,
+        _W8, int64, I4, I8, I8, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4,
+        _W1, _W4, _W4,
     )
 )  # fmt: skip
 def link(
-    at, most, returns, start, end, stream, call, call_start, call_end, scope, thread, stream_rank, thread_rank, offsets,
-    thread_offsets, start_up, recent, counts, before, other, bound, call_before, call_work,
+    at, most, returns, start, end, kind, stream, call, call_start, call_end, scope, launches, thread, stream_rank,
+    thread_rank, stream_device, offsets, thread_offsets, start_up, recent, counts, before, other, bound, call_before,
+    call_work,
 ):  # fmt: skip
     """Write what the next nodes of a rank waited for; return how many there were.
 
@@ -160,11 +193,14 @@ def link(
     returns : array of int32
         See `next_node`.
     start, end : arrays of int64, shape (n,), ns
+    kind : array of uint8, shape (n,)
     stream, call : arrays of int32, shape (n,)
         Of work; `call` is -1 where it is not known.
     call_start, call_end : arrays of int64, shape (m,), ns
     scope, thread : arrays of int32, shape (m,)
+    launches : array of uint8, shape (m,)
     stream_rank, thread_rank : arrays of int32
+    stream_device : array of int64, shape (streams,)
     offsets, thread_offsets : arrays of int64, shape (ranks + 1,)
         Where the streams and the threads of each rank begin.
     start_up : int
@@ -192,7 +228,8 @@ def link(
         if node >= n + m:
             c = node - n - m
             rank = int64(thread_rank[thread[c]])
-            call_work[c] = latest_ended(int64(scope[c]), rank, call_end[c], call_start[c], end, recent, offsets)
+            moment = seen_until(c, call_end, scope, launches)
+            call_work[c] = latest_ended(int64(scope[c]), rank, moment, call_start[c], end, recent, offsets)
             continue
         if node >= n:
             c = node - n
@@ -209,6 +246,8 @@ def link(
         if other[node] < 0 and (how == NO_BOUND or start[node] - ready > 2 * start_up):
             after = max(ready, start[node] - INFERRED_NS) if how != NO_BOUND or call[node] >= 0 else ready
             found = latest_ended(ALL_STREAMS, rank, start[node], after, end, recent, offsets)
+            if found < 0 and how != NO_BOUND and kind[node] == KERNEL:
+                found = _kernel_in_the_way(node, rank, start, end, kind, stream, stream_device, recent, offsets)
             if found >= 0:
                 other[node] = found
                 how = BY_WORK

@@ -1,14 +1,14 @@
 """What is changed before a replay, one thing at a time."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import int32, int64, void
 
 from causeway.numeric.compiled import I4, compiled
 from causeway.waiting.graph.link_ranks import Links
-from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, Graph
+from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph
 from causeway.waiting.graph.scratch import WINDOW, Scratch, windows
 from causeway.waiting.replay.replayed import Durations
 
@@ -69,7 +69,8 @@ def changes(graph: Graph, links: Links, plain: Durations, kernel_ns: np.ndarray)
             def none(part: slice, own: np.ndarray, kind: int = kind) -> np.ndarray:
                 return np.where(work.kind[part] == kind, np.minimum(own, 0), own)
 
-            yield _of_work(graph, word, None, plain, none)
+            change = _of_work(graph, word, None, plain, none)
+            yield _without_their_calls(graph, plain, change) if kind == COPY else change
     best = _best_bandwidth(graph, plain)
     if best is not None:
 
@@ -114,6 +115,26 @@ def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, change
                 saved[-1] += int((plain.work[part] - changed[part]).sum())
             graph.scratch.used(part.stop - part.start)
     return OneChange(word=word, name=name, durations=plain.but(work=changed), naive_ns=max(saved))
+
+
+def _without_their_calls(graph: Graph, plain: Durations, change: OneChange) -> OneChange:
+    """Return a change of copies in which the calls that make them take no time either, unless they wait: of pageable
+    memory a call copies, too.
+    """
+    work = graph.work
+    scratch = graph.scratch
+    calls = scratch.copy(plain.call)
+    saved = []
+    for begin, end in graph.work_of.tolist():
+        saved.append(0)
+        for part in windows(end, begin):
+            made_by = np.unique(work.call[part][(work.kind[part] == COPY) & (work.call[part] >= 0)])
+            made_by = made_by[scratch.taken(graph.calls.scope, made_by) == NO_SCOPE]
+            saved[-1] += int(scratch.taken(calls, made_by).sum())
+            scratch.put(calls, made_by, np.zeros(made_by.size, np.int64))
+            scratch.used(part.stop - part.start)
+    naive = change.naive_ns + max(saved)
+    return replace(change, durations=change.durations.but(call=calls), naive_ns=naive)
 
 
 def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:

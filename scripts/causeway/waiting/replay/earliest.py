@@ -12,7 +12,16 @@ from numba import boolean, int32, int64, uint8, void
 from numba.types import UniTuple
 
 from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
-from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND, ended_by, next_node, pass_node
+from causeway.waiting.graph.links import (
+    BY_CALL,
+    BY_STREAM,
+    BY_WORK,
+    NO_BOUND,
+    ended_by,
+    next_node,
+    pass_node,
+    seen_until,
+)
 from causeway.waiting.graph.nodes import NO_SCOPE
 
 _W8 = int64[::1]
@@ -36,10 +45,10 @@ def _is_beyond(node, n, m, latest, before_work, start, call_start, call_end):
     return start[node] >= before_work
 
 
-@compiled_borrowing(void(int64, int64, I8, I8, I8, I4, I4, I8, int64, I8, int64[:, ::1], _W8, _W8, _W8, _W4))
+@compiled_borrowing(void(int64, int64, I8, I8, I8, I4, U1, I4, I8, int64, I8, int64[:, ::1], _W8, _W8, _W8, _W4))
 def _time_return(
-    c, rank, end, call_start, call_end, scope, call_work, offsets, returning, call_ns, recent, new_end, new_call_start,
-    new_call_end, new_call_work,
+    c, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning, call_ns, recent, new_end,
+    new_call_start, new_call_end, new_call_work,
 ):  # fmt: skip
     """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
 
@@ -52,8 +61,9 @@ def _time_return(
     own = call_ns[c] if waited < 0 else min(call_end[c] - call_start[c], returning)
     finish = new_call_start[c] + own
     found = int64(-1)
+    moment = seen_until(c, call_end, scope, launches)
     for one in range(first, stop):
-        w = ended_by(call_end[c], recent[one, 0], recent[one, 1], -1, end)
+        w = ended_by(moment, recent[one, 0], recent[one, 1], -1, end)
         if w < 0 or new_end[w] <= new_call_start[c]:
             continue
         seen = new_end[w] + _kept(call_end[c] - end[w], w == waited, returning)
@@ -131,14 +141,14 @@ def _arrive(w, g, members, start, end, work_ns, slots, arrived, joint, new_start
 
 @compiled_borrowing(
     int64(
-        int64[:, ::1], int64, int64, int64, int64, int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, I4, I4, I4,
-        I8, I4, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
+        int64[:, ::1], int64, int64, int64, int64, int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, U1, I4, I4,
+        I4, I8, I4, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
     )
 )  # fmt: skip
 def advance(
     cursors, rank, latest, before_work, last, most, returns, start, end, stream, call, member, bound, before, other,
-    call_start, call_end, scope, thread, call_before, call_work, offsets, members, start_up, between, returning,
-    work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound, new_call_start,
+    call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members, start_up, between,
+    returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound, new_call_start,
     new_call_end, new_call_work, arrival,
 ):  # fmt: skip
     """Write when the next nodes of a rank run; return how many there were.
@@ -156,6 +166,7 @@ def advance(
         Nodes that are taken at once.
     returns, start, end, stream, call, member, bound, before, other, call_start, call_end, scope, thread : arrays
         As in `links.link` and `nodes.Work`.
+    launches : array of uint8, shape (m,)
     call_before, call_work : arrays of int32, shape (m,)
     offsets : array of int64, shape (ranks + 1,)
         Where the streams of each rank begin.
@@ -192,8 +203,8 @@ def advance(
         done += 1
         if node >= n + m:
             _time_return(
-                node - n - m, rank, end, call_start, call_end, scope, call_work, offsets, returning, call_ns, recent,
-                new_end, new_call_start, new_call_end, new_call_work,
+                node - n - m, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning, call_ns,
+                recent, new_end, new_call_start, new_call_end, new_call_work,
             )  # fmt: skip
         elif node >= n:
             c = node - n
@@ -220,15 +231,15 @@ def advance(
 
 @compiled_borrowing(
     void(
-        _W8, I8, I8, I8, I8, int64[:, ::1], int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, I4, I4, I4, I8, I4,
-        int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
+        _W8, I8, I8, I8, I8, int64[:, ::1], int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8,
+        I4, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
     )
 )  # fmt: skip
 def advance_all(
     state, meeting, meeting_work, meeting_rank, rank_of, cursors, most, returns, start, end, stream, call, member,
-    bound, before, other, call_start, call_end, scope, thread, call_before, call_work, offsets, members, start_up,
-    between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound,
-    new_call_start, new_call_end, new_call_work, arrival,
+    bound, before, other, call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members,
+    start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end,
+    new_bound, new_call_start, new_call_end, new_call_work, arrival,
 ):  # fmt: skip
     """Write when the next nodes of all ranks run, from one collective to the next, then of each rank to its end.
 
@@ -254,8 +265,8 @@ def advance_all(
             stop_at = last if own else -1
             state[2] += advance(
                 cursors, one, moment, until, stop_at, most - state[2], returns, start, end, stream, call,
-                member, bound, before, other, call_start, call_end, scope, thread, call_before, call_work, offsets,
-                members, start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint,
+                member, bound, before, other, call_start, call_end, scope, launches, thread, call_before, call_work,
+                offsets, members, start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint,
                 new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
             )  # fmt: skip
             if state[2] >= most:
@@ -268,9 +279,9 @@ def advance_all(
     while state[1] < len(cursors):
         state[2] += advance(
             cursors, state[1], highest, highest, -1, most - state[2], returns, start, end, stream, call, member, bound,
-            before, other, call_start, call_end, scope, thread, call_before, call_work, offsets, members, start_up,
-            between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound,
-            new_call_start, new_call_end, new_call_work, arrival,
+            before, other, call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members,
+            start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end,
+            new_bound, new_call_start, new_call_end, new_call_work, arrival,
         )  # fmt: skip
         if state[2] >= most:
             return

@@ -93,11 +93,11 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
     while state[1] < len(cursors):
         advance_all(
             state, *meetings, rank_of, cursors, WINDOW, graph.returns, work.start, work.end, work.stream, work.call,
-            work.member, links.bound, links.before, links.other, calls.start, calls.end, calls.scope, calls.thread,
-            links.call_before, links.call_work, offsets_of(graph.stream_rank, len(graph.ranks)), graph.members,
-            links.start_up, links.between, returning, durations.work, durations.call, durations.gap, recent, slots,
-            arrived, joint, found.start, found.end, found.bound, found.call_start, found.call_end, found.call_work,
-            found.last_arrival,
+            work.member, links.bound, links.before, links.other, calls.start, calls.end, calls.scope,
+            calls.launches.view(np.uint8), calls.thread, links.call_before, links.call_work,
+            offsets_of(graph.stream_rank, len(graph.ranks)), graph.members, links.start_up, links.between, returning,
+            durations.work, durations.call, durations.gap, recent, slots, arrived, joint, found.start, found.end,
+            found.bound, found.call_start, found.call_end, found.call_work, found.last_arrival,
         )  # fmt: skip
         graph.scratch.used(int(state[2]))
     return found
