@@ -39,6 +39,8 @@ MEMORY_KINDS = {
     7: "unknown",
 }
 """Nsight Systems' ENUM_CUDA_MEM_KIND."""
+OF_PAGEABLE_MEMORY = ", pageable memory"
+"""What is added to the direction of a copy whose host side is pageable, on critical paths."""
 
 COMMUNICATION_KERNEL = "communication"
 """Class of collectives, sends and receives: their duration includes waiting for the last rank."""

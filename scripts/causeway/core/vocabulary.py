@@ -378,7 +378,7 @@ REPLAYED_CHANGES = {
     "nothing": "nothing changed",
     "collectives_free": "collectives take no time once all ranks have arrived",
     "collectives_at_best_bandwidth": "collectives at the best bandwidth that the run shows",
-    "copies_free": "copies take no time",
+    "copies_free": "copies and the calls that make them take no time",
     "launches_free": "launch calls take no time",
     "host_free": "the host takes no time but for what it waits for",
     "kernel_faster": "a kernel is a tenth faster",

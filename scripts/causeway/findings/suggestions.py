@@ -84,6 +84,10 @@ LOSSES = {
     ),
     "transfers": "Overlap copies with compute: pinned memory, a stream of their own, or data that stays on the device.",
 }
+PAGEABLE = (
+    "Pin the host's memory: nothing is longer on the critical path than copies of pageable memory, in whose calls the"
+    " host waits. Then overlap them with compute, or let the data stay on the device."
+)
 IDLE = {
     "host": (
         "The host is late: look at what it does before the launches (Python, synchronisation, allocation), then CUDA or"

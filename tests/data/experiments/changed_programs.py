@@ -53,7 +53,8 @@ def copies_beside() -> Pair:
     turn = [0]
 
     def before() -> None:
-        now, following = turn[0] % 2, (turn[0] + 1) % 2
+        now = turn[0] % 2
+        following = 1 - now
         turn[0] += 1
         with torch.cuda.stream(stream):
             stream.wait_event(used[following])

@@ -10,6 +10,7 @@ import pytest
 from made_results import efficiency, stragglers
 
 from causeway.core.tables import SCHEMAS, write_table
+from causeway.findings import suggestions
 from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.stragglers import straggler_findings
@@ -122,6 +123,20 @@ def test_a_run_that_is_hardly_shorter_is_no_shorter_in_the_headline(rows):
     one = found_with(hardly)["orchestration"]
     assert one.headline.endswith("; without it the run is no shorter.")
     assert "the run of 1.10 s is hardly shorter (111 µs)" in one.sentence
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "name", "pins"),
+    [
+        ("copy", "copy (device to host, pageable memory)", True),
+        ("copy", "copy (device to host)", False),
+        ("kernel", "of pageable memory, pageable memory", False),
+    ],
+)
+def test_pinning_is_suggested_where_copies_of_pageable_memory_are_longest_on_the_path(rows, limited_by, name, pins):
+    found = found_with([rows[0] | {"limited_by": limited_by, "limited_name": name}, *rows[1:]])
+    assert (found["transfers"].suggestion == suggestions.PAGEABLE) == pins
+    assert found["communication"].suggestion == suggestions.LOSSES["communication"]
 
 
 def test_more_than_the_loss_is_said_to_lie_elsewhere(rows):

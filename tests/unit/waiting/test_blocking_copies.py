@@ -83,7 +83,8 @@ def graph_of(folder, memory):
     return linked_graph([folder / "e0"], folder / "clocks.json", [])[0]
 
 
-PAGEABLE_KIND, PINNED_KIND = 0, 1
+PAGEABLE_KIND = 0
+PINNED_KIND = 1
 
 
 @pytest.mark.parametrize(

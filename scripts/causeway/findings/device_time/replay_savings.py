@@ -6,9 +6,10 @@ A loss is exposed time, and exposed is not blocking: without it the run is short
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from causeway.core.codes import OF_PAGEABLE_MEMORY
 from causeway.core.formatting import name_in_sentence, time_three_digits
 from causeway.core.queries import cell, in_document, of_table, rows_where
-from causeway.findings import headlines
+from causeway.findings import headlines, suggestions
 from causeway.findings.record import Finding, Replay
 
 OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at work."
@@ -77,6 +78,7 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
         finding,
         sentence=f"{finding.sentence} That is a bound; replayed with this alone changed, {_words(one, saved)}",
         replay=one,
+        suggestion=suggestions.PAGEABLE if _blocks(row, rows[0]) else finding.suggestion,
     )
     if finding.recoverable_ns is None or not devices:
         return found
@@ -95,6 +97,14 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
         recoverable_ns=most,
         recoverable_query=f"SELECT ({query})::BIGINT",
     )
+
+
+def _blocks(row: Mapping, measured: Mapping) -> bool:
+    """Return whether a replay takes away copies of pageable memory that are longest on the path as measured, the first
+    row.
+    """
+    is_of_copies = row["change"] == "copies_free" and measured["limited_by"] == "copy"
+    return is_of_copies and OF_PAGEABLE_MEMORY in measured["limited_name"]
 
 
 def _counted(finding: Finding, one: Replay, saved: int) -> Finding:

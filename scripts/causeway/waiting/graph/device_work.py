@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import COPY_KINDS, MEMORY_KINDS
+from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, OF_PAGEABLE_MEMORY
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.core.tables import open_table, read_table
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
@@ -85,7 +85,7 @@ def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
     wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", "correlation", "src_kind", "dst_kind"]
     words = [COPY_KINDS.get(kind, "unknown") for kind in range(256)]
     codes = np.array(
-        [[texts.code(f"copy ({word}{memory})") for word in words] for memory in ("", ", pageable memory", "")], np.int64
+        [[texts.code(f"copy ({word}{memory})") for word in words] for memory in ("", OF_PAGEABLE_MEMORY, "")], np.int64
     )
     for batch in chunks(folder, "transfers", wanted):
         n = batch.num_rows

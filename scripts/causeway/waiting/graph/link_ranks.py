@@ -13,8 +13,7 @@ from causeway.waiting.graph.scratch import WINDOW
 DEFAULT_START_UP_NS = 5_000
 """Start-up latency of exports in which fewer than `LEAST_STARTS` launches show it: usual for CUDA and HIP."""
 DEFAULT_BETWEEN_NS = 1_000
-"""Time between two pieces of work of a stream of which the second waits, likewise: .85 us of kernels in a CUDA graph on
-an H200."""
+"""Time between two pieces of work of a stream of which the second is queued, likewise: 1.1 us of kernels on an H200."""
 LEAST_STARTS = 20
 """Launches that are needed for a median latency."""
 PROBE = 1 << 18

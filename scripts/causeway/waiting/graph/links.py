@@ -197,8 +197,9 @@ def link(
     stream, call : arrays of int32, shape (n,)
         Of work; `call` is -1 where it is not known.
     call_start, call_end : arrays of int64, shape (m,), ns
-    scope, thread : arrays of int32, shape (m,)
+    scope : array of int32, shape (m,)
     launches : array of uint8, shape (m,)
+    thread : array of int32, shape (m,)
     stream_rank, thread_rank : arrays of int32
     stream_device : array of int64, shape (streams,)
     offsets, thread_offsets : arrays of int64, shape (ranks + 1,)

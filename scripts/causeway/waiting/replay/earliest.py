@@ -164,9 +164,10 @@ def advance(
         The work after which to stop; -1: none, but for the two moments.
     most : int
         Nodes that are taken at once.
-    returns, start, end, stream, call, member, bound, before, other, call_start, call_end, scope, thread : arrays
+    returns, start, end, stream, call, member, bound, before, other, call_start, call_end : arrays
         As in `links.link` and `nodes.Work`.
-    launches : array of uint8, shape (m,)
+    scope, launches, thread : arrays
+        As in `links.link`.
     call_before, call_work : arrays of int32, shape (m,)
     offsets : array of int64, shape (ranks + 1,)
         Where the streams of each rank begin.
