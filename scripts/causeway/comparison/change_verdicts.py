@@ -17,19 +17,27 @@ WIDEST = 5
 """A floor wider than this many times what counts as the same makes nothing equal: a noise of 40 % is not sameness."""
 
 
-def p_value(estimate: Estimate) -> float | None:
-    """Return the p-value of a change that is no larger than the noise floor, in either direction; None where it cannot
+def claim_floor(estimate: Estimate, choices: Choices) -> float | None:
+    """Return what a change has to exceed to be claimed: the noise floor, and what runs of one program may differ by
+    where that was not measured; None without a noise floor.
+    """
+    return None if estimate.floor is None else max(estimate.floor, choices.unmeasured)
+
+
+def p_value(estimate: Estimate, choices: Choices) -> float | None:
+    """Return the p-value of a change that is no larger than `claim_floor`, in either direction; None where it cannot
     be tested.
 
     Two-sided test of |change| <= floor (McCarthy and Smyth, Testing significance relative to a fold-change threshold is
     a TREAT, Bioinformatics 25 (2009) 765, eq. 2).
     """
-    if not estimate.decidable or estimate.floor is None:
+    floor = claim_floor(estimate, choices)
+    if not estimate.decidable or floor is None:
         return None
     if estimate.error == 0:
-        return 0.0 if abs(estimate.change) > estimate.floor else 1.0
+        return 0.0 if abs(estimate.change) > floor else 1.0
     size = abs(estimate.change)
-    tails = [(size - estimate.floor) / estimate.error, (size + estimate.floor) / estimate.error]
+    tails = [(size - floor) / estimate.error, (size + floor) / estimate.error]
     return float(min(1.0, stats.t.sf(tails, estimate.freedom).sum()))
 
 
@@ -46,7 +54,7 @@ def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
 def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tuple[str, str]:
     """Return the verdict of a change, and why.
 
-    `worse` or `better`: the whole interval lies beyond the noise floor and the q-value is at most the rate. `same`: the
+    `worse` or `better`: the whole interval lies beyond `claim_floor` and the q-value is at most the rate. `same`: the
     whole interval lies within `same_margin` (equivalence). Otherwise `inconclusive`.
     """
     if not estimate.decidable:
@@ -55,14 +63,16 @@ def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tupl
         return INCONCLUSIVE, "no noise floor: too few launches to compare their halves"
     low = estimate.low
     high = estimate.high
-    floor = estimate.floor
+    floor = claim_floor(estimate, choices)
     if low > floor or high < -floor:
         if q_value is not None and q_value <= choices.rate:
             return (WORSE if estimate.change > 0 else BETTER), "the interval lies beyond the noise floor"
         return INCONCLUSIVE, "not beyond what chance gives among so many comparisons"
-    margin = same_margin(floor, choices.same_within)
+    margin = same_margin(estimate.floor, choices.same_within)
     if -margin <= low and high <= margin:
         return SAME, f"the interval lies within {100 * margin:.2g} %, the noise floor or what counts as the same"
+    if floor > estimate.floor and -floor <= low and high <= floor:
+        return INCONCLUSIVE, f"runs of one program may differ by {100 * floor:.2g} %, which no repeats measured here"
     if -floor <= low and high <= floor:
         return INCONCLUSIVE, "the interval lies within the noise floor, which is too wide to call this the same"
     if low <= 0 <= high:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from causeway.comparison.cause_changes import compare_causes, read_causes
-from causeway.comparison.change_estimates import HALVES, REPEATS, Choices
+from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.matching import match_kernels
 from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
@@ -22,8 +22,9 @@ ASSUMPTIONS = {
     HALVES: (
         "One run on each side: how much two runs of the same program differ was not measured. Intervals show the noise"
         " within the runs, and the noise floor is how much the change differs between the first and the second halves"
-        " of the runs. Another clock, node or neighbour can shift a whole run by more than that; further runs named as"
-        " repeats would measure it."
+        f" of the runs. Runs of one program at other clocks have differed by almost {100 * UNMEASURED:.0f} %: smaller"
+        " changes are not claimed. Another node or neighbour can shift a run by more; further runs named as repeats"
+        " would measure it."
     ),
     REPEATS: (
         "Noise is the scatter between runs of the same side, pooled over both, and the noise floor is the largest"
@@ -94,7 +95,14 @@ def run(
         )
     seed = choices["seed"]
     rate = choices["false_discovery_rate"]
-    settings = Choices(choices["resamples"], choices["confidence"], rate, choices["same_within_percent"] / 100)
+    noise = HALVES if all(len(side) == 1 for side in names) else REPEATS
+    settings = Choices(
+        replicates=choices["resamples"],
+        confidence=choices["confidence"],
+        rate=rate,
+        same_within=choices["same_within_percent"] / 100,
+        unmeasured=UNMEASURED if noise == HALVES else 0.0,
+    )
     rows, left_out = compare_groups(sides, matches, settings, seed)
     every = [name for side in names for name in side]
     if all(name in efficiency for name in every):
@@ -107,7 +115,6 @@ def run(
     parts = decomposition(sides, matches, pairs)
     mains = [side[0] for side in names]
     replayed = compare_replays([read_replays(replays[name]) if name in replays else {} for name in mains])
-    noise = HALVES if all(len(side) == 1 for side in names) else REPEATS
     document = {
         "schema_version": "1",
         "baseline": _facts(sides[0]),

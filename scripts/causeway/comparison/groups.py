@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
-from causeway.comparison.change_verdicts import WORDS, adjusted, p_value, typical_floor, verdict
+from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
 from causeway.comparison.gate import OTHER_WORK
 from causeway.comparison.matching import Match, match_configurations
 from causeway.comparison.sides import BLOCKS, Side, at_equal_mix, deviation_share, launches_of, shapes_by_kernel
@@ -136,9 +136,9 @@ def compare_groups(
             own = (
                 level in ("run", "rank") and metric == "time_per_launch"
             )  # sums over many kernels are steadier than any of them
-            rows += _judged_rows(
-                [one for one in judged if metric in one.found], metric, None if own else least, choices
-            )
+            mine = [one for one in judged if metric in one.found]
+            chosen = choices if metric == "time_per_launch" else choices.of_variability()
+            rows += _judged_rows(mine, metric, None if own else least, chosen)
     return rows, left_out
 
 
@@ -149,17 +149,15 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
         estimate if one.covered >= COVERED else replace(estimate, low=None, high=None, error=None)
         for one, estimate in zip(judged, found, strict=True)
     ]
-    p_values = [p_value(estimate) for estimate in found]
+    p_values = [p_value(estimate, choices) for estimate in found]
     rows = []
     for one, estimate, p, q in zip(judged, found, p_values, adjusted(p_values), strict=True):
         values = [total / launches for launches, total in one.totals] if metric == "time_per_launch" else one.shares
-        sentence = verdict(
-            estimate, q, choices if metric != "variability" else replace(choices, same_within=10 * choices.same_within)
-        )
+        sentence = verdict(estimate, q, choices)
         sentence = sentence if one.covered >= COVERED else (sentence[0], _uncovered(one.covered))
-        row = row_of(
-            one.pair, metric, "ns" if metric == "time_per_launch" else "ratio", values, estimate, p, q, sentence
-        )
+        shown = replace(estimate, floor=claim_floor(estimate, choices))
+        unit = "ns" if metric == "time_per_launch" else "ratio"
+        row = row_of(one.pair, metric, unit, values, shown, p, q, sentence)
         if one.covered < COVERED:
             row["note"] = "; ".join(filter(None, [row["note"], _uncovered(one.covered)]))
         row |= {

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs
-from causeway.comparison.change_verdicts import adjusted, p_value, verdict
+from causeway.comparison.change_verdicts import adjusted, claim_floor, p_value, verdict
 from causeway.comparison.groups import Pair, row_of
 from causeway.comparison.resampling import resample
 from causeway.core.tables import read_table
@@ -103,7 +104,7 @@ def compare_efficiency(
                 found.append(
                     between_runs([[course.value[rank] for course in side] for side in sides], [0.0], choices.confidence)
                 )
-        p_values = [p_value(estimate) for estimate in found]
+        p_values = [p_value(estimate, choices) for estimate in found]
         for rank, estimate, p, q in zip(ranks, found, p_values, adjusted(p_values), strict=True):
             word = "all devices" if rank is None else str(rank)
             values = [side[0].value[rank] for side in sides]
@@ -117,7 +118,7 @@ def compare_efficiency(
                     "efficiency",
                     "ratio",
                     values,
-                    estimate,
+                    replace(estimate, floor=claim_floor(estimate, choices)),
                     p,
                     q,
                     (turned, why),
@@ -140,7 +141,7 @@ def compare_spans(spans: Sequence[Sequence[int | None]], choices: Choices) -> li
         why = "one run on each side: a span is a single number, and says nothing of its own noise"
         return [row_of(pair, "span", "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
     estimate = between_runs(logs, [0.0], choices.confidence)
-    p = p_value(estimate)
+    p = p_value(estimate, choices)
     return [row_of(pair, "span", "ns", values, estimate, p, p, verdict(estimate, p, choices))]
 
 

@@ -41,7 +41,8 @@ SUGGESTIONS = {
 def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
     """Return the findings of one comparison: each claimed change of the whole run and of the kernels with the most
     time; else that there is none. What concerns less than `NOTICEABLE` of the GPU time stays in the table: a kernel
-    with a smaller share of it on both sides, an efficiency that moves by fewer points.
+    with a smaller share of it on both sides, an efficiency that moves by fewer points, durations that deviate by less
+    from their mean on both sides.
 
     Parameters
     ----------
@@ -60,9 +61,11 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
 
 
 def _is_noticeable(document: Mapping, row: Mapping) -> bool:
-    """Return whether a change concerns a noticeable share of the GPU time."""
+    """Return whether a change concerns a noticeable share of the GPU time, and, of variability, one of the time."""
     if row["metric"] == "efficiency":
         return abs(row["change_percent"]) >= 100 * NOTICEABLE
+    if row["metric"] == "variability" and max(row["baseline_value"], row["candidate_value"]) < NOTICEABLE:
+        return False
     if row["level"] != "kernel":
         return True
     sides = ("baseline", "candidate")

@@ -18,18 +18,18 @@ def change(size, low, high, floor=0.01, error=0.005):
 def test_a_p_value_is_how_often_a_true_change_at_the_floor_shows_as_much(sign, size, floor):
     shown = floor + 0.02 * np.random.default_rng(7).standard_t(6, 400_000)
     wanted = (np.abs(shown) >= size).mean()
-    found = p_value(Estimate(sign * size, sign * size - 0.05, sign * size + 0.05, 0.02, 6, floor))
+    found = p_value(Estimate(sign * size, sign * size - 0.05, sign * size + 0.05, 0.02, 6, floor), CHOICES)
     assert found == pytest.approx(wanted, abs=0.004)
 
 
 @pytest.mark.parametrize(("size", "wanted"), [(0.02, 0.0), (-0.02, 0.0), (0.01, 1.0), (-0.01, 1.0), (0.0, 1.0)])
 def test_a_change_without_noise_is_certain_beyond_the_floor_alone(size, wanted):
-    assert p_value(change(size, size, size, error=0.0)) == wanted
+    assert p_value(change(size, size, size, error=0.0), CHOICES) == wanted
 
 
 @pytest.mark.parametrize("estimate", [Estimate(0.3), change(0.3, 0.2, 0.4, floor=None), change(0.3, None, None)])
 def test_what_has_no_interval_or_no_floor_is_not_tested(estimate):
-    assert p_value(estimate) is None
+    assert p_value(estimate, CHOICES) is None
 
 
 def test_q_values_are_those_of_benjamini_and_hochberg_by_hand_over_what_was_tested():
