@@ -3,5 +3,5 @@
 The causes themselves are found in `discovery`.
 
 Imports run from left to right: `examine` > `context_nodes`, `falsification` > `baselines`, `context_graph`,
-`heterogeneity`.
+`heterogeneity` > `context_scores`.
 """

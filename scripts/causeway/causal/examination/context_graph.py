@@ -10,10 +10,12 @@ import io
 import random
 import warnings
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 
 import numpy as np
 
 from causeway.causal.data.outcome import Edge
+from causeway.causal.examination.context_scores import CompiledScores
 from causeway.causal.statistics.basis import independent_columns
 from causeway.core.feature_registry import TIERS
 
@@ -155,14 +157,26 @@ def _quiet(seed: int) -> Iterator[None]:
         random.setstate(state)
 
 
+@contextlib.contextmanager
+def _scored_by(module: ModuleType, scores: type) -> Iterator[None]:
+    """Let a module of the library, which offers no choice of it, take its scores from a class of ours."""
+    theirs = module.LocalScoreClass
+    module.LocalScoreClass = scores
+    try:
+        yield
+    finally:
+        module.LocalScoreClass = theirs
+
+
 def _search(correlations: np.ndarray, size: float, method: str, seed: int) -> np.ndarray:
     """Return marks, bool of shape (p, p): [a, b] alone says a -> b, both ways say that the direction is open."""
     rows = rows_like(correlations, int(size))
     with _quiet(seed):
         if method == "boss":
-            from causallearn.search.PermutationBased.BOSS import boss
+            from causallearn.search.PermutationBased import BOSS
 
-            ends = boss(rows, verbose=False, parameters={"lambda_value": PENALTY}).graph
+            with _scored_by(BOSS, CompiledScores):
+                ends = BOSS.boss(rows, verbose=False, parameters={"lambda_value": PENALTY}).graph
         elif method == "pc":
             from causallearn.search.ConstraintBased.PC import pc
 
