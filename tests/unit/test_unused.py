@@ -13,6 +13,7 @@ UNUSED = {
     "causeway.api.results_folder.DatasetResults.figures": "for users of the Python interface, docs/api.md",
     "causeway.api.results_folder.TableFile.pandas": "for users of the Python interface, docs/api.md",
     "causeway.api.results_folder.TableFile.relation": "for users of the Python interface, docs/api.md",
+    "causeway.causal.examination.context_scores.CompiledScores.score_nocache": "called by causal-learn's search",
     "causeway.core.vocabulary.CAUSE_CHANGES": TESTED,
     "causeway.core.vocabulary.SIGNS": TESTED,
     "causeway.core.vocabulary.STRAGGLER_VERDICTS": TESTED,
