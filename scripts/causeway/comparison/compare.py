@@ -22,9 +22,9 @@ ASSUMPTIONS = {
     HALVES: (
         "One run on each side: how much two runs of the same program differ was not measured. Intervals show the noise"
         " within the runs, and the noise floor is how much the change differs between the first and the second halves"
-        f" of the runs. Runs of one program at other clocks have differed by almost {100 * UNMEASURED:.0f} %: smaller"
-        " changes are not claimed. Another node or neighbour can shift a run by more; further runs named as repeats"
-        " would measure it."
+        f" of the runs, at least {100 * UNMEASURED:.0f} % (of variability {1000 * UNMEASURED:.0f} %, of efficiency"
+        f" {100 * UNMEASURED:.0f} points), by which runs of one program at other clocks have differed. Another node or"
+        " neighbour can shift a run by more; further runs named as repeats would measure it."
     ),
     REPEATS: (
         "Noise is the scatter between runs of the same side, pooled over both, and the noise floor is the largest"

@@ -105,9 +105,7 @@ def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndar
     pageable = (source == PAGEABLE_KIND) | (target == PAGEABLE_KIND)
     unknown = (source == UNKNOWN_KIND) & (target == UNKNOWN_KIND)
     of_host = np.isin(kind, [number for number, word in COPY_KINDS.items() if "host" in word])
-    return np.where(
-        of_host, np.where(pageable, PAGEABLE, np.where(unknown, UNKNOWN_MEMORY, OTHER_MEMORY)), OTHER_MEMORY
-    )
+    return np.select([~of_host, pageable, unknown], [OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY], OTHER_MEMORY)
 
 
 def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
