@@ -42,6 +42,9 @@ MEMORY_KINDS = {
 OF_PAGEABLE_MEMORY = ", pageable memory"
 """What is added to the direction of a copy whose host side is pageable, on critical paths."""
 
+NUMBERED_RANGE = r"(?i:profilerstep|step|iteration|iter|epoch|batch|micro[_ -]?batch|request|token)"
+"""Pattern of the words that stand before a number in names of ranges that repeat: a step or what a program calls it."""
+
 COMMUNICATION_KERNEL = "communication"
 """Class of collectives, sends and receives: their duration includes waiting for the last rank."""
 KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, "memory")

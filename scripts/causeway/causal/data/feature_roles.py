@@ -8,6 +8,8 @@ LAUNCHED_AFTER = "launched_after"
 """Which launch began before a launch on its stream."""
 KERNEL_IN_FLIGHT = "kernel_in_flight"
 """Which other launch is in flight on the device when a launch begins."""
+IN_FLIGHT = tuple(name for name, one in FEATURE_BY_NAME.items() if one.group == "contention")
+"""What else the device is at when a launch begins."""
 PROGRAM_ORDER = (LAUNCH_IN_STEP, LAUNCHED_AFTER)
 """Features that tell launches apart by where the program makes them."""
 HOST_RECORD = tuple(name for name, one in FEATURE_BY_NAME.items() if one.table in ("operators", "shapes"))
@@ -25,9 +27,8 @@ ROLES = {
     **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].tier == "launch"},
     **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
     **dict.fromkeys(HOST_RECORD, LEVER),
-    **dict.fromkeys(("launches_in_flight", KERNEL_IN_FLIGHT, "transfers_in_flight"), EXPOSURE),
+    **dict.fromkeys(IN_FLIGHT, EXPOSURE),
     **dict.fromkeys(("idle_before_ns", "queue_ns"), EXPOSURE),
-    **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
     **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
     **dict.fromkeys(("iteration_position", "step", "step_position", *PROGRAM_ORDER, "since_start_ns"), CLOCK),
     "previous_deviation": LAG,

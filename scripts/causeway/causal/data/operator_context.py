@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from causeway.causal.data.feature_roles import INPUT_ELEMENTS
 from causeway.causal.data.launch_context import ChosenLaunches
+from causeway.core.codes import NUMBERED_RANGE
 from causeway.core.formatting import elided
 from causeway.core.tables import open_table, read_table
 
@@ -35,6 +36,7 @@ LINEAR = ("aten::linear", "aten::_linear")
 LONGEST_SIZES = 400
 """Characters of input sizes within which the two matrices stand."""
 _SIZES = re.compile(r"\[\d+(,\d+)*\]")
+_STEP = re.compile(NUMBERED_RANGE)
 
 
 def _codes(folder: Path, column: str, chosen: ChosenLaunches) -> np.ndarray:
@@ -68,8 +70,21 @@ def add_operators(path: Path, chosen: ChosenLaunches) -> None:
     codes = _codes(path.parent, "operator", chosen)
     place = _places(table.column("operator").to_numpy(), codes)
     for feature, column in OPERATOR_COLUMNS.items():
-        texts = [text and elided(text, LONGEST_LEVEL, tail=LONGEST_LEVEL // 2) for text in table[column].to_pylist()]
+        texts = table[column].to_pylist()
+        if feature == "module":
+            texts = [text and without_steps(text) for text in texts]
+        texts = [text and elided(text, LONGEST_LEVEL, tail=LONGEST_LEVEL // 2) for text in texts]
         chosen.features[feature] = np.array([*texts, None], dtype=object)[place]
+
+
+def without_steps(path: str) -> str | None:
+    """Return a path of modules without ranges around a whole step, which are no part of a model: the step is a feature
+    of its own. None where nothing else is left.
+
+    >>> without_steps("ProfilerStep/encoder/layer 3"), without_steps("ProfilerStep"), without_steps("decoder step")
+    ('encoder/layer 3', None, 'decoder step')
+    """
+    return "/".join(part for part in path.split("/") if not _STEP.fullmatch(part)) or None
 
 
 def _places(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:

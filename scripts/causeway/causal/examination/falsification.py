@@ -6,8 +6,10 @@ on that index given the other causes' indexes, both in standard deviations; it i
 
 - *future exposure* (negative-control exposure): what the cause will be at the next launch cannot act on this one. Given
   the cause now and before, its slope must be nil. A sampled metric is not asked: the reading that the next launch meets
-  may have been taken while this one ran. Nor is a clock, such as the number of the step, or a size that alternates as
-  layers do: its next value is known from this one, so that the two have no slopes of their own.
+  may have been taken while this one ran. Nor is what else is in flight: what the next launch meets may have run beside
+  this one, and when that launch begins follows from how long this one took. Nor is a clock, such as the number of the
+  step, or a size that alternates as layers do: its next value is known from this one, so that the two have no slopes of
+  their own.
 - *thirds*, *ranks*, *nodes*, *runs*: an effect of the cause keeps its sign in each third of the run, on each rank and
   node, and in each repeat of the job; where there is one of them only, that is said.
 - *benchmark*: what a hidden cause as strong as the strongest measured one would leave of the effect.
@@ -25,7 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from causeway.causal.data.feature_roles import CLOCK
+from causeway.causal.data.feature_roles import CLOCK, IN_FLIGHT
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.examination.heterogeneity import cochran, label_of
@@ -167,7 +169,7 @@ def _of_arrow(
     blocks = evidence.stages.blocks
     effect = float(block_slopes(response, columns, blocks)[0][index])
     sampled = any(one.name == arrow.name and one.group == DEVICE_METRICS for one in evidence.columns)
-    asked = not sampled and arrow.role != CLOCK
+    asked = not sampled and arrow.role != CLOCK and arrow.name not in IN_FLIGHT
     tests = {"future_exposure": _future(response, columns, index, evidence) if asked else None}
     thirds = np.arange(response.size) * 3 // response.size
     tests["thirds"] = _invariant(response, columns, index, blocks, thirds)

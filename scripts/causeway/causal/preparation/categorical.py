@@ -7,6 +7,10 @@ import numpy as np
 from causeway.causal.data.observations import Candidate, Dropped, Feature
 
 MIN_LEVEL_SHARE = 0.01
+MIN_LEVEL_ROWS = 4
+"""Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
+category.
+"""
 MAX_LEVELS = 30
 NOT_KNOWN = "(not known)"
 """The level of rows without a value."""
@@ -41,8 +45,9 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
             continue
         indicators, names = _indicators(levels, codes, counts)
         if not names:
-            but_one = ", but for one" if counts.max() >= MIN_LEVEL_SHARE * codes.size else ","
-            least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows"
+            but_one = ", but for one" if counts.max() >= _fewest(codes.size) else ","
+            is_share = MIN_LEVEL_SHARE * codes.size >= MIN_LEVEL_ROWS
+            least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows" if is_share else f"{MIN_LEVEL_ROWS} rows"
             dropped.append(Dropped(name, f"{levels.size:,} levels{but_one} none holds {least}"))
             continue
         candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
@@ -61,14 +66,19 @@ def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tu
     one, or all rare levels as one where together they are not rare. A few rows are nothing to compare others with.
     """
     order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
-    frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * codes.size][:MAX_LEVELS]
+    frequent = [i for i in order if counts[i] >= _fewest(codes.size)][:MAX_LEVELS]
     others = codes.size - counts[frequent].sum()
-    are_others_few = others < MIN_LEVEL_SHARE * codes.size
+    are_others_few = others < _fewest(codes.size)
     shown = frequent[1:] if are_others_few else frequent
     if not shown:
         return np.zeros((codes.size, 0)), ()
     reference = str(levels[frequent[0]]) if are_others_few else OTHER
     return np.column_stack([(codes == i).astype(float) for i in shown]), (reference, *(str(levels[i]) for i in shown))
+
+
+def _fewest(n_rows: int) -> float:
+    """Return how many of the rows a level of its own has at least."""
+    return max(MIN_LEVEL_SHARE * n_rows, MIN_LEVEL_ROWS)
 
 
 def _grouping(indicators: np.ndarray) -> bytes:

@@ -5,6 +5,7 @@ from math import prod
 
 import msgspec
 
+from causeway.core.codes import NUMBERED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 
 OPERATOR = 1
@@ -42,9 +43,7 @@ C++ types that the profiler writes).
 """
 
 _NO_TENSOR = frozenset({"", "scalar", "scalarlist", "genericlist", "device", "stream", "string", "none"})
-_COUNTER = re.compile(
-    r"(?i)\b(profilerstep|step|iteration|iter|epoch|batch|micro[_ -]?batch|request|token)([\s#:=_\-]*)\d+"
-)
+_COUNTER = re.compile(rf"\b({NUMBERED_RANGE})([\s#:=_\-]*)\d+")
 _EMIT_NVTX = re.compile(
     r"([^,]+)(?:, seq = (\d+))?(?:, op_id = (\d+))?(?:, sizes = (\[[^=]*\]))?(?:, input_op_ids = .*)?$"
 )

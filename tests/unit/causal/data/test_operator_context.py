@@ -139,6 +139,29 @@ def test_a_long_name_keeps_its_beginning_and_its_end(export):
     assert len(module) == 120
 
 
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("ProfilerStep", None),
+        ("ProfilerStep/net/layer 3", "net/layer 3"),
+        ("step/net", "net"),
+        ("iteration", None),
+        ("decoder step/net", "decoder step/net"),
+        ("net/Step", "net"),
+        (None, None),
+    ],
+)
+def test_a_range_around_the_whole_step_is_no_module(export, path, left):
+    """The step has features of its own; that a launch lies in one says nothing about the model."""
+    folder, launches, _ = export
+    operators = [row | {"module": path} for row in OPERATORS]
+    write_table(table(operators, "operators"), folder / "operators.parquet", "operators")
+    chosen = ChosenLaunches(0, np.arange(len(launches)), np.full(len(launches), -1))
+    add_operators(folder / "operators.parquet", chosen)
+    assert {row["operator"] for row in launches} == {0, 1, 2, 3, None}
+    assert list(chosen.features["module"]) == [None if row["operator"] is None else left for row in launches]
+
+
 def test_launches_without_the_columns_are_unknown(export, tmp_path):
     folder, launches, _ = export
     old = table(launches, "launches").drop_columns(["operator", "shape"])

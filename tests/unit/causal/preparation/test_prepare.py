@@ -196,3 +196,19 @@ def test_a_level_beside_few_rare_ones_is_nothing_to_compare():
     found, (dropped,) = category_candidates([("letter", Feature("letter", values))])
     assert found == []
     assert dropped.reason == "6 levels, but for one none holds 1 % of the rows"
+
+
+@pytest.mark.parametrize(("rows", "has_own"), [(3, False), (4, True)])
+def test_a_level_of_a_short_table_has_four_rows(rng, rows, has_own):
+    """Of 150 rows two or three are more than 1 %."""
+    values = np.array(["a"] * 100 + ["b"] * (50 - rows) + ["c"] * rows, object)
+    ((found,), _) = category_candidates([("letter", Feature("letter", values[rng.permutation(150)]))])
+    assert found.levels == (("a", "b", "c") if has_own else ("a", "b"))
+    assert found.values.sum(axis=0).tolist() == ([50 - rows, rows] if has_own else [50 - rows])
+
+
+def test_a_category_of_levels_of_a_few_rows_each_is_dropped(rng):
+    values = np.array([f"v{at // 3}" for at in range(150)], object)
+    found, (dropped,) = category_candidates([("letter", Feature("letter", values))])
+    assert found == []
+    assert dropped.reason == "50 levels, none holds 4 rows"
