@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
+from causeway.causal.data.launch_context import NO_OTHER
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
@@ -38,6 +39,8 @@ LONGEST_COMPARED = 60
 """Characters of the level that a cause is compared with."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
+ALL = -100.0
+"""Percent: changes are shares of the mean of all launches, from which a level may be farther away than nothing is."""
 
 
 def what_varies(target: str) -> str:
@@ -118,6 +121,10 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     singular = bool(arrow.level)
     quantity = quantity_of(target)
     range_of = _compared(arrow.node, effect.against) if singular else " from their 10th to their 90th percentile"
+    if range_of and singular and _reads_better_turned_round(arrow.level, effect.mean):
+        other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))
+        range_of = _compared(arrow.node, arrow.level)
+        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{range_of}"
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
@@ -129,6 +136,13 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
             f" without a clear change of {quantity}"
         )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
+
+
+def _reads_better_turned_round(level: str, change: Estimate) -> bool:
+    """Tell whether a level lowers the mean and is none beside, or lowers it by more than all: what is compared with it
+    then raises the mean.
+    """
+    return change.high < 0 and (level == NO_OTHER or change.low <= ALL)
 
 
 def _compared(node: Node, against: str) -> str:

@@ -91,6 +91,34 @@ def test_a_level_is_compared_with_another_that_is_named(name, group, level, agai
     assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
 
 
+@pytest.mark.parametrize(
+    ("level", "change", "words"),
+    [
+        ("no other kernel", (-69, -77, -61), "Starting beside a (grid 8) raises the mean duration by 69 % [61, 77]"),
+        ("no other kernel", (69, 61, 77), "Starting beside no other kernel raises the mean duration by 69 % [61, 77]"),
+        ("no other kernel", (-1, -3, 2), "Starting beside no other kernel changes how much launches deviate"),
+        ("b (grid 2)", (-69, -77, -61), "Starting beside b (grid 2) lowers the mean duration by 69 % [61, 77]"),
+        ("b (grid 2)", (-90, -108, -72), "Starting beside a (grid 8) raises the mean duration by 90 % [72, 108]"),
+    ],
+)
+def test_what_is_beside_a_launch_raises_its_time_and_nothing_lowers_it_by_more_than_all(level, change, words):
+    effect = TimeEffect(
+        mean=estimate(*change),
+        p50=estimate(0, 0, 0),
+        p99=estimate(0, 0, 0),
+        spread=estimate(0, 0, 0),
+        cost=None,
+        launches=9,
+        monotone=True,
+        against="a (grid 8)",
+    )
+    cause = arrow("kernel_in_flight", group="contention", level=level, in_time=effect)
+    said = cause_sentence(cause, Scope("d", "kernel_variability", "k"))
+    assert said.startswith(words)
+    if "beside a" in words:
+        assert f" compared with starting beside {level} and explains " in said
+
+
 def test_a_long_level_is_shortened_where_it_is_compared_with():
     change = estimate(7, 5, 9)
     effect = TimeEffect(
