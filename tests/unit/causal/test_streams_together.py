@@ -1,0 +1,67 @@
+"""Kernels of several streams that share a GPU, launched without a pause: what is in flight when one begins is its cause,
+though what the next one meets tells as much, because it ran beside this one, too (tests/data/experiments/changed).
+"""
+
+import gzip
+import json
+from statistics import fmean
+
+import pytest
+from recorded_experiments import RECORDED, close
+from whole_way import documents_of
+
+
+def beside(events, observed):
+    """Return the durations of a kernel by the kernel in flight when it began which ended last, None where there was
+    none.
+    """
+    found = {}
+    flying = []
+    for event in sorted(events, key=lambda one: one["ts"]):
+        flying = [one for one in flying if one["ts"] + one["dur"] > event["ts"]]
+        if observed in event["name"]:
+            longest = max(flying, key=lambda one: one["ts"] + one["dur"])["name"] if flying else None
+            found.setdefault(longest, []).append(event["dur"])
+        flying.append(event)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("recording", "observed", "feature"),
+    [
+        ("four_streams", "read_others", "kernel_in_flight"),
+        ("two_streams", "nvjet_sm90_tst_256", "kernel_in_flight"),
+        ("small_beside_large", "nvjet_sm90_tst_96", "launches_in_flight"),
+    ],
+)
+def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(tmp_path, recording, observed, feature):
+    source = RECORDED / "changed" / "h200" / f"{recording}.before.json.gz"
+    with gzip.open(source, "rt") as trace:
+        kernels = [one for one in json.load(trace)["traceEvents"] if one.get("cat") == "kernel"]
+    groups = beside(kernels, observed)
+    alone = groups.pop(None)
+    mean = fmean([*alone, *(one for own in groups.values() for one in own)])
+    usual = max(groups, key=lambda name: len(groups[name]))
+    truth = 100 * (fmean(groups[usual]) - fmean(alone)) / mean
+    assert truth > 40
+    documents = documents_of(tmp_path, [source], "kernel_variability", steps=True)
+    (own,) = [one for one in documents if observed in one["graph"]["scope_name"]]
+    first = own["contributions"][0]
+    assert (first["feature"], first["verdict"]) == (feature, "supported")
+    assert first["variance_percent"] > 40
+    asked = {row["refuter"] for row in own["refutations"] if row["feature"] == feature}
+    assert "thirds" in asked
+    assert "future_exposure" not in asked
+    sentence = own["graph"]["sentences"][0]
+    if feature == "kernel_in_flight":
+        assert first["level"] == "no other kernel"
+        assert sentence.startswith(f"Starting beside {usual[:9]}")
+        assert " raises the mean duration by " in sentence
+        assert " compared with starting beside no other kernel and explains " in sentence
+        assert first["mean_change_high"] < -40
+    else:
+        assert sentence.startswith("More launches in flight on the same device when the kernel starts raise the mean")
+        assert first["mean_change_low"] > 30
+    if recording == "four_streams":  # in the others the place in the step decides what is beside, and takes its share
+        turned = {"mean_change_low": -first["mean_change_high"], "mean_change_high": -first["mean_change_low"]}
+        assert close(turned, truth)
