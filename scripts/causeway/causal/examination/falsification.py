@@ -6,10 +6,10 @@ on that index given the other causes' indexes, both in standard deviations; it i
 
 - *future exposure* (negative-control exposure): what the cause will be at the next launch cannot act on this one. Given
   the cause now and before, its slope must be nil. A sampled metric is not asked: the reading that the next launch meets
-  may have been taken while this one ran. Nor is what else is in flight: what the next launch meets may have run beside
-  this one, and when that launch begins follows from how long this one took. Nor is a clock, such as the number of the
-  step, or a size that alternates as layers do: its next value is known from this one, so that the two have no slopes of
-  their own.
+  may have been taken while this one ran. Nor is a clock, such as the number of the step, or a size that alternates as
+  layers do: its next value is known from this one, so that the two have no slopes of their own. Of what else is in
+  flight a slope decides nothing: what the next launch meets may have run beside this one, and when that launch begins
+  follows from how long this one took.
 - *thirds*, *ranks*, *nodes*, *runs*: an effect of the cause keeps its sign in each third of the run, on each rank and
   node, and in each repeat of the job; where there is one of them only, that is said.
 - *benchmark*: what a hidden cause as strong as the strongest measured one would leave of the effect.
@@ -55,6 +55,7 @@ NOTES = {
     "runs": "largest difference from the slope of all rows, by repeat of the job",
 }
 """What the second number of a test is; the tests that may refute."""
+BESIDE_BOTH = "undecided, as what the next launch meets may have run beside this one"
 PLACES = {"rank": "ranks", "node": "nodes", "run": "runs"}
 """Features that tell where a launch ran, and the test that asks whether an effect is the same everywhere."""
 
@@ -169,7 +170,7 @@ def _of_arrow(
     blocks = evidence.stages.blocks
     effect = float(block_slopes(response, columns, blocks)[0][index])
     sampled = any(one.name == arrow.name and one.group == DEVICE_METRICS for one in evidence.columns)
-    asked = not sampled and arrow.role != CLOCK and arrow.name not in IN_FLIGHT
+    asked = not sampled and arrow.role != CLOCK
     tests = {"future_exposure": _future(response, columns, index, evidence) if asked else None}
     thirds = np.arange(response.size) * 3 // response.size
     tests["thirds"] = _invariant(response, columns, index, blocks, thirds)
@@ -187,6 +188,7 @@ def _of_arrow(
             continue
         value, p_value, opposite = result
         failed = p_value < LEVEL and (abs(value) > LEAD_ABOVE * abs(effect) if name == "future_exposure" else opposite)
+        decides = not failed or name != "future_exposure" or arrow.name not in IN_FLIGHT
         found.append(
             Refutation(
                 feature=arrow.name,
@@ -194,8 +196,8 @@ def _of_arrow(
                 effect=effect,
                 refuted_effect=value,
                 p_value=p_value,
-                passed=not failed,
-                note=NOTES[name],
+                passed=not failed if decides else None,
+                note=NOTES[name] if decides else f"{NOTES[name]}; {BESIDE_BOTH}",
             )
         )
     found.append(
