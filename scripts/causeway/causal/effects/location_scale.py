@@ -15,14 +15,17 @@ from causeway.causal.statistics.basis import normal_scores, numeric_functions
 from causeway.causal.statistics.ridge import Penalties, evidence_ridge, ridge_solver
 
 TREES = {
-    "max_iter": 120,
-    "learning_rate": 0.06,
+    "max_iter": 60,
+    "learning_rate": 0.12,
     "max_leaf_nodes": 8,
     "min_samples_leaf": 25,
     "l2_regularization": 2.0,
     "early_stopping": False,
 }
-"""Many small trees, grown slowly; each leaf holds enough rows for a mean."""
+"""Many small trees, grown slowly; each leaf holds enough rows for a mean. Twice as many at half the rate take a fifth
+more of a search, and move 31 shares of the demonstration and of the H100 job by .26 % at most, a sixtieth of their
+intervals.
+"""
 QUANTILE_LEVELS = 50
 """Quantile levels of a number for the trees."""
 KNOTS = (0.3, 0.6, 0.85)

@@ -26,7 +26,7 @@ MAX_ROWS = 3000
 EXPLAINED_ROWS = 500
 """Rows whose SHAP values are averaged."""
 FDR = 0.05
-TREES = {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 16, "early_stopping": False}
+TREES = {"max_iter": 50, "learning_rate": 0.2, "max_leaf_nodes": 16, "early_stopping": False}
 
 
 def table_of(evidence: Evidence, rows: np.ndarray) -> tuple[np.ndarray, list[str], np.ndarray]:
