@@ -72,6 +72,7 @@ def of_four(folder, seed):
     return {name: (found.get(name), planted[name]) for name in planted if found.get(name) != planted[name]}
 
 
+@pytest.mark.slow
 def test_copies_a_clock_drop_a_neighbour_and_input_sizes_in_their_kernels_and_only_there(tmp_path):
     """On at least four of five seeds each: of some 250 tests a run, one in twenty kernels may show what is no cause
     by chance.
