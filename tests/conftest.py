@@ -45,6 +45,19 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Limit linear algebra and trees in this process to one thread: it has one core, and threads that wait for each
+    other there take a tenth of the time. Programs in processes of their own have no such limit.
+    """
+    import scipy.linalg  # noqa: F401  # what is to be limited has to be loaded
+    import sklearn.ensemble  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _no_wait_for_the_disk():
     """Do not wait until the files of this process are on the disk, two milliseconds each: they need not outlive the
     tests. What asks for it is tested by the calls that it makes, and programs in processes of their own do wait.
