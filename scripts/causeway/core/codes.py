@@ -45,6 +45,9 @@ OF_PAGEABLE_MEMORY = ", pageable memory"
 NUMBERED_RANGE = r"(?i:profilerstep|step|iteration|iter|epoch|batch|micro[_ -]?batch|request|token)"
 """Pattern of the words that stand before a number in names of ranges that repeat: a step or what a program calls it."""
 
+NO_OTHER = "no other kernel"
+"""Level of `kernel_in_flight` of a launch that is alone when it begins."""
+
 COMMUNICATION_KERNEL = "communication"
 """Class of collectives, sends and receives: their duration includes waiting for the last rank."""
 KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, "memory")

@@ -7,6 +7,7 @@ and robustness stand in fields beside them.
 import re
 from collections.abc import Mapping, Sequence
 
+from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import elided, first_of, significant, time, variance_of
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
@@ -146,6 +147,8 @@ def of_cause(
     in_step = IN_STEP.fullmatch(level or "")
     if in_step:
         label = f"{in_step[1]} in the step {in_step[2].replace(' x ', '×')}"
+    elif level == NO_OTHER and row["feature"] == "kernel_in_flight":
+        label = f"no other {label}"
     elif level:
         label = f"{label} = {_level(row['feature'], level)}"
     if row["verdict"] == REFUTED:

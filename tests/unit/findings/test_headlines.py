@@ -139,6 +139,14 @@ def test_headlines_have_none_of_our_own_words():
             {"feature": "sm_cycles", "determines_time": True},
             "sm_cycles determines the time: a leak if computed from it",
         ),
+        (
+            {"feature": "kernel_in_flight", "level": "no other kernel", "direction": "lowers"},
+            "mean time falls 4.2 % with no other kernel running beside it; its variation costs",
+        ),
+        (
+            {"feature": "kernel_in_flight", "level": "reads-0123456789 (grid 8)"},
+            "mean time rises 4.2 % with kernel running beside it = reads (grid 8); its variation costs",
+        ),
         ({"target": "memory_stall"}, "mean memory stall rises 4.2 %"),
         ({"target": "dram_bytes"}, "mean dram_bytes rises 4.2 %"),
     ],

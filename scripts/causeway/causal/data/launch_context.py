@@ -12,6 +12,7 @@ from numba import int64, void
 from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAUNCHED_AFTER
 from causeway.causal.data.in_flight import ALONE, LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
+from causeway.core.codes import NO_OTHER
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
 from causeway.core.tables import open_table
@@ -22,8 +23,6 @@ BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if fea
 LAST_INPUT = "last_h2d_bytes"
 NONE_BEFORE = -1
 """In the place of a configuration: no launch began before on the stream."""
-NO_OTHER = "no other kernel"
-"""Level of `kernel_in_flight` of a launch that is alone when it begins."""
 STALE = 2.0
 """Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
-from causeway.causal.data.launch_context import NO_OTHER
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
@@ -12,6 +11,7 @@ from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
 from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER
 from causeway.causal.report.probability import is_doubtful
+from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import elided, percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
