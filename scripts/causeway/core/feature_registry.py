@@ -4,7 +4,7 @@ One record per column that `causal.data.features` names itself; `sampled_metric`
 exports name. Whoever has a name, and the group that stands beside it in a table, asks `record_of`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
 """Tiers in causal order with their label: what was chosen before the launch, what was so when it began, what it did."""
@@ -141,35 +141,28 @@ def _moment(*, name: str, label: str, subject: str, suggestion: str, table: str,
     )
 
 
-def _program_order(name: str, label: str, level: str, table: str) -> FeatureRecord:
-    """Return the record of what tells launches apart by where the program makes them; `level` says how one is."""
-    return FeatureRecord(
-        name=name,
-        tier="context",
-        group="time",
-        label=label,
-        subject=f"Being {level}",
-        everywhere=f"All launches as if {level}",
-        suggestion="program_order",
-        is_category=True,
-        is_lever=False,
-        table=table,
-    )
-
-
-def _operator(*, name: str, label: str, level: str) -> FeatureRecord:
+def _call(
+    *, name: str, label: str, level: str, group: str = "operator", suggestion: str = "operator",
+    table: str = "operators",
+) -> FeatureRecord:  # fmt: skip
     """Return the record of what the host was doing at the call; `level` says how a launch relates to one of them."""
     return FeatureRecord(
         name=name,
         tier="context",
-        group="operator",
+        group=group,
         label=label,
         subject=f"Being launched {level}",
         everywhere=f"All launches as those {level}",
-        suggestion="operator",
+        suggestion=suggestion,
         is_category=True,
-        table="operators",
+        table=table,
     )
+
+
+def _program_order(name: str, label: str, level: str, table: str) -> FeatureRecord:
+    """Return the record of what tells launches apart by where the program makes them; `level` says how one is."""
+    own = _call(name=name, label=label, level=level, group="time", suggestion="program_order", table=table)
+    return replace(own, subject=f"Being {level}", everywhere=f"All launches as if {level}", is_lever=False)
 
 
 def _input_size(*, name: str, label: str, subject: str, unit: str = "") -> FeatureRecord:
@@ -269,10 +262,11 @@ FEATURES = (
         suggestion="iteration",
         table="ranges",
     ),
-    _operator(name="operator", label="operator", level="by {}"),
-    _operator(name="outermost", label="outermost operator", level="within {}"),
-    _operator(name="module", label="module", level="in the module {}"),
-    _operator(name="phase", label="phase", level="in the phase {}"),
+    _call(name="operator", label="operator", level="by {}"),
+    _call(name="outermost", label="outermost operator", level="within {}"),
+    _call(name="module", label="module", level="in the module {}"),
+    _call(name="phase", label="phase", level="in the phase {}"),
+    _call(name="layout", label="layout of inputs", level="with {}", group="input", suggestion="layout", table="shapes"),
     _input_size(name="shape_elements", label="elements of the operator's inputs", subject="Inputs of more elements"),
     _input_size(name="shape_bytes", label="bytes of the operator's inputs", subject="Larger inputs", unit="bytes"),
     *(
@@ -293,6 +287,9 @@ FEATURES = (
     ),
     _program_order("launch_in_step", "order of launches in the step", "{} (order in the step)", "steps"),
     _program_order("launched_after", "launch before on the stream", "launched after {}", "launches"),
+    _program_order(
+        "launched_second_after", "launch before the last on the stream", "launched second after {}", "launches"
+    ),
     _moment(
         name="since_start_ns",
         unit="ns",
@@ -345,6 +342,8 @@ FEATURES = (
 row there and becomes a feature where a dataset has several.
 """
 FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
+NAMES_A_LAUNCH = ("launched_after", "launched_second_after", "kernel_in_flight")
+"""Features whose levels are other launches, by the id of their kernel and their grid."""
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
 SAMPLED_UNITS = {

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import NO_OTHER
-from causeway.core.feature_registry import record_of
+from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
 from causeway.core.formatting import elided, first_of, significant, time, variance_of
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, Effect, Worth
@@ -44,6 +44,7 @@ LABELS = {
     "idle_before_ns": "idle time before the start",
     "launch_in_step": "order in the step",
     "launched_after": "launch before it",
+    "launched_second_after": "second launch before it",
     "since_start_ns": "time since the run began",
 }
 """What headlines call features whose label is long or names what only the documentation explains."""
@@ -166,7 +167,7 @@ def of_cause(
 
 def _level(feature: str, level: str) -> str:
     """Return a level of a category; a kernel's id without the digits that tell kernels of one name apart."""
-    if feature not in ("launched_after", "kernel_in_flight"):
+    if feature not in NAMES_A_LAUNCH:
         return elided(level, LONGEST_LEVEL)
     return elided(ID_DIGITS.sub("", level).replace(" x ", "×"), SUBJECT_LENGTH)
 
@@ -210,10 +211,13 @@ def of_only_kernel(subject: str, percent: float, launches: int) -> str:
     return f"{subject} is the only kernel; its {launches:,} launches deviate by {_percent(percent)} in all."
 
 
-def of_little(target: str, percent: float, subject: str) -> str:
-    """Return the headline of a target that barely varies; `percent` are its deviations over what was measured."""
+def of_little(target: str, percent: float, subject: str, several: bool) -> str:
+    """Return the headline of a target that barely varies; `percent` are its deviations over what was measured. Of
+    `several` configurations of the kernel that is within them: their means may differ.
+    """
     what = VARYING[target].capitalize() if target in VARYING else target
-    return f"{what} barely varies: by {_percent(percent)} in all, most of it in {subject}."
+    within = " within a configuration" if several else ""
+    return f"{what} barely varies{within}: by {_percent(percent)} in all, most of it in {subject}."
 
 
 def of_little_stall(alone_ns: int, percent: float) -> str:

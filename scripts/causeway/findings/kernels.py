@@ -31,12 +31,14 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
         f" {total:,} launches"
     )
     of_what = "" if analysis.target != MEMORY_STALL else " of their durations"
-    sentence += f"; robust CV{of_what} {spread(row['robust_cv'])}." if row["robust_cv"] is not None else "."
+    over = f" over {row['configurations']:,} configurations" if row["configurations"] > 1 else ""
+    sentence += f"; robust CV{of_what} {spread(row['robust_cv'])}{over}." if row["robust_cv"] is not None else "."
     of_time = _share_of_time(analysis)
     barely = of_time is not None and of_time < NOTICEABLE
     if barely:
         whole = "the launches' time" if analysis.target == KERNEL_VARIABILITY else f"the summed {analysis.target}"
-        sentence += f" That is little: all launches deviate by {significant(100 * of_time, 2)} % of {whole}."
+        means = " from the means of their configurations" if over else ""
+        sentence += f" That is little: all launches deviate{means} by {significant(100 * of_time, 2)} % of {whole}."
     where = rows_where({"kernel": row["kernel"]})
     return [
         Finding(
@@ -71,7 +73,7 @@ def _headline(analysis: Analysis, subject: str, row: Mapping, percent: float, of
     which has all of it, how much it varies (`of_time`).
     """
     if of_time is not None and of_time < NOTICEABLE:
-        return headlines.of_little(analysis.target, 100 * of_time, subject)
+        return headlines.of_little(analysis.target, 100 * of_time, subject, several=row["configurations"] > 1)
     if of_time is not None and len(analysis.kernels) == 1:
         return headlines.of_only_kernel(subject, 100 * of_time, row["launches"])
     return headlines.of_variability(subject, target_name(analysis.target), percent, row["launches"])

@@ -34,6 +34,10 @@ CAUSES = {
         "Look at the input sizes of this operator: pad or bucket them to a few sizes, split the largest, batch the"
         " smallest."
     ),
+    "layout": (
+        "Give this operator inputs in the faster layout: make them contiguous once where they are made, or keep one"
+        " memory format (channels last) from layer to layer."
+    ),
     "lasting_state": (
         "Deviations of successive launches are correlated: look for a slow state of the device (clock, power) or of"
         " the data."

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 from further_programs import JUDGES, UNSEEN
 from kernels import Kernels
+from launch_programs import LOOPS
 from programs import MIB, Pair, Perceptron, Step, WithKernel, graph_of, spin
 from torch.profiler import ProfilerActivity, profile, schedule
 
@@ -232,7 +233,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     torch.backends.cuda.matmul.allow_tf32 = True
     wanted = sys.argv[2:]
-    for program in (*MADE_ON, *UNSEEN, *JUDGES):
+    for program in (*MADE_ON, *UNSEEN, *JUDGES, *LOOPS):
         name = program.__name__
         if wanted and name not in wanted:
             continue

@@ -66,6 +66,13 @@ extern "C" __global__ void look_up(const float* table, int mask, const int* indi
     sums[(long long)blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+extern "C" __global__ void read_with_stride(const float* values, int stride, long long count, float* sums) {
+    float sum = 0;
+    long long step = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) sum += values[at * stride];
+    sums[(long long)blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
 extern "C" __global__ void gather(const float* values, int mask, int stride, int reads, int rounds, float* sums) {
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
     float sum = 0;

@@ -328,3 +328,25 @@ def test_the_training_jobs_copies_are_no_cause_and_of_all_kernels_what_is_found_
     assert causes_of(whole["graph"]) == causes
     weak = [row["robustness"] for row in whole["contributions"] if row["feature"] in causes]
     assert max(weak) < ENOUGH_ROBUSTNESS
+
+
+def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_one(tmp_path, data):
+    """Of nukexc's product with most of the variability the launch before is always the same."""
+    path = data / "nsys_sqlite/nukexc/report1.sqlite"
+    if not path.is_file():
+        pytest.skip(f"no {path} beside this checkout")
+    found = named(explained(tmp_path, data, ["nsys_sqlite/nukexc/report1.sqlite"]), "nt_n_tilesize32x64x32")
+    (row,) = (
+        one for one in found["contributions"] if one["verdict"] == "supported" and one["feature"] != "unexplained"
+    )
+    query = """WITH ordered AS (
+                   SELECT shortName, "end" - start AS time, LAG(gridX, 2) OVER streams AS second
+                   FROM CUPTI_ACTIVITY_KIND_KERNEL WINDOW streams AS (PARTITION BY deviceId, streamId ORDER BY start))
+               SELECT second, time FROM ordered JOIN StringIds ON StringIds.id = shortName WHERE value LIKE ?"""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
+        second, time = np.array(export.execute(query, ("%nt_n_tilesize32x64x32%",)).fetchall()).T
+    by_hand = 100 * (time[second == 1637].mean() - time[second == 9].mean()) / time.mean()
+    assert ((second == 1637).sum(), (second == 9).sum()) == (26, 1092)
+    assert row["feature"] == "launched_second_after"
+    assert row["level"].endswith(" (grid 1637)")
+    assert row["mean_change_low"] < by_hand < row["mean_change_high"]

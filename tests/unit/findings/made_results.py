@@ -30,6 +30,7 @@ def kernel(number=0, share=0.6, target_sum=4_000_000.0):
     }
     return facts | {
         "launches": 1000,
+        "configurations": 1,
         "target_share": share,
         "target_sum": target_sum,
         "value_sum": 20_000_000.0,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.feature_roles import LAUNCHED_AFTER
+from causeway.causal.data.feature_roles import LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER
 from causeway.causal.data.launch_context import (
     BYTES_BY_KIND,
     COMPUTED_FROM,
@@ -298,7 +298,8 @@ class LaunchContext:
         words = kernels_and_grids(own, kernels)
         add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of, words)
         if not export.has_streams:
-            del chosen.features[LAUNCHED_AFTER]
+            for name in (LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER):
+                del chosen.features[name]
         for table, compute in (*COMPUTED_FROM, *COMPUTED_FROM_OPERATORS):
             if (path := export.folder / f"{table}.parquet").is_file():
                 compute(path, chosen)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import int64, void
 
-from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAUNCHED_AFTER
+from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER
 from causeway.causal.data.in_flight import ALONE, LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
 from causeway.core.codes import NO_OTHER
@@ -69,7 +69,7 @@ def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 class LaunchesBefore:
-    """Which launch began before each on its stream, of the launches of one rank.
+    """Which two launches began before each on its stream, of the launches of one rank.
 
     Parameters
     ----------
@@ -79,18 +79,18 @@ class LaunchesBefore:
 
     Attributes
     ----------
-    configuration : ndarray of int64, shape (n,)
-        Of the launch before; `NONE_BEFORE` where there is none.
+    configuration : ndarray of int64, shape (2, n)
+        Of the launch before and of the one before that; `NONE_BEFORE` where there is none.
     """
 
     def __init__(self, rank: int, launch: np.ndarray) -> None:
         self.rank = rank
         self.launch = launch
-        self.configuration = np.full(launch.size, NONE_BEFORE)
+        self.configuration = np.full((2, launch.size), NONE_BEFORE)
         self._rows = 0
         self._streams: dict[int, int] = {}
         self._devices = np.full(1 << 16, -1, np.int32)  # position of each device in `_last`
-        self._last = np.full((0, 0), NONE_BEFORE)  # configuration of the last launch, by device and stream
+        self._last = np.full((2, 0, 0), NONE_BEFORE)  # configuration of the last launches, by device and stream
 
     def add(self, rank: np.ndarray, device: np.ndarray, stream: np.ndarray, configuration: np.ndarray) -> None:
         """Take the next rows of the table of launches, in order of start.
@@ -104,23 +104,25 @@ class LaunchesBefore:
         codes = [self._streams.setdefault(one, len(self._streams)) for one in streams.dictionary.to_pylist()]
         held = self._last
         new = np.unique(device[self._devices[device] < 0])
-        self._devices[new] = held.shape[0] + np.arange(new.size)
-        self._last = np.full((held.shape[0] + new.size, len(self._streams)), NONE_BEFORE)
-        self._last[: held.shape[0], : held.shape[1]] = held
-        before = np.zeros(rank.size, np.int64)
+        self._devices[new] = held.shape[1] + np.arange(new.size)
+        self._last = np.full((2, held.shape[1] + new.size, len(self._streams)), NONE_BEFORE)
+        self._last[:, : held.shape[1], : held.shape[2]] = held
+        before = np.zeros((2, rank.size), np.int64)
         stream_code = np.asarray(codes, np.int32)[streams.indices.to_numpy()]
         _before(rank, self.rank, self._devices[device], stream_code, configuration, self._last, before)
         low, high = np.searchsorted(self.launch, [self._rows, self._rows + rank.size])
-        self.configuration[low:high] = before[self.launch[low:high] - self._rows]
+        self.configuration[:, low:high] = before[:, self.launch[low:high] - self._rows]
         self._rows += rank.size
 
 
-@compiled(void(U4, int64, I4, I4, U4, int64[:, ::1], int64[::1]))
+@compiled(void(U4, int64, I4, I4, U4, int64[:, :, ::1], int64[:, ::1]))
 def _before(rank, own, device, stream, configuration, last, before):
     for i in range(rank.size):
         if rank[i] == own:
-            before[i] = last[device[i], stream[i]]
-            last[device[i], stream[i]] = configuration[i]
+            before[0, i] = last[0, device[i], stream[i]]
+            before[1, i] = last[1, device[i], stream[i]]
+            last[0, device[i], stream[i]] = configuration[i]
+            last[1, device[i], stream[i]] = before[0, i]
 
 
 def kernels_and_grids(configurations: Iterable[Mapping], kernels: Mapping[int, str]) -> dict[int, str]:
@@ -167,8 +169,8 @@ def add_launches_in_flight(
     path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray, words: Mapping[int, str]
 ) -> None:
     """Add launches_in_flight (int64), kernel_in_flight (text), idle_before_ns (float, NaN where nothing began before),
-    previous_deviation (float, ns, NaN for the first) and launched_after (text, None for the first); and fill `start`
-    and `device`.
+    previous_deviation (float, ns, NaN for the first), launched_after and launched_second_after (text, None for the
+    first); and fill `start` and `device`.
 
     Parameters
     ----------
@@ -193,7 +195,8 @@ def add_launches_in_flight(
     Others are counted on the same device of the same rank. The kernel in flight is that one of them which ends last,
     with its grid (ties: earlier row). The previous deviation is that of the launch of the same kernel on the same
     device which began before (likewise). What a launch was launched after is the kernel and the grid of the one that
-    began before on its stream (likewise): launches of one stream begin in the order in which the program makes them.
+    began before on its stream (likewise), second after that of the one before it: launches of one stream begin in the
+    order in which the program makes them.
     """
     sweep = LaunchSweep(chosen.rank, chosen.launch, kernel_of, means)
     before = LaunchesBefore(chosen.rank, chosen.launch)
@@ -212,7 +215,8 @@ def add_launches_in_flight(
     chosen.features["launches_in_flight"] = sweep.in_flight
     chosen.features["idle_before_ns"] = sweep.idle
     chosen.features[KERNEL_IN_FLIGHT] = _in_words(sweep.beside, {**words, ALONE: NO_OTHER})
-    chosen.features[LAUNCHED_AFTER] = _in_words(before.configuration, {**words, NONE_BEFORE: None})
+    for name, configuration in zip((LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER), before.configuration, strict=True):
+        chosen.features[name] = _in_words(configuration, {**words, NONE_BEFORE: None})
     if means is not None:
         chosen.features["previous_deviation"] = sweep.previous
 

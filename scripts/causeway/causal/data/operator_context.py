@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.causal.data.feature_roles import INPUT_ELEMENTS
+from causeway.causal.data.feature_roles import INPUT_ELEMENTS, LAYOUT
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.core.codes import NUMBERED_RANGE
 from causeway.core.formatting import elided
@@ -97,7 +97,7 @@ def _places(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
     """Add shape_elements and shape_bytes, the elements of each of the first inputs (`INPUT_ELEMENTS`), and matmul_m,
     matmul_n and matmul_k where the operator is a known product of two matrices and the sizes are those of one; float,
-    NaN otherwise.
+    NaN otherwise. And layout: text, None where not known.
 
     Parameters
     ----------
@@ -110,6 +110,9 @@ def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
     for column in ("elements", "bytes"):
         values = table[column].cast(pa.float64()).to_numpy(zero_copy_only=False)
         chosen.features[f"shape_{column}"] = np.append(values, np.nan)[shape]
+    layouts = table["layout"].to_pylist() if "layout" in table.column_names else [None] * table.num_rows
+    layouts = [one and elided(one, LONGEST_LEVEL) for one in layouts]
+    chosen.features[LAYOUT] = np.array([*layouts, None], dtype=object)[shape]
     texts = table["dims"].to_pylist()
     counts = np.array([*map(input_elements, texts), (np.nan,) * len(INPUT_ELEMENTS)], float)
     for place, name in enumerate(INPUT_ELEMENTS):

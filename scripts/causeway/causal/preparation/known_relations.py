@@ -4,7 +4,8 @@ act on a launch's time only through another one that was measured.
 A search among all of them splits one cause over several names, or gives it the opposite sign: beside the number of
 copies in flight, the bytes in one direction tell how much less these copies act than others, and would be said to make
 launches quicker. Of both, those are candidates that say more: the number where copies act alike in each direction.
-Likewise the number of launches in flight and which kernel is, the size of all inputs of an operator and that of each.
+Likewise the number of launches in flight and which kernel is, the size of all inputs of an operator and that of each;
+and the layout of inputs, which follows from their sizes where they are parts of larger tensors.
 Measured on launches on GPUs whose causes were drawn at random (docs/validation.md).
 """
 
@@ -13,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import INPUT_ELEMENTS, KERNEL_IN_FLIGHT
+from causeway.causal.data.feature_roles import INPUT_ELEMENTS, KERNEL_IN_FLIGHT, LAYOUT
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Outcome
-from causeway.causal.preparation.categorical import category_candidates
+from causeway.causal.preparation.categorical import MAX_LEVELS, category_candidates
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.codes import GPU_TIME, WARP_STALLS
 from causeway.core.feature_registry import FEATURE_BY_NAME
@@ -67,10 +68,13 @@ def ruled_out(
     centring = GroupCentring(rows.configuration, rows.weight)
     varying = {name: one for name, one in by_name.items() if centring.varies(_numbers(one))}
 
-    def says(*names: str) -> float:
-        return _information([by_name[name] for name in names], centring, response, n_independent)
+    def told(features: Sequence[Feature]) -> float:
+        return _information(features, centring, response, n_independent)
 
-    reasons = _copies(by_name, varying, says) | _input_sizes(varying, says)
+    def says(*names: str) -> float:
+        return told([by_name[name] for name in names])
+
+    reasons = _copies(by_name, varying, says) | _input_sizes(varying, says) | _layout(varying, told)
     reasons |= _launches(varying, says, several=bool(np.ptp(rows.kernel)))
     if WAIT in by_name and IN_FLIGHT in by_name:
         reasons[WAIT] = "it is over when the launch begins; what is in flight then, and what ran before, was measured"
@@ -83,10 +87,10 @@ def ruled_out(
 
 def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
     """Return by name what says in which state a launch was made: a user's table may have columns of the same names,
-    which mean what the user means. Numbers, and the kernel in flight.
+    which mean what the user means. Numbers, and the categories that are compared with them.
     """
     own = (one for one in columns if one.tier == "context")
-    return {one.name: one for one in own if (one.values.dtype == object) == (one.name == KERNEL_IN_FLIGHT)}
+    return {one.name: one for one in own if (one.values.dtype == object) == (one.name in (KERNEL_IN_FLIGHT, LAYOUT))}
 
 
 def _numbers(feature: Feature) -> np.ndarray:
@@ -139,6 +143,21 @@ def _input_sizes(varying: dict[str, Feature], says: Says) -> dict[str, str]:
     if len(parts) > 1 and says(*parts) > max(together, 0.0) + STRONG:
         return dict.fromkeys(totals, "the sizes of the inputs one by one say more")
     return dict.fromkeys(parts if totals else (), f"{' and '.join(totals)} say as much")
+
+
+def _layout(varying: dict[str, Feature], told: Callable[[Sequence[Feature]], float]) -> dict[str, str]:
+    """Rule out the layout of inputs where their sizes tell as much; those as one category where they take few values
+    together, so that a time that is no line of them is not told by the layout.
+    """
+    sizes = [varying[name] for name in (*INPUTS, *INPUT_ELEMENTS, *MATRICES) if name in varying]
+    if LAYOUT not in varying or not sizes:
+        return {}
+    together = [" ".join(map(str, row)) for row in zip(*(one.values for one in sizes), strict=True)]
+    if len(set(together)) <= MAX_LEVELS:
+        sizes = [replace(sizes[0], name="sizes", values=np.array(together, dtype=object))]
+    if told([*sizes, varying[LAYOUT]]) > told(sizes) + STRONG:
+        return {}
+    return {LAYOUT: "the sizes of the inputs say as much"}
 
 
 def _information(

@@ -1,9 +1,10 @@
 """Which of the features of the program's order is a candidate: where nothing says better what a launch works on.
 
 Launches of one kernel that the program makes in different places work on different tensors and have times of their
-own. The launch before on the stream, and the order in the step, tell such places apart but not what differs there. An
+own. The launches before on the stream, and the order in the step, tell such places apart but not what differs there. An
 operator, a module or the size of an input says that; where it tells about as much of the time, it is the better
-name, and the order beside it would take a part of its effect or all.
+name, and the order beside it would take a part of its effect or all. The launch before the last matters where it, and
+nothing else, decides what is in the caches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import HOST_RECORD, KERNEL_IN_FLIGHT, LAUNCHED_AFTER, PROGRAM_ORDER
+from causeway.causal.data.feature_roles import HOST_RECORD, LAUNCHED_SECOND_AFTER, PROGRAM_ORDER
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
 
 AS_MUCH = 0.5
-"""What the host recorded must tell less than this share of what the order tells, or the order is no candidate."""
+"""What the host recorded must tell less than this share of what the order tells, or the order is no candidate; likewise
+the other orders beside the launch before the last.
+"""
 CLEARLY_MORE = 0.05
 """Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
 LONGEST_NAME = 400
@@ -54,7 +58,8 @@ def superfluous_orders(
         return {}
     best, *others = shares
     for name in others:
-        if shares[name] > shares[best] + CLEARLY_MORE:
+        allowed = AS_MUCH * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
+        if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
     recorded = [] if beside_record else [one for one in columns if one.name in HOST_RECORD]
@@ -73,7 +78,7 @@ def with_kernel_names(outcome: Outcome, names: Mapping[str, str]) -> Outcome:
     names : mapping of str to str
         Full name by id.
     """
-    named = [arrow for arrow in outcome.arrows if arrow.name in (LAUNCHED_AFTER, KERNEL_IN_FLIGHT)]
+    named = [arrow for arrow in outcome.arrows if arrow.name in NAMES_A_LAUNCH]
     levels = [arrow.level.split(" (grid")[0] for arrow in named]
     notes = [f"{one} is the kernel {elided(names[one], LONGEST_NAME)}" for one in levels if one in names]
     return replace(outcome, notes=(*notes, *outcome.notes))

@@ -21,6 +21,8 @@ from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MAX_Q = 0.05
+UNKNOWN_SIZE = "neither a change of the mean or the spread nor a share of the variance can be told from zero"
+"""Why a cause is not supported that was found, but of which nothing is known that one could act upon."""
 
 
 def correct(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -56,15 +58,29 @@ def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: in
         q_value = benjamini_bogomolov(arrow.p_value, n_selected, n_kernels)
         q_value = q_value if q_kernel <= MAX_Q else max(q_value, q_kernel)
         probability = _probability(arrow, q_value)
-        verdict = INCONCLUSIVE if arrow.verdict == SUPPORTED and is_doubtful(probability) else arrow.verdict
-        arrows.append(replace(arrow, q_value=six_digits(q_value), probability=probability, verdict=verdict))
+        corrected = replace(arrow, q_value=six_digits(q_value), probability=probability)
+        if arrow.verdict == SUPPORTED and is_doubtful(probability):
+            corrected = replace(corrected, verdict=INCONCLUSIVE)
+        elif arrow.verdict == SUPPORTED and _is_of_unknown_size(arrow):
+            corrected = replace(corrected, verdict=INCONCLUSIVE, weakness=UNKNOWN_SIZE)
+        arrows.append(corrected)
         if q_value > MAX_Q:
             lost[arrow.name] = q_value
-    doubtful = {arrow.name for arrow in arrows if is_doubtful(arrow.probability)}
+    doubtful = {arrow.name for arrow in arrows if arrow.weakness or is_doubtful(arrow.probability)}
     what_ifs = tuple(_of_doubtful(row, doubtful) for row in outcome.examination.what_ifs)
     examination = replace(outcome.examination, what_ifs=what_ifs)
     outcome = replace(outcome, q_value=six_digits(q_kernel), arrows=tuple(arrows), examination=examination)
     return _without(outcome, lost, n_kernels) if lost else outcome
+
+
+def _is_of_unknown_size(arrow: Arrow) -> bool:
+    """Tell whether the intervals of all that is said of a cause's size hold zero: its changes of the mean and of the
+    spread of the durations, and its shares; never where its changes were not estimated.
+    """
+    if arrow.in_time is None:
+        return False
+    sizes = (arrow.in_time.mean, arrow.in_time.spread, arrow.contribution, arrow.variance)
+    return all(size.low <= 0 <= size.high for size in sizes)
 
 
 def _of_doubtful(row: WhatIf, doubtful: Collection[str]) -> WhatIf:

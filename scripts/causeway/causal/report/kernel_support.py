@@ -9,6 +9,9 @@ searched as well, and what they lose to it is much less than what is said of all
 The search over all kernels takes each in its own standard deviations. So a feature that moves some kernels by a
 thousandth of their time has a share of the variance of all, though these kernels have next to none of the dataset's
 variability. Where all others were searched as well, would have shown such a share and do not, that is inconclusive.
+
+Where kernels differ in what a feature does to them, the time of all of them together may rise with it and fall again
+though it does so in none. That is inconclusive, too, unless a kernel has the cause when it is searched alone.
 """
 
 import math
@@ -41,13 +44,15 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
         Of each kernel, by its id, the share of the dataset's variability, 0 .. 1.
     """
     answered = [one for one in kernels if one.refusal is None]
-    if math.fsum(shares[one.scope.scope] for one in answered) < HALF:
-        return whole
+    are_most = math.fsum(shares[one.scope.scope] for one in answered) >= HALF
     weak = {}
     for arrow in whole.arrows:
         if arrow.verdict != SUPPORTED:
             continue
-        if weakness := _of_cost(arrow, answered) or _of_variability(arrow, answered, shares):
+        weakness = _of_shape(arrow, kernels)
+        if are_most:
+            weakness = _of_cost(arrow, answered) or _of_variability(arrow, answered, shares) or weakness
+        if weakness:
             weak[arrow.name] = weakness
     arrows = tuple(
         replace(arrow, verdict=INCONCLUSIVE, weakness=weak[arrow.name]) if arrow.name in weak else arrow
@@ -55,6 +60,15 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
     )
     what_ifs = tuple(_resting_on(row, weak) for row in whole.examination.what_ifs)
     return replace(whole, arrows=arrows, examination=replace(whole.examination, what_ifs=what_ifs))
+
+
+def _of_shape(arrow: Arrow, kernels: Sequence[Outcome]) -> str:
+    """Return that the time of several kernels both rises and falls with a cause that none of them has; empty if not."""
+    if len(kernels) < 2 or arrow.in_time is None or arrow.in_time.monotone:
+        return ""
+    if any(one.verdict == SUPPORTED and _is_same(arrow, one) for kernel in kernels for one in kernel.arrows):
+        return ""
+    return "the time of all kernels both rises and falls with it, and no kernel has it when searched alone"
 
 
 def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:

@@ -133,13 +133,15 @@ STAR_TABLES: dict[str, pa.Schema] = {
     # what the host was doing when it launched: the innermost and the outermost operator around the launching call, the
     # path of modules and annotations, and forward, backward or optimizer
     "operators": pa.schema([column("operator", U32), *columns("name outermost module phase", TEXT, nullable=True)]),
-    # of the inputs of the innermost operator that gives any; elements and bytes are of all its tensors together
+    # of the inputs of the innermost operator that gives any; elements and bytes are of all its tensors together; layout
+    # says which of them are not contiguous, null: no strides were recorded
     "shapes": pa.schema(
         [
             column("shape", U32),
             *columns("dims types", TEXT),
             column("elements", I64, nullable=True),
             column("bytes", I64, "bytes", nullable=True),
+            column("layout", TEXT, nullable=True),
         ]
     ),
     "kernels": pa.schema([column("kernel", U32), *columns("id name short_name class", TEXT)]),
@@ -155,5 +157,5 @@ STAR_TABLES: dict[str, pa.Schema] = {
         ]
     ),
 }
-OPTIONAL_COLUMNS = {"launches": ("operator", "shape")}
+OPTIONAL_COLUMNS = {"launches": ("operator", "shape"), "shapes": ("layout",)}
 """Columns that a table may lack: they were not written before, and other programs' tables have none."""

@@ -26,6 +26,8 @@ MUTED = "#57606a"
 FAINT = "#8c959f"
 GRID = "#d8dee4"
 PAPER = "#ffffff"
+TICKS = {"major.size": 6.0, "major.width": 1.25, "minor.size": 4.0, "minor.width": 1.0}
+"""Ticks, in points, as in seaborn's style `ticks`, which takes a second to load."""
 
 SEQUENTIAL = ("#f2e51d", "#a2d838", "#57c564", "#2aaf7f", "#1f968b", "#287a8e", "#355e8d", "#433e85", "#440f54")
 """Viridis, light for little and dark for much on white paper (van der Walt and Smith, 2015, matplotlib's default)."""
@@ -116,8 +118,6 @@ def drawing() -> Iterator[None]:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    import seaborn as sns
-
     size = SMALL * 72 / 96
     look = {
         "figure.dpi": 96,
@@ -144,9 +144,14 @@ def drawing() -> Iterator[None]:
         "svg.fonttype": "none",
         "svg.hashsalt": "causeway",
         "image.composite_image": False,
+        "axes.axisbelow": True,
+        "legend.title_fontsize": 12,
+        "lines.solid_capstyle": "round",
+        "patch.edgecolor": "w",
+        "patch.force_edgecolor": True,
+        **{f"{axis}tick.{name}": value for axis in "xy" for name, value in TICKS.items()},
     }
-    with mpl.rc_context():
-        sns.set_theme(style="ticks", rc=look)
+    with mpl.rc_context(look):
         yield
 
 

@@ -93,7 +93,8 @@ class KinetoReader:
         self.arguments = ArgumentDecoder(self.map["arguments"])
         decoders = {"operators": "operator_arguments", "synchronisations": "synchronisation_arguments"}
         self.own_arguments = {
-            kind: ArgumentDecoder(self.map[names], as_text=("dims", "types")) for kind, names in decoders.items()
+            kind: ArgumentDecoder(self.map[names], as_text=("dims", "types", "strides"))
+            for kind, names in decoders.items()
         }
         self.operator_codes = OperatorCodes(sink.operator_names)
         self.metrics = CounterTable(options.source)

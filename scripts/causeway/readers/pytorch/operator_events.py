@@ -1,10 +1,11 @@
-"""What Kineto writes of operators and modules on the host: names, phases, input sizes."""
+"""What Kineto writes of operators and modules on the host: names, phases, sizes and layout of inputs."""
 
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
+from causeway.readers.common.input_layouts import input_layout
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.operators import (
     BACKWARD,
@@ -40,7 +41,7 @@ class OperatorCodes:
     def __init__(self, known: OperatorNames) -> None:
         self._known = known
         self._names: dict[str, tuple[int, int]] = {}
-        self._sizes: dict[tuple[bytes, bytes], int] = {}
+        self._sizes: dict[tuple[bytes, ...], int] = {}
         self._chars = 0
 
     def _name(self, name: object) -> tuple[int, int]:
@@ -72,31 +73,40 @@ class OperatorCodes:
             name, phase = self._name(event.name)
             if not phase and type(one.sequence) is int and one.sequence >= 0:
                 phase = BACKWARD if one.forward_thread else FORWARD
-            rows.append((name, OPERATOR | phase, self._inputs(one.dims, one.types)))
+            rows.append((name, OPERATOR | phase, self._inputs(one.dims, one.types, one.strides)))
         return tuple(np.array(rows, np.int64).reshape(-1, 3).T)
 
-    def _inputs(self, dims: msgspec.Raw | None, types: msgspec.Raw | None) -> int:
+    def _inputs(self, dims: msgspec.Raw | None, *others: msgspec.Raw | None) -> int:
         """Return the code of input sizes as they are written, -1 where there are none."""
         if dims is None:
             return -1
-        key = bytes(dims), b"" if types is None else bytes(types)
+        key = (bytes(dims), *(b"" if other is None else bytes(other) for other in others))
         code = self._sizes.get(key)
         if code is None:
             code = self._input_code(*key)
-            self._chars += len(key[0]) + len(key[1])
+            self._chars += sum(map(len, key))
             if code != -2 and self._chars < MOST_CHARS:
                 self._sizes[key] = code
         return code
 
-    def _input_code(self, dims: bytes, types: bytes) -> int:
-        """Return the code of input sizes by their JSON text; blanks in it mean nothing."""
+    def _input_code(self, dims: bytes, types: bytes, strides: bytes) -> int:
+        """Return the code of inputs by the JSON text of their sizes, types and strides; blanks in it mean nothing."""
         try:
-            sizes = _VALUE.decode(dims)
-            kinds = _VALUE.decode(types) if types else None
+            sizes, kinds = (_VALUE.decode(one) if one else None for one in (dims, types))
         except (ValueError, RecursionError):
             return -1
         if not sizes or not isinstance(sizes, list) or not any(sizes):
             return -1
         dims = msgspec.json.encode(sizes)
         types = msgspec.json.encode(kinds) if isinstance(kinds, list) and kinds else b""
-        return self._known.input_code(dims, types) if len(dims) + len(types) <= LONGEST_INPUTS else -2
+        if len(dims) + len(types) > LONGEST_INPUTS:
+            return -2
+        return self._known.input_code(dims, types, _layout(sizes, strides))
+
+
+def _layout(sizes: list, strides: bytes) -> str | None:
+    """Return the layout of inputs; None where their strides are not written, or cannot be read."""
+    try:
+        return input_layout(sizes, _VALUE.decode(strides)) if 0 < len(strides) <= LONGEST_INPUTS else None
+    except (ValueError, RecursionError):
+        return None

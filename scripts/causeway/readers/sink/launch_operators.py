@@ -49,8 +49,8 @@ class OperatorNames:
     Attributes
     ----------
     names : BoundedVocabulary
-    inputs : list of (bytes or str, bytes or str)
-        Sizes and types of each code, as the export writes them.
+    inputs : list of (bytes or str, bytes or str, str or None)
+        Sizes and types of each code, as the export writes them, and the layout.
     lost_inputs : int
         Input sizes that were not remembered.
     """
@@ -62,16 +62,16 @@ class OperatorNames:
         self._inputs: dict[tuple, int] = {}
         self._chars = 0
 
-    def input_code(self, dims: bytes | str, types: bytes | str) -> int:
-        """Return the code of input sizes and types; -2 if there is no room for more."""
-        code = self._inputs.get((dims, types))
+    def input_code(self, dims: bytes | str, types: bytes | str, layout: str | None = None) -> int:
+        """Return the code of input sizes, types and layout; -2 if there is no room for more."""
+        code = self._inputs.get((dims, types, layout))
         if code is None:
-            self._chars += len(dims) + len(types)
+            self._chars += len(dims) + len(types) + len(layout or "")
             if len(self.inputs) >= MOST_INPUTS or self._chars > MOST_INPUT_CHARS:
                 self.lost_inputs += 1
                 return -2
-            code = self._inputs[dims, types] = len(self.inputs)
-            self.inputs.append((dims, types))
+            code = self._inputs[dims, types, layout] = len(self.inputs)
+            self.inputs.append((dims, types, layout))
         return code
 
 
@@ -229,9 +229,11 @@ class LaunchOperators:
             columns["phase"].append(next((name for flag, name in PHASES if flags & flag), None))
         return columns
 
-    def sizes_of(self, code: int) -> tuple[str, str, int | None, int | None] | None:
+    def sizes_of(self, code: int) -> tuple[str, str, int | None, int | None, str | None] | None:
         """Return a row of `shapes` but its number, for a code of `find`; None if no input is a tensor."""
-        return input_sizes(*self._known.inputs[code])
+        dims, types, layout = self._known.inputs[code]
+        sizes = input_sizes(dims, types)
+        return None if sizes is None else (*sizes, layout)
 
 
 class OperatorNumbers:
@@ -289,8 +291,8 @@ class OperatorNumbers:
 
     def shape_table(self) -> pa.Table:
         """Return the table `shapes`."""
-        columns = list(zip(*self._shapes, strict=True)) or [()] * 4
-        kinds = (pa.string(), pa.string(), pa.int64(), pa.int64())
+        columns = list(zip(*self._shapes, strict=True)) or [()] * 5
+        kinds = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.string())
         arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
         numbers = pa.array(range(len(self._shapes)), pa.uint32())
-        return pa.table([numbers, *arrays], ["shape", "dims", "types", "elements", "bytes"])
+        return pa.table([numbers, *arrays], ["shape", "dims", "types", "elements", "bytes", "layout"])

@@ -67,7 +67,8 @@ def linked(graph: Graph, explicit: np.ndarray) -> Links:
     asked = np.full(queued.size, np.iinfo(np.int64).min)
     made = work.call[queued] >= 0
     asked[made] = calls.end[work.call[queued[made]]]
-    queued = queued[asked <= work.end[links.before[queued]]]
+    # asked for so late that its own start-up latency held it back, work was not queued when the work before it ended
+    queued = queued[asked <= work.end[links.before[queued]] - start_up]
     between = _median(work.start[queued] - work.end[links.before[queued]], DEFAULT_BETWEEN_NS)
     links = links_of(graph, start_up, explicit)
     for rank in range(len(graph.ranks)):

@@ -21,6 +21,7 @@ STEPS = [
 
 
 def table(rows, name):
-    """Return a table of these rows, 0 in the columns that they do not name."""
-    filled = [{field.name: row.get(field.name, 0) for field in SCHEMAS[name]} for row in rows]
+    """Return a table of these rows; in the columns that they do not name 0, of a text null."""
+    nothing = {field.name: None if pa.types.is_string(field.type) else 0 for field in SCHEMAS[name]}
+    filled = [{column: row.get(column, missing) for column, missing in nothing.items()} for row in rows]
     return pa.Table.from_pylist(filled, schema=SCHEMAS[name])

@@ -24,7 +24,17 @@ HOST_SIDE = {
         {"operator": o, "name": "aten::mm", "outermost": "aten::linear", "module": "net", "phase": "forward"}
         for o in (0, 1)
     ],
-    "shapes": [{"shape": s, "dims": "[4,2] [2,8] [0] [0]", "types": "", "elements": 24, "bytes": 96} for s in (0, 1)],
+    "shapes": [
+        {
+            "shape": s,
+            "dims": "[4,2] [2,8] [0] [0]",
+            "types": "",
+            "elements": 24,
+            "bytes": 96,
+            "layout": "input 2 transposed",
+        }
+        for s in (0, 1)
+    ],
 }
 STEP = {"rank": 0, "step": 3, "start_ns": 2000, "duration_ns": 5000, "warm_up": False}
 """What these features hold is checked in `test_operator_context`."""

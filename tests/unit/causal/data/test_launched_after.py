@@ -1,4 +1,4 @@
-"""What a launch was launched after, against a search backwards through all launches."""
+"""What a launch was launched after and second after, against a search backwards through all launches."""
 
 import itertools
 
@@ -31,11 +31,13 @@ def launches_of(rng, rows):
     )
 
 
-def before(row, rank, device, stream, configuration):
-    """Return the configuration of the launch before a row on its stream of its device of its rank, -1 if none."""
+def before(row, rank, device, stream, configuration, back=1):
+    """Return the configuration of the launch before a row on its stream of its device of its rank, or of one further
+    `back`; -1 if none.
+    """
     same = (rank == rank[row]) & (device == device[row]) & (stream == stream[row])
     earlier = np.flatnonzero(same[:row])
-    return int(configuration[earlier[-1]]) if earlier.size else -1
+    return int(configuration[earlier[-back]]) if earlier.size >= back else -1
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -47,9 +49,10 @@ def test_it_is_the_launch_before_on_the_stream_in_any_chunks(seed):
     cuts = [0, *np.sort(rng.integers(0, 301, 5)).tolist(), 300]
     for low, high in itertools.pairwise(cuts):
         found.add(rank[low:high], device[low:high], stream[low:high], configuration[low:high])
-    expected = [before(row, rank, device, stream, configuration) for row in launch]
+    expected = [[before(row, rank, device, stream, configuration, back) for row in launch] for back in (1, 2)]
     assert found.configuration.tolist() == expected
-    assert -1 in expected
+    assert all(-1 in one for one in expected)
+    assert expected[0] != expected[1]
 
 
 def test_it_names_kernel_and_grid(tmp_path):
@@ -78,5 +81,6 @@ def test_it_names_kernel_and_grid(tmp_path):
     kernel_of = np.array([kernel for kernel, _ in GRIDS])
     words = kernels_and_grids(grids, dict(enumerate(KERNELS)))
     add_launches_in_flight(tmp_path / "launches.parquet", chosen, None, kernel_of, words)
-    numbers = [before(row, rank, device, stream, configuration) for row in launch]
-    assert chosen.features["launched_after"].tolist() == [None if one < 0 else WORDS[one] for one in numbers]
+    for name, back in (("launched_after", 1), ("launched_second_after", 2)):
+        numbers = [before(row, rank, device, stream, configuration, back) for row in launch]
+        assert chosen.features[name].tolist() == [None if one < 0 else WORDS[one] for one in numbers]

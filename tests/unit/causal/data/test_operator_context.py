@@ -162,6 +162,19 @@ def test_a_range_around_the_whole_step_is_no_module(export, path, left):
     assert list(chosen.features["module"]) == [None if row["operator"] is None else left for row in launches]
 
 
+def test_the_layout_of_inputs_is_that_of_the_launchs_shape_and_unknown_without_the_column(export):
+    folder, launches, _ = export
+    layouts = ["contiguous inputs", None, "input 1 transposed"]
+    with_layouts = [row | {"layout": one} for row, one in zip(SHAPES, layouts, strict=True)]
+    without = table(SHAPES, "shapes").drop_columns(["layout"])
+    for rows, written in ((with_layouts, table(with_layouts, "shapes")), (SHAPES, without)):
+        write_table(written, folder / "shapes.parquet", "shapes")
+        chosen = ChosenLaunches(0, np.arange(len(launches)), np.full(len(launches), -1))
+        add_shapes(folder / "shapes.parquet", chosen)
+        expected = [None if row["shape"] is None else rows[row["shape"]].get("layout") for row in launches]
+        assert chosen.features["layout"].tolist() == expected
+
+
 def test_launches_without_the_columns_are_unknown(export, tmp_path):
     folder, launches, _ = export
     old = table(launches, "launches").drop_columns(["operator", "shape"])

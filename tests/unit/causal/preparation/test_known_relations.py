@@ -282,6 +282,41 @@ def test_of_a_matrix_product_rows_and_inner_size_are_the_causes():
     assert min(one.value_effect.low for one in found.values()) > 0
 
 
+def layout_of(which):
+    return Feature(
+        "layout", np.where(which, "input 1 with gaps", "contiguous inputs").astype(object), "context", "input"
+    )
+
+
+@pytest.mark.parametrize("curve", [1, 2])
+def test_a_layout_that_follows_from_the_size_is_none_beside_it(curve):
+    """A part of a larger tensor has gaps, the whole has none; the time may bend with the size."""
+    rng = np.random.default_rng(5)
+    size = rng.choice([1.0, 2.0, 3.0, 4.0], ROWS)
+    response = size**curve + 0.1 * rng.standard_normal(ROWS)
+    columns = feature("shape_elements", size, "input"), layout_of(size < 4)
+    assert of_columns(*columns, response=response)["layout"] == "the sizes of the inputs say as much"
+    assert "layout" not in of_columns(columns[1], response=response)
+
+
+@pytest.mark.parametrize("values", [4, 400])
+def test_a_layout_that_acts_beside_the_size_is_a_candidate_and_one_that_does_not_is_none(values):
+    rng = np.random.default_rng(6)
+    size = rng.integers(1, values + 1, ROWS) / values
+    gaps = rng.random(ROWS) < 0.5
+    noise = 0.1 * rng.standard_normal(ROWS)
+    columns = feature("shape_elements", size, "input"), layout_of(gaps)
+    assert "layout" not in of_columns(*columns, response=size + gaps + noise)
+    assert "layout" in of_columns(*columns, response=size + noise)
+
+
+def test_a_layout_in_a_users_table_is_a_column_like_any_other():
+    rng = np.random.default_rng(7)
+    size = rng.integers(1, 5, ROWS)
+    columns = feature("shape_elements", size, "input"), replace(layout_of(size < 4), tier="counter")
+    assert "layout" not in of_columns(*columns, response=size + 0.1 * rng.standard_normal(ROWS))
+
+
 def test_the_size_of_a_batch_is_told_by_the_sizes_of_the_inputs():
     """m, n and k are those of one matrix of a batch: where they say nothing, its size may."""
     rng = np.random.default_rng(17)

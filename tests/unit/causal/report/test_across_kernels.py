@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
-from causeway.causal.data.outcome import BaselineCause, Edge, Examination, GroupSlope, Node, Refutation
+from causeway.causal.data.outcome import BaselineCause, Edge, Examination, GroupSlope, Node, Refutation, TimeEffect
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows, write_scope
 from causeway.causal.report.kernel_agreement import agreement, contradictions
@@ -125,6 +125,29 @@ def test_a_corrected_cause_has_its_probability_and_a_doubtful_one_decides_nothin
         ("supported", what_if("x", "1", "2", None).reason),
         ("inconclusive", "the cause itself is not supported"),
     ]
+
+
+def time_effect(mean, spread):
+    """Return what a cause does to the duration; percent with its ends."""
+    return TimeEffect(
+        mean=estimate(*mean), p50=estimate(*mean), p99=estimate(*mean), spread=estimate(*spread), cost=None,
+        launches=500, monotone=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("clear", ["", "mean", "spread", "contribution", "variance"])
+def test_a_cause_of_which_no_size_is_known_is_inconclusive_and_one_clear_size_is_enough(clear):
+    unclear = {"mean": (0.2, -1, 2), "spread": (-0.1, -3, 2), "contribution": (0.1, 0, 2), "variance": (0.1, 0, 0.3)}
+    sizes = unclear | ({clear: (5, 4, 6)} if clear else {})
+    shares = {name: sizes.pop(name) for name in ("contribution", "variance")}
+    cause = arrow("x", p_value=1e-9, in_time=time_effect(**sizes), **shares)
+    rows = Examination(what_ifs=(what_if("x", "1", "2", (-9, -12, -6)),))
+    (corrected,) = correct([outcome("a", 1e-9, [cause], examination=rows)])
+    (row,) = corrected.examination.what_ifs
+    assert corrected.arrows[0].verdict == row.verdict == ("supported" if clear else "inconclusive")
+    if not clear:
+        (sentence,) = graph_document(corrected)["sentences"]
+        assert "inconclusive, neither a change of the mean or the spread nor a share of the variance" in sentence
 
 
 def test_what_ifs_stay_with_their_causes_and_those_asked_for_say_why_not():

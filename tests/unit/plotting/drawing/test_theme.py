@@ -43,6 +43,24 @@ def test_raising_and_lowering_differ_in_grey_print_by_more_than_colour():
     assert abs(luminance(theme.LOWERS) - luminance(theme.UNDECIDED)) > 0.05
 
 
+def test_figures_look_as_in_seaborns_style_where_the_theme_says_nothing_else():
+    """Without loading it for each figure; its own colours and fonts are not used."""
+    import matplotlib as mpl
+    import seaborn as sns
+
+    with theme.drawing():
+        ours = dict(mpl.rcParams)
+        with mpl.rc_context():
+            sns.set_theme(style="ticks")
+            theirs = dict(mpl.rcParams)
+    default = mpl.rcParamsDefault
+    changed = {name for name in theirs if theirs[name] != default[name] and ours[name] == default[name]}
+    assert changed == {"axes.prop_cycle", "font.sans-serif", "image.cmap", "axes.linewidth"}
+    assert {name: ours[name] for name in ours if ".major" in name and name[0] in "xy"} == {
+        name: theirs[name] for name in theirs if ".major" in name and name[0] in "xy"
+    }
+
+
 def test_lines_of_a_figure_have_two_decimals_and_names_all_theirs():
     """Against the same figure as matplotlib writes it; a name may look like a path."""
     import matplotlib.pyplot as plt

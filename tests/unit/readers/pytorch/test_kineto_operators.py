@@ -4,12 +4,14 @@ the launching call, on its thread.
 
 import gzip
 import json
+import re
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from reading import Read
 
+from causeway.readers.common.input_layouts import CONTIGUOUS, MOST_DESCRIBED, input_layout
 from support import DATA
 
 FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
@@ -119,5 +121,90 @@ def test_names_modules_phases_and_input_sizes_are_taken_from_the_stack(tmp_path)
         },
     ]
     assert read.shapes.to_pylist() == [
-        {"shape": 0, "dims": "[4,8] [8,2] []", "types": "float float Scalar", "elements": 48, "bytes": 192}
+        {
+            "shape": 0,
+            "dims": "[4,8] [8,2] []",
+            "types": "float float Scalar",
+            "elements": 48,
+            "bytes": 192,
+            "layout": None,
+        }
     ]
+
+
+@pytest.mark.parametrize(
+    ("strides", "layout"),
+    [
+        ([[8, 1], [2, 1], []], "contiguous inputs"),
+        ([[8, 1], [1, 8], []], "input 2 transposed"),
+        ([[16, 2], [2, 1], []], "input 1 in steps of 2"),
+        ([[8, 1]], None),
+        ("[[8, 1], [2, 1], []]", None),
+        ([[8, 1], [2, "1"], []], None),
+        ([[8, 1], [2, 1], [[[[]]]]], None),
+        ([[8, 1], [2, 1.5], []], None),
+        (None, None),
+    ],
+)
+def test_strides_that_cannot_be_read_lose_the_layout_alone(strides, layout, tmp_path):
+    sizes = {"Input Dims": [[4, 8], [8, 2], []], "Input type": ["float", "float", "Scalar"], "Input Strides": strides}
+    events = [
+        event("cpu_op", "aten::mm", 2, 10, 7, **sizes),
+        event("cuda_runtime", "cudaLaunchKernel", 3, 1, 7, correlation=1),
+        event("kernel", "gemm", 10, 5, 0, device=0, stream=7, correlation=1),
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    (row,) = Read(path, tmp_path / "out").shapes.to_pylist()
+    assert (row["dims"], row["bytes"], row["layout"]) == ("[4,8] [8,2] []", 192, layout)
+
+
+def test_launches_of_two_layouts_have_two_shapes(tmp_path):
+    events = []
+    for at, strides in enumerate([[8, 1], [1, 4], [8, 1]]):
+        sizes = {"Input Dims": [[4, 8]], "Input type": ["float"], "Input Strides": [strides]}
+        events += [
+            event("cpu_op", "aten::sum", 100 * at, 50, 7, **sizes),
+            event("cuda_runtime", "cudaLaunchKernel", 100 * at + 3, 1, 7, correlation=at + 1),
+            event("kernel", "reduce", 100 * at + 10, 5, 0, device=0, stream=7, correlation=at + 1),
+        ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    read = Read(path, tmp_path / "out")
+    assert read.launches.column("shape").to_pylist() == [0, 1, 0]
+    assert read.shapes.column("layout").to_pylist() == ["contiguous inputs", "input 1 transposed"]
+
+
+def test_layouts_of_a_real_trace_agree_with_a_count_of_what_is_dense(data):
+    """Of one rank of eight B200: an input is contiguous if each stride is the product of the sizes after it."""
+    path = data / "kineto" / "tracelens" / "b200_rank0_of_8.json.gz"
+    if not path.is_file():
+        pytest.skip(f"no {path} beside this checkout")
+    with gzip.open(path, "rt") as file:
+        events = json.load(file)["traceEvents"]
+    checked = 0
+    for one in events:
+        args = one.get("args", {})
+        sizes = args.get("Input Dims")
+        strides = args.get("Input Strides")
+        if sizes is None or strides is None or any(isinstance(part, list) for own in sizes for part in own):
+            continue
+        found = input_layout(sizes, strides)
+        dense = [is_dense(*pair) for pair in zip(sizes, strides, strict=True)]
+        assert (found in (None, CONTIGUOUS)) == all(dense)
+        numbers = [int(word) for word in re.findall(r"input (\d+)", found or "")]
+        assert numbers == [at for at, one in enumerate(dense, 1) if not one][:MOST_DESCRIBED]
+        checked += not all(dense)
+    assert checked > 100
+
+
+def is_dense(sizes, strides):
+    """Tell whether elements follow each other in the order of their indices."""
+    expected = 1
+    for size, stride in reversed(list(zip(sizes, strides, strict=True))):
+        if 0 in sizes:
+            return True
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
