@@ -157,14 +157,17 @@ def phases(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """
     counters = torch.zeros(1 << 16, dtype=torch.int32, device="cuda")
     left = {"distinct": 0, "before": 0}
-    distinct, before = 1024, "multiply_add"
+    distinct = 1024
+    before = "multiply_add"
     for _ in range(LAUNCHES):
         for one in left:
             left[one] -= 1
         if left["distinct"] < 0:
-            distinct, left["distinct"] = int(draw.choice([1024, 16384])), int(draw.integers(30, 90))
+            distinct = int(draw.choice([1024, 16384]))
+            left["distinct"] = int(draw.integers(30, 90))
         if left["before"] < 0:
-            before, left["before"] = str(draw.choice(["multiply_add", "neighbour"])), int(draw.integers(30, 90))
+            before = str(draw.choice(["multiply_add", "neighbour"]))
+            left["before"] = int(draw.integers(30, 90))
         kernels.launch(before, kernels.sums, 1000)
         kernels.launch("add_atomically", counters, distinct, 16)
         torch.cuda.synchronize()
@@ -175,9 +178,9 @@ def generation(kernels: Kernels, draw: np.random.Generator) -> Arms:
     """Texts of one of many lengths grow by a token at each step, whose attention reads all tokens before; after some
     steps the next text begins. The size of the second input should be named, not the order or the time.
     """
-    heads, width = 64, 128
-    table = torch.rand(4096, heads * width, device="cuda")
-    token = torch.rand(1, heads * width, device="cuda")
+    width = 64 * 128
+    table = torch.rand(4096, width, device="cuda")
+    token = torch.rand(1, width, device="cuda")
 
     @torch.library.custom_op("experiment::attend", mutates_args=())
     def attend(query: torch.Tensor, earlier: torch.Tensor) -> torch.Tensor:
@@ -188,8 +191,10 @@ def generation(kernels: Kernels, draw: np.random.Generator) -> Arms:
     left = 0
     for _ in range(LAUNCHES):
         if not left:
-            length, left = int(draw.integers(512, 3900)), int(draw.integers(10, 60))
-        length, left = length + 1, left - 1
+            length = int(draw.integers(512, 3900))
+            left = int(draw.integers(10, 60))
+        length += 1
+        left -= 1
         kernels.launch("multiply_add", kernels.sums, 200)
         attend(token, table[:length])
         if draw.random() < 0.5:
