@@ -67,3 +67,14 @@ def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(tmp
     if recording == "four_streams":  # in the others the place in the step decides what is beside, and takes its share
         turned = {"mean_change_low": -first["mean_change_high"], "mean_change_high": -first["mean_change_low"]}
         assert close(turned, truth)
+
+
+def test_kernels_that_differ_in_what_others_do_to_them_make_no_cause_of_all_of_them(tmp_path):
+    """More launches in flight were said to lower the time of all kernels of four streams, by a quarter; of the only one
+    that has enough launches they raise it.
+    """
+    source = RECORDED / "changed" / "h200" / "four_streams.before.json.gz"
+    *_, whole = documents_of(tmp_path, [source], "kernel_variability", whole=True, steps=True)
+    (row,) = [one for one in whole["contributions"] if one["feature"] == "launches_in_flight"]
+    assert (row["verdict"], row["monotone"]) == ("inconclusive", False)
+    assert "inconclusive, the time of all kernels both rises and falls with it, and " in row["sentence"]

@@ -11,7 +11,8 @@ thousandth of their time has a share of the variance of all, though these kernel
 variability. Where all others were searched as well, would have shown such a share and do not, that is inconclusive.
 
 Where kernels differ in what a feature does to them, the time of all of them together may rise with it and fall again
-though it does so in none. That is inconclusive, too, unless a kernel has the cause when it is searched alone.
+though it does so in none. That is inconclusive, too, unless kernels have the cause when they are searched alone, and
+lose half of what it is said to cost.
 """
 
 import math
@@ -51,7 +52,7 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
             continue
         weakness = _of_shape(arrow, kernels)
         if are_most:
-            weakness = _of_cost(arrow, answered) or _of_variability(arrow, answered, shares) or weakness
+            weakness = weakness or _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
         if weakness:
             weak[arrow.name] = weakness
     arrows = tuple(
@@ -63,12 +64,16 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
 
 
 def _of_shape(arrow: Arrow, kernels: Sequence[Outcome]) -> str:
-    """Return that the time of several kernels both rises and falls with a cause that none of them has; empty if not."""
+    """Return that the time of several kernels both rises and falls with a cause that none of them has, or to which they
+    lose too little; empty if not.
+    """
     if len(kernels) < 2 or arrow.in_time is None or arrow.in_time.monotone:
         return ""
-    if any(one.verdict == SUPPORTED and _is_same(arrow, one) for kernel in kernels for one in kernel.arrows):
-        return ""
-    return "the time of all kernels both rises and falls with it, and no kernel has it when searched alone"
+    both = "the time of all kernels both rises and falls with it, and"
+    if not any(one.verdict == SUPPORTED and _is_same(arrow, one) for kernel in kernels for one in kernel.arrows):
+        return f"{both} no kernel has it when searched alone"
+    cost = _of_cost(arrow, kernels)
+    return f"{both} {cost}" if cost else ""
 
 
 def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:

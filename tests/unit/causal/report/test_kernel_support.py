@@ -80,11 +80,12 @@ def bent(name):
             of_kernels(big=None, small=[replace(costing("idle", 3), verdict="inconclusive")]),
             "inconclusive",
         ),
-        (bent("idle"), of_kernels(big=None, small=[costing("idle", 3)]), "supported"),
+        (bent("idle"), of_kernels(big=None, small=[costing("idle", 3)]), "inconclusive"),
+        (bent("idle"), of_kernels(big=None, small=[costing("idle", 60)]), "supported"),
         (bent("idle"), of_kernels(big=None), "supported"),
         (costing("idle", 100), of_kernels(big=None, small=[costing("after", 3)]), "supported"),
     ],
-    ids=["no kernel has it", "one may have it", "one has it", "one kernel alone", "a line"],
+    ids=["no kernel has it", "one may have it", "one loses little", "one loses most", "one kernel alone", "a line"],
 )
 def test_what_rises_and_falls_over_several_kernels_needs_one_that_has_it(cause, kernels, verdict):
     """Most of the variability is in a kernel with too few launches to be searched."""
