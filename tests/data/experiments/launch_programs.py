@@ -48,31 +48,31 @@ def _both(launches: Step, host: Step, parts: int, steps: int) -> Pair:
 
 
 def loop_of_small() -> Pair:
-    """The host works for 50 µs, then launches 200 kernels of 2 µs."""
+    """The host works for 50 µs, then launches 200 kernels of a microsecond."""
     loop = Loop()
     return _both(lambda: loop.launch(200, 100), lambda: spin(50), 1, 12)
 
 
 def loop_of_long() -> Pair:
-    """The same with kernels of 20 µs, for which the host is never late."""
+    """The same with kernels of 19 µs, for which the host is never late."""
     loop = Loop()
     return _both(lambda: loop.launch(60, 8000), lambda: spin(50), 1, 20)
 
 
 def loops_between_work() -> Pair:
-    """Eight times 60 µs of the host's work and 20 kernels of 2 µs."""
+    """Eight times 60 µs of the host's work and 20 kernels of a microsecond."""
     loop = Loop()
     return _both(lambda: loop.launch(20, 100), lambda: spin(60), 8, 12)
 
 
 def loops_that_are_read() -> Pair:
-    """Four times the host waits for the device and launches 40 kernels of 4 µs."""
+    """Four times the host waits for the device and launches 40 kernels of 3 µs."""
     loop = Loop()
     return _both(lambda: loop.launch(40, 1000), torch.cuda.synchronize, 4, 12)
 
 
 def loop_beside_products() -> Pair:
-    """A product of matrices of a millisecond, then 200 kernels of 2 µs: the host launches them meanwhile."""
+    """A product of matrices, then 200 kernels of a microsecond: the host launches them meanwhile."""
     loop = Loop()
     program = WithKernel(Kernels(), size=6144)
     graph = graph_of(lambda: loop.launch(200, 100))
