@@ -350,3 +350,28 @@ def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_
     assert row["feature"] == "launched_second_after"
     assert row["level"].endswith(" (grid 1637)")
     assert row["mean_change_low"] < by_hand < row["mean_change_high"]
+
+
+def test_kernels_that_swap_rows_follow_the_size_of_the_last_copy_from_the_host(tmp_path, data):
+    """An LU factorisation copies the pivots before the kernels that swap rows by them: 55 to 62 effective launches."""
+    path = data / "nsys_sqlite/nukexc/report1.sqlite"
+    if not path.is_file():
+        pytest.skip(f"no {path} beside this checkout")
+    documents = explained(tmp_path, data, ["nsys_sqlite/nukexc/report1.sqlite"])
+    query = """SELECT gridX, "end" - start, (SELECT bytes FROM CUPTI_ACTIVITY_KIND_MEMCPY AS copies
+                   WHERE copyKind = 1 AND copies.start <= kernels.start ORDER BY copies.start DESC LIMIT 1)
+               FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernels JOIN StringIds ON id = demangledName WHERE value LIKE ?"""
+    for kernel in ("lasr_RVF_kernel_v3", "lasr_LVF_kernel_v2"):
+        found = named(documents, kernel)
+        assert causes_of(found["graph"]) == {"last_h2d_bytes": "+"}
+        assert (found["graph"]["verdict"], found["graph"]["n_effective"] < 100) == ("supported", True)
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
+            grid, time, size = np.array(export.execute(query, (f"%{kernel}%",)).fetchall()).T
+        change = 0.0
+        for one in np.unique(grid):
+            its = size[grid == one]
+            own = time[grid == one]
+            assert np.corrcoef(its, own)[0, 1] > 0.9
+            change += np.polyfit(its, own, 1)[0] * np.subtract(*np.quantile(its, [0.9, 0.1])) * its.size
+        (row,) = (one for one in found["contributions"] if one["feature"] == "last_h2d_bytes")
+        assert row["mean_change_low"] < 100 * change / time.sum() < row["mean_change_high"]

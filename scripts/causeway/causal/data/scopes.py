@@ -14,6 +14,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
+from causeway.numeric.few_values import distinct_texts, few_distinct
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
 DATASET_SCOPE = "dataset"
@@ -258,9 +259,9 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
     target = numbers("target")
     signed = numbers("signed_deviation")
     mean = numbers("configuration_mean")
-    names, kernel = np.unique(np.asarray(table.column("kernel").to_pylist(), dtype=str), return_inverse=True)
+    names, kernel = distinct_texts(table.column("kernel").to_pylist())
     own = table.column("configuration").to_numpy().astype(np.int64)
-    pair = np.unique(np.column_stack([kernel, own]), axis=0, return_inverse=True)[1].ravel() if len(own) else own
+    pair = few_distinct(kernel * (own.max(initial=0) + 1) + own)[1].astype(np.int64)
     chance = numbers("inclusion_probability")
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(chance > 0, 1.0 / chance, np.nan)

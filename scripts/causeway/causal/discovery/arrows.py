@@ -233,6 +233,8 @@ def _arrow(
     direction = direction_of(slope, move, target, absolute)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
         direction = Sign("+" if parent.effect.slope > 0 else "-")
+    variance = _share(shares.of_value, index)
+    role = role_of(parent.candidate.name, parent.candidate.tier)
     return Arrow(
         node=Node.of(parent.candidate),
         stage=parent.stage,
@@ -242,13 +244,13 @@ def _arrow(
         effect=_estimate(slope),
         value_effect=_estimate(move),
         contribution=_share(shares, index),
-        variance=_share(shares.of_value, index),
+        variance=variance,
         stability=parent.stability,
         p_value=parent.p_value,
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,
-        verdict=arrow_verdict(parent.n_effective, parent.effect is not None),
-        role=role_of(parent.candidate.name, parent.candidate.tier),
+        verdict=arrow_verdict(parent.n_effective, variance.low, role, parent.effect is not None),
+        role=role,
         determines_time=parent.determines_time,
         through=parent.through,
     )

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from causeway.causal.statistics.basis import normal_scores, numeric_functions
+from causeway.causal.statistics.basis import normal_scores, numeric_functions, quantile_levels
 from causeway.causal.statistics.ridge import Penalties, evidence_ridge, ridge_solver
 
 TREES = {
@@ -65,15 +65,54 @@ class Causes:
         Intercept and functions; `slices` says which columns belong to which cause.
     features : ndarray of float, shape (n_rows, m)
         For the trees; `spans` likewise.
+    codes : list of ndarray of int, shape (n_rows,)
+        Which of its values in `features` each cause has.
+    combinations : ndarray of float, shape (k, m), or None
+        All combinations of these values, numbered by the codes times `strides`; None where they are more than the rows.
     """
 
     def __init__(self, within: list[np.ndarray], n_rows: int) -> None:
         functions = [_additive_functions(values) for values in within]
-        plain = [_quantile_levels(values) for values in within]
+        plain = [_tree_columns(values) for values in within]
         self.slices = _spans(functions, 1)
         self.spans = _spans(plain, 0)
         self.design = np.hstack([np.ones((n_rows, 1)), *functions])
         self.features = np.hstack([np.zeros((n_rows, 0)), *plain])
+        levels = [_distinct_rows(block) for block in plain]
+        self.codes = [codes for _, codes in levels]
+        sizes = [len(distinct) for distinct, _ in levels]
+        self.strides = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+        self.combinations = None
+        if levels and math.prod(sizes) <= n_rows:
+            numbers = np.indices(sizes).reshape(len(sizes), -1)
+            self.combinations = np.hstack([distinct[own] for (distinct, _), own in zip(levels, numbers, strict=True)])
+
+    def combination(self, rows: np.ndarray, cause: int | None, donors: np.ndarray | None) -> np.ndarray:
+        """Return the number of each row's combination, one cause's value taken from donors.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (m,)
+        cause : int or None
+        donors : ndarray of int, shape (m,), or None
+
+        Returns
+        -------
+        ndarray of int, shape (m,)
+            Positions in `combinations`.
+        """
+        taken = [donors if cause == place else rows for place in range(len(self.codes))]
+        parts = (codes[own] * step for codes, own, step in zip(self.codes, taken, self.strides, strict=True))
+        return sum(parts, np.zeros(rows.size, np.int64))
+
+
+def _distinct_rows(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows of a cause's columns for the trees (one number, or the indicators of its levels, of
+    which at most one is 1) and where each row stands among them.
+    """
+    place = block @ np.arange(1.0, block.shape[1] + 1.0)
+    _, first, codes = np.unique(place, return_index=True, return_inverse=True)
+    return block[first], codes
 
 
 def _spans(blocks: list[np.ndarray], first: int) -> list[slice]:
@@ -95,14 +134,11 @@ def _additive_functions(values: np.ndarray) -> np.ndarray:
     return columns[:, spread > 1e-9] / spread[spread > 1e-9]
 
 
-def _quantile_levels(values: np.ndarray) -> np.ndarray:
+def _tree_columns(values: np.ndarray) -> np.ndarray:
     """Return a cause's columns for the trees, numbers as one of `QUANTILE_LEVELS` quantile levels: what trees would
     make of them, but quicker.
     """
-    if values.ndim > 1:
-        return values.astype(float)
-    cuts = np.unique(np.quantile(values, np.linspace(0, 1, QUANTILE_LEVELS + 1)[1:-1]))
-    return np.searchsorted(cuts, values).astype(float)[:, None]
+    return values.astype(float) if values.ndim > 1 else quantile_levels(values, QUANTILE_LEVELS)[:, None]
 
 
 class LocationScale:
@@ -175,17 +211,15 @@ class LocationScale:
         weights : ndarray of float, shape (n_rows,), positive
         seed : int
         """
-        features = self.causes.features[rows]
         own = weights[rows]
-        if features.shape[1] == 0:
+        if self.causes.features.shape[1] == 0:
             return
         mean, sigma = self.predict(rows)
-        self.mean_trees = _boosted_trees(
-            features, deviation[rows] - mean, own * self._precision(rows), seed, "squared_error"
-        )
-        size = np.abs(deviation[rows] - mean - self._of_mean(features)) / sigma
+        fitted = self.causes, rows, seed
+        self.mean_trees = _Trees(*fitted, deviation[rows] - mean, own * self._precision(rows), "squared_error")
+        size = np.abs(deviation[rows] - self.predict(rows)[0]) / sigma
         if size.max() > 0:
-            self.scale_trees = _boosted_trees(features, np.maximum(size, 1e-6 * size.mean()), own, seed, "gamma")
+            self.scale_trees = _Trees(*fitted, np.maximum(size, 1e-6 * size.mean()), own, "gamma")
 
     def predict(
         self, rows: np.ndarray, cause: int | None = None, donors: np.ndarray | None = None
@@ -212,17 +246,8 @@ class LocationScale:
         sigma = np.exp(np.clip(log_sigma, self.low, self.high))
         if not self.has_trees:
             return mean, sigma
-        features = self.causes.features[rows]
-        if cause is not None:
-            span = self.causes.spans[cause]
-            features[:, span] = self.causes.features[donors, span]
-        return mean + self._of_mean(features), sigma * self._of_scale(features)
-
-    def _of_mean(self, features: np.ndarray) -> np.ndarray | float:
-        return 0.0 if self.mean_trees is None else self.mean_trees.predict(features)
-
-    def _of_scale(self, features: np.ndarray) -> np.ndarray | float:
-        return 1.0 if self.scale_trees is None else self.scale_trees.predict(features)
+        mean = mean if self.mean_trees is None else mean + self.mean_trees.predict(rows, cause, donors)
+        return mean, sigma if self.scale_trees is None else sigma * self.scale_trees.predict(rows, cause, donors)
 
 
 def _fitted(
@@ -260,12 +285,39 @@ def _log_scale(
     return coefficients, penalties
 
 
-def _boosted_trees(features: np.ndarray, response: np.ndarray, weights: np.ndarray, seed: int, loss: str):
-    from sklearn.ensemble import HistGradientBoostingRegressor
+class _Trees:
+    """Boosted trees of the causes' values; where these combine in few ways, each is predicted once."""
 
-    return HistGradientBoostingRegressor(loss=loss, random_state=seed, **TREES).fit(
-        features, response, sample_weight=weights
-    )
+    def __init__(
+        self, causes: Causes, rows: np.ndarray, seed: int, response: np.ndarray, weights: np.ndarray, loss: str
+    ) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        trees = HistGradientBoostingRegressor(loss=loss, random_state=seed, **TREES)
+        self._trees = trees.fit(causes.features[rows], response, sample_weight=weights)
+        self._causes = causes
+        self._table = None if causes.combinations is None else self._trees.predict(causes.combinations)
+
+    def predict(self, rows: np.ndarray, cause: int | None = None, donors: np.ndarray | None = None) -> np.ndarray:
+        """Return what the trees say of rows, one cause's value taken from donors.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (m,)
+        cause : int or None
+        donors : ndarray of int, shape (m,), or None
+
+        Returns
+        -------
+        ndarray of float, shape (m,)
+        """
+        if self._table is not None:
+            return self._table[self._causes.combination(rows, cause, donors)]
+        features = self._causes.features[rows]
+        if cause is not None:
+            span = self._causes.spans[cause]
+            features[:, span] = self._causes.features[donors, span]
+        return self._trees.predict(features)
 
 
 def cross_fitted(

@@ -33,6 +33,7 @@ from causeway.causal.effects.evidence import Evidence
 from causeway.causal.examination.heterogeneity import cochran, label_of
 from causeway.core.feature_registry import DEVICE_METRICS
 from causeway.core.vocabulary import FRAGILE_BELOW
+from causeway.numeric.few_values import distinct_texts
 
 LEVEL = 0.01
 """Of each test: an arrow undergoes three to five, so that some three in a hundred true ones fall, and less of few rows.
@@ -178,7 +179,7 @@ def _of_arrow(
     found = []
     for place, test in PLACES.items():
         if place in places and arrow.name != place:
-            numbers = np.unique(places[place].astype(str), return_inverse=True)[1]
+            numbers = distinct_texts(places[place].tolist())[1]
             tests[test] = _invariant(response, columns, index, blocks, numbers)
         if arrow.name != place and tests.get(test) is None:
             note = f"not known whether it is the same on several {test}: fewer than two have rows in which it varies"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Dropped, Feature
+from causeway.numeric.few_values import distinct_texts
 
 MIN_LEVEL_SHARE = 0.01
 MIN_LEVEL_ROWS = 4
@@ -37,8 +38,8 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
     dropped: list[Dropped] = []
     alike: dict[bytes, list[Candidate]] = {}
     for name, column in columns:
-        text = np.asarray([str(value) if value else NOT_KNOWN for value in column.values], dtype=str)
-        levels, codes, counts = np.unique(text, return_inverse=True, return_counts=True)
+        levels, codes = distinct_texts(column.values.tolist(), NOT_KNOWN)
+        counts = np.bincount(codes, minlength=levels.size)
         if levels.size < 2:
             is_known = levels.size and levels[0] != NOT_KNOWN
             dropped.append(Dropped(name, "constant" if is_known else "holds no value"))

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.statistics.basis import GroupCentring, quantile_levels
 from causeway.core.vocabulary import MEMORY_STALL
+from causeway.numeric.few_values import distinct_texts
 
 DEFINED_BY: Mapping[str, tuple[str, ...]] = {MEMORY_STALL: ("transfer_bytes", "transfer_copy_kind")}
 """The features that define a target of the form |a - b|: those that a or b is a function of by arithmetic."""
@@ -35,6 +36,8 @@ of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 LEAVES = 15
 LEAST_ROWS = 20
 """Rows of a leaf, as scikit-learn has it."""
+LEVELS = 255
+"""Quantile levels of a number, as many as scikit-learn would make of it for each model: made once for all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +101,20 @@ def _numbers(column: Feature) -> np.ndarray:
     if column.values.dtype != object:
         return np.asarray(column.values, dtype=float)
     known = np.asarray([value is not None for value in column.values])
-    codes = np.unique(np.asarray([str(value) for value in column.values]), return_inverse=True)[1]
+    codes = distinct_texts(column.values.tolist())[1]
     return np.where(known, codes.astype(float), np.nan)
+
+
+def _for_trees(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return a column in as many levels as the trees tell apart."""
+    return values if np.unique(values).size <= LEVELS else quantile_levels(values, LEVELS, weight)
 
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Return the prediction of the response for each row by trees that have not seen its block of time."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes a second to load
 
-    design = np.column_stack(features)
+    design = np.column_stack([_for_trees(values, weight) for values in features])
     n_rows = response.size
     fold = np.arange(n_rows) * FOLDS * BLOCKS_PER_FOLD // max(n_rows, 1) % FOLDS
     found = np.zeros(n_rows)

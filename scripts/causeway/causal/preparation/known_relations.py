@@ -22,6 +22,7 @@ from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.codes import GPU_TIME, WARP_STALLS
 from causeway.core.feature_registry import FEATURE_BY_NAME
 from causeway.core.vocabulary import KERNEL_VARIABILITY
+from causeway.numeric.few_values import distinct_texts
 
 COPIES = "transfers_in_flight"
 """How many copies are in flight, in whichever direction."""
@@ -97,7 +98,7 @@ def _numbers(feature: Feature) -> np.ndarray:
     """Return the values of a feature, the numbers of its levels where it has such."""
     if feature.values.dtype != object:
         return feature.values
-    return np.unique([str(one) for one in feature.values], return_inverse=True)[1].ravel()
+    return distinct_texts(feature.values.tolist())[1]
 
 
 def _copies(by_name: dict[str, Feature], varying: dict[str, Feature], says: Says) -> dict[str, str]:

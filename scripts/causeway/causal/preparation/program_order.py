@@ -18,6 +18,7 @@ from causeway.causal.data.outcome import Outcome
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
+from causeway.numeric.few_values import distinct_texts, few_distinct
 
 AS_MUCH = 0.5
 """What the host recorded must tell less than this share of what the order tells, or the order is no candidate; likewise
@@ -88,9 +89,9 @@ def _groups(configuration: np.ndarray, features: Sequence[Feature]) -> np.ndarra
     """Return the number of the group of each row: those of one configuration that agree in all features."""
     codes = configuration
     for one in features:
-        values = one.values if one.values.dtype != object else np.array([str(value) for value in one.values])
-        pairs = np.column_stack([codes, np.unique(values, return_inverse=True)[1]])
-        codes = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+        is_text = one.values.dtype == object
+        distinct, own = distinct_texts(one.values.tolist()) if is_text else np.unique(one.values, return_inverse=True)
+        codes = few_distinct(codes.astype(np.int64) * distinct.size + own)[1]
     return codes
 
 

@@ -78,9 +78,12 @@ def test_the_detectable_share_has_the_power_of_its_distribution(tests):
 
 
 def test_verdicts():
-    assert arrow_verdict(99) == "inconclusive"
-    assert arrow_verdict(100) == "supported"
-    assert arrow_verdict(8, between=True) == "supported"
+    assert arrow_verdict(99, 49.0, "exposure") == "inconclusive"
+    assert arrow_verdict(100, 1.0, "exposure") == "supported"
+    assert arrow_verdict(50, 50.0, "exposure") == "supported"
+    assert arrow_verdict(49, 99.0, "exposure") == "inconclusive"
+    assert arrow_verdict(99, 99.0, "clock") == arrow_verdict(99, 99.0, "lag") == "inconclusive"
+    assert arrow_verdict(8, 1.0, "lever", between=True) == "supported"
     for of_arrows, of_graph in (
         ([], "inconclusive"),
         (["inconclusive", "supported"], "supported"),
