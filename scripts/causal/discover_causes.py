@@ -28,7 +28,7 @@ from causeway.causal.effects.user_interventions import configuration_values, use
 from causeway.causal.examination.examine import Extent, examine
 from causeway.causal.preparation.program_order import with_kernel_names
 from causeway.core.logs import LOG, failing_clearly
-from causeway.numeric.process import give_back
+from causeway.numeric.process import give_back, share_one_heap
 from causeway.numeric.seeds import derived_seed
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
+        share_one_heap()
         causes = job.params.causes
         seed = job.params.seed
         dataset = job.wildcards.dataset

@@ -22,7 +22,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.core.logs import LOG, failing_clearly
-from causeway.numeric.process import give_back
+from causeway.numeric.process import give_back, share_one_heap
 from causeway.numeric.seeds import derived_seed
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
+        share_one_heap()
         causes = job.params.causes
         seed = job.params.seed
         dataset = job.wildcards.dataset

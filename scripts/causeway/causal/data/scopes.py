@@ -289,11 +289,7 @@ def feature_columns(table: pa.Table) -> list[Feature]:
         facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
         values = table.column(position)
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
-        array = (
-            np.asarray(values.cast(pa.string()).to_pylist(), dtype=object)
-            if text
-            else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        )
+        array = _texts(values) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         found.append(
             Feature(
                 field.name, array, facts.get("tier", "counter"), facts.get("group", COUNTERS), facts.get("unit", "")
@@ -301,9 +297,15 @@ def feature_columns(table: pa.Table) -> list[Feature]:
         )
     if pc.count_distinct(table.column("rank")).as_py() > 1:
         rank = FEATURE_BY_NAME["rank"]
-        names = np.asarray([str(number) for number in table.column("rank").to_pylist()], dtype=object)
-        found.append(Feature(rank.name, names, rank.tier, rank.group))
+        found.append(Feature(rank.name, _texts(table.column("rank")), rank.tier, rank.group))
     return found
+
+
+def _texts(values: pa.ChunkedArray) -> np.ndarray:
+    """Return a column as texts, None where missing; each is one object, however many rows have it."""
+    encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
+    levels = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
+    return levels[encoded.indices.fill_null(len(levels) - 1).to_numpy()]
 
 
 def pooled(blocks: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:

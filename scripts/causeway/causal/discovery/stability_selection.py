@@ -51,10 +51,12 @@ def _half(problem: Problem, chosen: np.ndarray, rows: np.ndarray) -> Problem:
     """Return the problem of some rows and candidates, its level that of the whole."""
     columns = np.flatnonzero(np.isin(problem.basis.owner, chosen))
     part = problem.basis.columns.T[np.ix_(columns, rows)].T
-    lengths = np.sqrt((part.astype(float) ** 2).sum(axis=0))
+    lengths = np.sqrt(np.einsum("ij,ij->j", part, part, dtype=float))
     owner = np.searchsorted(chosen, problem.basis.owner[columns])
     alive = lengths > 1e-6
-    basis = Basis((part[:, alive] / lengths[alive]).astype(np.float32), owner[alive])
+    part = part if alive.all() else part[:, alive]
+    part /= lengths[alive]
+    basis = Basis(part, owner[alive])
     return Problem.of(
         basis, chosen.size, problem.n_independent * rows.size / problem.basis.columns.shape[0], problem.n_tests
     )
