@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import name_in_sentence, significant, spread
+from causeway.core.formatting import name_in_sentence, share, significant, spread
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, target_name
 from causeway.findings import headlines
@@ -32,6 +32,8 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
     )
     of_what = "" if analysis.target != MEMORY_STALL else " of their durations"
     over = f" over {row['configurations']:,} configurations" if row["configurations"] > 1 else ""
+    if row["variance_between"] is not None:
+        over += f", between whose means lies {share(row['variance_between'])} of the variance"
     sentence += f"; robust CV{of_what} {spread(row['robust_cv'])}{over}." if row["robust_cv"] is not None else "."
     of_time = _share_of_time(analysis)
     barely = of_time is not None and of_time < NOTICEABLE

@@ -162,6 +162,7 @@ def finish_bins(passes: Passes, index: int, extra: list[pa.Field], metadata: dic
         passes.histograms,
         passes.timelines[index],
         passes.launches,
+        passes.between,
     )
     means = configuration_table(dataset.configurations, target.moments, sampler.ranks if sampler.per_rank else None)
     for name, table in (("ranking", ranking), ("kernels", kernels), ("configurations", means)):

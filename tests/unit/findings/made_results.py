@@ -35,6 +35,7 @@ def kernel(number=0, share=0.6, target_sum=4_000_000.0):
         "target_sum": target_sum,
         "value_sum": 20_000_000.0,
         "robust_cv": 0.21,
+        "variance_between": None,
     }
 
 

@@ -96,6 +96,7 @@ def kernels_table(names=NAMES, seed=2):
                 "value_q1": median * 0.9,
                 "value_q3": median * 1.2,
                 "robust_cv": None if launches < 2 else float(rng.uniform(0.01, 0.6)),
+                "variance_between": number / 40 if launches > 1 else None,
                 "target_sum": float(shares[number] * 9.4e9),
                 "target_share": float(shares[number]),
                 "histogram": [int(c) for c in spread / spread.sum() * launches],

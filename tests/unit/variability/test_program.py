@@ -185,6 +185,10 @@ def test_summaries_describe_all_launches(dataset, target):
         assert [line.value_q1, line.value_median, line.value_q3] == values.quantile([0.25, 0.5, 0.75]).tolist()
         assert line.configurations == kernel.key.nunique()
         assert line.robust_cv == pytest.approx(0.7413 * (line.value_q3 - line.value_q1) / line.value_median)
+        each = kernel.groupby("key").duration_ns.transform("mean")
+        between = ((each - values.mean()) ** 2).sum() / ((values - values.mean()) ** 2).sum()
+        several = line.configurations > 1
+        assert (line.variance_between == pytest.approx(between)) if several else math.isnan(line.variance_between)
         assert line.histogram.sum() == len(kernel)
         own = rows[rows.name == name]
         slices = own.groupby((own.start_ns - first) * 64 // span).target.mean()

@@ -157,5 +157,9 @@ STAR_TABLES: dict[str, pa.Schema] = {
         ]
     ),
 }
-OPTIONAL_COLUMNS = {"launches": ("operator", "shape"), "shapes": ("layout",)}
+OPTIONAL_COLUMNS = {
+    "launches": ("operator", "shape"),
+    "shapes": ("layout",),
+    "kernel_summary": ("variance_between",),
+}
 """Columns that a table may lack: they were not written before, and other programs' tables have none."""

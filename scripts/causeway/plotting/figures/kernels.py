@@ -41,6 +41,7 @@ class Kernel:
     smallest: float
     largest: float
     robust_cv: float | None
+    between: float | None
     histogram: Sequence[int]
     timeline: Sequence[float | None]
 
@@ -65,6 +66,7 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
             smallest=row["value_min"],
             largest=row["value_max"],
             robust_cv=row["robust_cv"],
+            between=row["variance_between"],
             histogram=row["histogram"] or [],
             timeline=row["timeline"] or [],
         )

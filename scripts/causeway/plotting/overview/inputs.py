@@ -267,10 +267,13 @@ def kernel_row(
         citations.share(kernel.share if largest > 0 else None, of("target_share")),
     ]
     launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
+    parts = [counted(kernel.configurations, of("configurations"), "configuration"), ", between them "]
+    parts += [citations.share(kernel.between, of("variance_between")), " of the variance"]
+    between = tag("div", parts, class_="note") if kernel.between is not None else None
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
         "tr",
-        tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), launched, class_="name"),
+        tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), launched, between, class_="name"),
         tag("td", share, data_v=kernel.share, class_="share"),
         cell(citations.share(kernel.value_share, part), kernel.value_share),
         cell(citations.count(kernel.launches, of("launches")), kernel.launches),

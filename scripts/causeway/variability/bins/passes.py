@@ -15,7 +15,7 @@ import numpy as np
 
 from causeway.core.logs import LOG, Progress
 from causeway.core.vocabulary import MEMORY_STALL
-from causeway.numeric.moments import Moments
+from causeway.numeric.moments import Moments, variance_between
 from causeway.numeric.mpi import Ranks
 from causeway.variability.bins.bins import BinStreams, BinTable
 from causeway.variability.bins.summaries import Histograms, Timeline
@@ -258,12 +258,16 @@ class Passes:
         plan.search.table = ranks.total(first.search.table)
         plan.search.narrow()
         per_group = len(sampler.ranks) if sampler.per_rank else 1
-        self.launches = moments.count.reshape(-1, per_group).sum(axis=1)
-        kernel = np.repeat(plan.dataset.configurations.kernel_of, per_group)
-        plan.values = sampler.value.moments(len(plan.dataset.configurations.kernels))
+        configurations = plan.dataset.configurations
+        kernel = np.repeat(configurations.kernel_of, per_group)
+        plan.values = sampler.value.moments(len(configurations.kernels))
         np.add.at(plan.values.table, kernel, moments.table)
         np.minimum.at(plan.values.low, kernel, moments.low)
         np.maximum.at(plan.values.high, kernel, moments.high)
+        own = sampler.value.moments(len(configurations))
+        own.table += moments.table.reshape(len(configurations), per_group, -1).sum(axis=1)
+        self.launches = own.count
+        self.between = variance_between(own, plan.values, configurations.kernel_of)
         plan.targets = [self._stall() if name == MEMORY_STALL else Deviation(name, moments) for name in targets]
 
     def _stall(self) -> Stall:

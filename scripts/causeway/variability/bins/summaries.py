@@ -121,6 +121,7 @@ def kernel_table(
     histograms: Histograms,
     timeline: Timeline,
     launches: np.ndarray,
+    between: np.ndarray,
 ) -> pa.Table:
     """Return `kernels.parquet`: kernels that have the target, the largest share of its sum first, then by name.
 
@@ -134,6 +135,8 @@ def kernel_table(
         Summed over ranks.
     launches : ndarray of int64, shape (configurations,)
         Launches of each configuration.
+    between : ndarray of float64, shape (kernels,)
+        Share of the variance of the value that lies between a kernel's configurations; NaN where nothing varies.
     """
     count, target = timeline.sums()
     sums = np.array([math.fsum(line) for line in target.tolist()])
@@ -157,6 +160,7 @@ def kernel_table(
         "value_q1": quartiles[chosen, 0],
         "value_q3": quartiles[chosen, 2],
         "robust_cv": pa.array(cv[chosen], mask=np.isnan(cv[chosen])),
+        "variance_between": pa.array(between[chosen], mask=np.isnan(between[chosen]) | (used[chosen] < 2)),
         "target_sum": sums[chosen],
         "target_share": sums[chosen] / whole if whole > 0 else np.zeros(len(chosen)),
         "histogram": histograms.counts[chosen].tolist(),
