@@ -1,8 +1,6 @@
-"""Numbers and texts of which few differ (ranks, devices, streams, names): their distinct values, found by hashing in
-one pass rather than by sorting.
+"""Numbers of which few differ (ranks, devices, streams, threads): their distinct values, found by hashing in one pass
+rather than by sorting.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 from numba import int32, int64
@@ -38,30 +36,6 @@ def few_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         index[order] = np.arange(known.size, dtype=np.int32)
         codes = index[codes]
     return known[order], codes
-
-
-def distinct_texts(values: Sequence[object], unknown: str = "None") -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct texts and where each value stands among them, as `numpy.unique` with `return_inverse` does.
-
-    Parameters
-    ----------
-    values : sequence of object
-        What is no text is written as one.
-    unknown : str
-        The text of None and of an empty text.
-
-    Returns
-    -------
-    distinct : ndarray of str, shape (m,), ascending
-    codes : ndarray of int64, shape (n,)
-
-    >>> distinct_texts(["b", None, "a", "b"])
-    (array(['None', 'a', 'b'], dtype='<U4'), array([2, 0, 1, 2]))
-    """
-    text_of = {value: unknown if value is None or value == "" else str(value) for value in dict.fromkeys(values)}
-    distinct, numbers = np.unique(np.array([*text_of.values()], dtype=str), return_inverse=True)
-    code_of = dict(zip(text_of, numbers.tolist(), strict=True))
-    return distinct, np.fromiter(map(code_of.__getitem__, values), np.int64, len(values))
 
 
 def few_in_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

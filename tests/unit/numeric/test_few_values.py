@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.numeric.few_values import MOST_DISTINCT, distinct_texts, few_distinct, few_in_order, few_pairs
+from causeway.numeric.few_values import MOST_DISTINCT, few_distinct, few_in_order, few_pairs
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 7, 7], [0, -1, 0], [2**63 - 1, -(2**63), 0, 2**40, 2**40 + 1]])
@@ -43,15 +43,3 @@ def test_values_in_the_order_in_which_they_are_met(count):
     assert distinct[codes].tolist() == values.tolist()
     same = np.broadcast_to(np.uint16(count), (7,))
     assert [one.tolist() for one in few_in_order(same)] == [[count], [0] * 7]
-
-
-@pytest.mark.parametrize("unknown", ["None", "(not known)"])
-def test_texts_are_those_of_numpy_and_what_is_not_known_is_one_of_them(unknown):
-    draw = np.random.default_rng(1)
-    values = draw.choice(np.array(["b", "a", "kernel 2", "", None, 17, "é"], dtype=object), 500).tolist()
-    as_text = [unknown if value in ("", None) else str(value) for value in values]
-    expected, inverse = np.unique(np.array(as_text), return_inverse=True)
-    distinct, codes = distinct_texts(values, unknown)
-    assert distinct.tolist() == expected.tolist()
-    assert codes.tolist() == inverse.tolist()
-    assert [part.tolist() for part in distinct_texts([])] == [[], []]

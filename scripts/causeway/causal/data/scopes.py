@@ -14,7 +14,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
-from causeway.numeric.few_values import distinct_texts, few_distinct
+from causeway.numeric.distinct_texts import distinct_texts
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
 DATASET_SCOPE = "dataset"
@@ -261,7 +261,7 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
     mean = numbers("configuration_mean")
     names, kernel = distinct_texts(table.column("kernel").to_pylist())
     own = table.column("configuration").to_numpy().astype(np.int64)
-    pair = few_distinct(kernel * (own.max(initial=0) + 1) + own)[1].astype(np.int64)
+    pair = np.unique(kernel * (own.max(initial=0) + 1) + own, return_inverse=True)[1]
     chance = numbers("inclusion_probability")
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(chance > 0, 1.0 / chance, np.nan)

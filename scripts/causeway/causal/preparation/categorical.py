@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Dropped, Feature
-from causeway.numeric.few_values import distinct_texts
+from causeway.numeric.distinct_texts import distinct_texts
 
 MIN_LEVEL_SHARE = 0.01
 MIN_LEVEL_ROWS = 4

@@ -18,7 +18,7 @@ from causeway.causal.data.outcome import Outcome
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
-from causeway.numeric.few_values import distinct_texts, few_distinct
+from causeway.numeric.distinct_texts import distinct_texts
 
 AS_MUCH = 0.5
 """What the host recorded must tell less than this share of what the order tells, or the order is no candidate; likewise
@@ -91,7 +91,7 @@ def _groups(configuration: np.ndarray, features: Sequence[Feature]) -> np.ndarra
     for one in features:
         is_text = one.values.dtype == object
         distinct, own = distinct_texts(one.values.tolist()) if is_text else np.unique(one.values, return_inverse=True)
-        codes = few_distinct(codes.astype(np.int64) * distinct.size + own)[1]
+        codes = np.unique(codes.astype(np.int64) * distinct.size + own, return_inverse=True)[1]
     return codes
 
 
