@@ -267,8 +267,8 @@ def kernel_row(
         citations.share(kernel.share if largest > 0 else None, of("target_share")),
     ]
     launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
-    parts = [counted(kernel.configurations, of("configurations"), "configuration"), ", between them "]
-    parts += [citations.share(kernel.between, of("variance_between")), " of the variance"]
+    parts = [citations.share(kernel.between, of("variance_between")), " of the variance between "]
+    parts.append(counted(kernel.configurations, of("configurations"), "configuration"))
     between = tag("div", parts, class_="note") if kernel.between is not None else None
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
