@@ -241,7 +241,7 @@ FEATURES = (
         unit="bytes",
         label="size of the last input from the host",
         subject="Larger inputs (the last copy from the host before the kernel starts)",
-        suggestion="experiment",
+        suggestion="last_input",
         table="transfers",
     ),
     FeatureRecord(

@@ -34,6 +34,10 @@ CAUSES = {
         "Look at the input sizes of this operator: pad or bucket them to a few sizes, split the largest, batch the"
         " smallest."
     ),
+    "last_input": (
+        "Look at what the copy brings this kernel to work on, and at its sizes where it is made: batch small inputs,"
+        " split large ones."
+    ),
     "layout": (
         "Give this operator inputs in the faster layout: make them contiguous once where they are made, or keep one"
         " memory format (channels last) from layer to layer."
