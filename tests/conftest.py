@@ -45,10 +45,14 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Limit linear algebra and trees in this process to one thread: it has one core, and threads that wait for each
-    other there take a tenth of the time. Programs in processes of their own have no such limit.
+def _one_thread(pytestconfig):
+    """Limit linear algebra and trees in a worker to one thread: it has one core, and threads that wait for each other
+    there take a tenth of the time. Programs in processes of their own have no such limit, nor has a process that runs
+    a few tests by itself, as for a mutant: to load what is limited would take longer than they do.
     """
+    if not hasattr(pytestconfig, "workerinput"):
+        yield
+        return
     import scipy.linalg  # noqa: F401  # what is to be limited has to be loaded
     import sklearn.ensemble  # noqa: F401
     from threadpoolctl import threadpool_limits
