@@ -303,7 +303,7 @@ def feature_columns(table: pa.Table) -> list[Feature]:
 
 def _texts(values: pa.ChunkedArray) -> np.ndarray:
     """Return a column as texts, None where missing; each is one object, however many rows have it."""
-    encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
+    encoded = values.cast(pa.string()).dictionary_encode().combine_chunks()
     levels = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
     return levels[encoded.indices.fill_null(len(levels) - 1).to_numpy()]
 
