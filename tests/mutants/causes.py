@@ -65,7 +65,7 @@ MUTANTS = {
         "examination/falsification.py",
         "failed = p_value < LEVEL and (",
         'failed = name != "future_exposure" and p_value < LEVEL and (',
-        "examination/test_examine.py",
+        "examination/test_future_exposure.py",
     ),
     "thirds are not compared": _of(
         "examination/falsification.py",
