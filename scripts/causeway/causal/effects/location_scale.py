@@ -66,9 +66,9 @@ class Causes:
     features : ndarray of float, shape (n_rows, m)
         For the trees; `spans` likewise.
     codes : list of ndarray of int, shape (n_rows,)
-        Which of its values in `features` each cause has.
+        Which of its values in `features` each cause has, of so many as `sizes` says.
     combinations : ndarray of float, shape (k, m), or None
-        All combinations of these values, numbered by the codes times `strides`; None where they are more than the rows.
+        All combinations of these values, the last cause's changing first; None where they are more than the rows.
     """
 
     def __init__(self, within: list[np.ndarray], n_rows: int) -> None:
@@ -80,11 +80,10 @@ class Causes:
         self.features = np.hstack([np.zeros((n_rows, 0)), *plain])
         levels = [_distinct_rows(block) for block in plain]
         self.codes = [codes for _, codes in levels]
-        sizes = [len(distinct) for distinct, _ in levels]
-        self.strides = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+        self.sizes = [len(distinct) for distinct, _ in levels]
         self.combinations = None
-        if levels and math.prod(sizes) <= n_rows:
-            numbers = np.indices(sizes).reshape(len(sizes), -1)
+        if levels and math.prod(self.sizes) <= n_rows:
+            numbers = np.indices(self.sizes).reshape(len(levels), -1)
             self.combinations = np.hstack([distinct[own] for (distinct, _), own in zip(levels, numbers, strict=True)])
 
     def combination(self, rows: np.ndarray, cause: int | None, donors: np.ndarray | None) -> np.ndarray:
@@ -101,9 +100,8 @@ class Causes:
         ndarray of int, shape (m,)
             Positions in `combinations`.
         """
-        taken = [donors if cause == place else rows for place in range(len(self.codes))]
-        parts = (codes[own] * step for codes, own, step in zip(self.codes, taken, self.strides, strict=True))
-        return sum(parts, np.zeros(rows.size, np.int64))
+        own = [codes[donors if cause == place else rows] for place, codes in enumerate(self.codes)]
+        return np.ravel_multi_index(own, self.sizes)
 
 
 def _distinct_rows(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
