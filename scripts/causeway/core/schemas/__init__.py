@@ -10,9 +10,17 @@ import pyarrow as pa
 from causeway.core.schemas.causal_tables import CAUSAL_TABLES
 from causeway.core.schemas.fleet_tables import FLEET_TABLES
 from causeway.core.schemas.measured_tables import MEASURED_TABLES, STATISTICS
-from causeway.core.schemas.star_tables import LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
+from causeway.core.schemas.star_tables import GRID_AND_BLOCK, LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
 
-__all__ = ["LAUNCH_SHAPE", "OPEN_ENDED", "OPTIONAL_COLUMNS", "SCHEMAS", "SCHEMA_VERSION", "STATISTICS"]
+__all__ = [
+    "GRID_AND_BLOCK",
+    "LAUNCH_SHAPE",
+    "OPEN_ENDED",
+    "OPTIONAL_COLUMNS",
+    "SCHEMAS",
+    "SCHEMA_VERSION",
+    "STATISTICS",
+]
 
 SCHEMA_VERSION = "1"
 """Changes when a column changes its name, type, unit or meaning."""

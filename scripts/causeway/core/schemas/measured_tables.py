@@ -53,9 +53,12 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             *columns("value_sum value_min value_max", F64),
             *columns("value_median value_q1 value_q3", F64),
             column("robust_cv", F64, nullable=True),
-            column(
-                "variance_between", F64, "ratio", nullable=True
-            ),  # between configurations; null: one, or no variance
+            # between the means of configurations: null: one, or no variance; a line of the value over a launch's
+            # threads: null: fewer than three sizes, or some unknown
+            column("variance_between", F64, "ratio", nullable=True),
+            column("between_sum", F64, nullable=True),
+            column("size_variance", F64, "ratio", nullable=True),
+            *columns("size_constant size_slope", F64, nullable=True),
             column("target_sum", F64),
             column("target_share", F64, "ratio"),
             column("histogram", pa.list_(I64)),

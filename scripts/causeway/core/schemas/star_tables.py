@@ -15,6 +15,8 @@ LAUNCH_SHAPE = (
 """The columns that, with the kernel, make a configuration. Where an export gives only a total size, it stands in
 `_x`, and `_y` and `_z` are null.
 """
+GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
+"""Of these the size of the grid and of its blocks: their product is the number of threads."""
 
 STAR_TABLES: dict[str, pa.Schema] = {
     # facts, ordered by start_ns, then by the order in the export
@@ -160,6 +162,6 @@ STAR_TABLES: dict[str, pa.Schema] = {
 OPTIONAL_COLUMNS = {
     "launches": ("operator", "shape"),
     "shapes": ("layout",),
-    "kernel_summary": ("variance_between",),
+    "kernel_summary": ("variance_between", "between_sum", "size_variance", "size_constant", "size_slope"),
 }
 """Columns that a table may lack: they were not written before, and other programs' tables have none."""

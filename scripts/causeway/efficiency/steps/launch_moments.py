@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import LAUNCH_SHAPE, read_table
+from causeway.core.tables import GRID_AND_BLOCK, read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.sweep import UNKNOWN
 
-GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
 MOST_BEFORE = 0.1
 """Share of a rank's launches that may have been called before the recording began: these are then in no step. Of more
 of them, repeats are looked for in the order of the starts.
@@ -112,6 +111,21 @@ def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_str
         block["moment"] = np.where(~known & (block["start"] < first) & (first != _BY_START), IN_NO_STEP, moment)
         block["until"] = np.where(known, returned, block["end"])
         yield block
+
+
+def transfer_moments(folder: Path) -> Iterator[event_streams.Block]:
+    """Give the transfers whose calls are known, ordered by start: end, rank and moment, when the call began.
+
+    Parameters
+    ----------
+    folder : Path
+        The export's tables.
+    """
+    calls = event_streams.Calls(event_streams.calls(folder))
+    for block in event_streams.transfers(folder):
+        called, _ = calls.find(block)
+        known = called != UNKNOWN
+        yield {"end": block["end"][known], "rank": block["rank"][known], "moment": called[known]}
 
 
 def ends_of_calls(folder: Path, rank: int, moments: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.measure import Opened
 from causeway.efficiency.device_time.states import time_in
 from causeway.efficiency.device_time.sweep import Sweep
-from causeway.efficiency.steps.launch_moments import launch_moments
+from causeway.efficiency.steps.launch_moments import launch_moments, transfer_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
 
 MOST_CELLS = 2_000_000
@@ -37,7 +37,7 @@ class StepParts:
     steps : RankSteps
     devices : int
     on_device : bool
-        The host runs ahead: a step is from the start of its first launch to that of the next step's first one.
+        The host runs ahead: a step is from the end of the work of the step before to the end of its own.
     parts : dict of str to ndarray of int64, shape (steps,), ns
         By `PARTS`, sums over the rank's devices.
     busy : ndarray of int64, shape (steps,), ns
@@ -128,23 +128,43 @@ def count_launches(folder: Path, steps: Mapping[int, RankSteps], since: Mapping[
     return found
 
 
-def _on_device(one: _Launches) -> RankSteps | None:
-    """Return the steps of a rank as its device has them, where its host runs ahead of it; None else.
+def _runs_ahead(one: _Launches) -> bool:
+    """Return whether the host of a rank runs ahead of its device.
 
     Such a host makes the launches of a step in no time, and waits in another for what it launched long before: its
     windows tell how far ahead it is, and not how long a step takes.
     """
+    used = one.count.sum(axis=1) > 0
+    return bool(used.any()) and np.mean(one.first[used] >= one.steps.end[used]) > RUN_AHEAD
+
+
+def _on_device(one: _Launches) -> RankSteps:
+    """Return the steps of a rank as its device has them: each ends with its last launch or transfer, or where the next
+    step begins to launch beside it, and begins where the one before ended, or with its first launch where no step comes
+    just before it. So time in which the device waits for a step's first launch is that step's.
+    """
     steps = one.steps
     used = one.count.sum(axis=1) > 0
-    if not used.any() or np.mean(one.first[used] >= steps.end[used]) <= RUN_AHEAD:
-        return None
     number, first, last, begun, ended = (
         values[used] for values in (steps.number, one.first, one.last, steps.start, steps.end)
     )
     first = np.maximum.accumulate(first)
-    end = np.append(np.where(ended[:-1] < begun[1:], np.minimum(last[:-1], first[1:]), first[1:]), last[-1])
-    found = RankSteps(rank=steps.rank, number=number, start=first, end=end)
-    return found.kept(end > first)
+    end = np.append(np.minimum(np.maximum(last[:-1], first[:-1]), first[1:]), last[-1])
+    follows = ended[:-1] >= begun[1:]
+    start = np.append(first[:1], np.where(follows, end[:-1], first[1:]))
+    found = RankSteps(rank=steps.rank, number=number, start=start, end=end)
+    return found.kept(end > start)
+
+
+def _take_transfers(folder: Path, found: Mapping[int, _Launches]) -> None:
+    """Let the last end of each step be that of its last launch or transfer; transfers belong to the step in which they
+    were called, those of no known call to none.
+    """
+    for block in transfer_moments(folder):
+        for rank, one in found.items():
+            mine = block["rank"] == rank
+            at = one.steps.of(block["moment"][mine])
+            np.maximum.at(one.last, at[at >= 0], block["end"][mine][at >= 0])
 
 
 def measure_parts(
@@ -167,9 +187,10 @@ def measure_parts(
     """
     launches = count_launches(opened.folder, steps, since)
     known = [rank for rank in since if annotated and rank in launches]
-    ahead = {rank: found for rank in known if (found := _on_device(launches[rank])) is not None}
+    ahead = {rank: launches[rank] for rank in known if _runs_ahead(launches[rank])}
     if ahead:
-        of_device = count_launches(opened.folder, ahead, {})
+        _take_transfers(opened.folder, ahead)
+        of_device = count_launches(opened.folder, {rank: _on_device(one) for rank, one in ahead.items()}, {})
         launches |= of_device
         for one in of_device.values():
             one.on_device = True

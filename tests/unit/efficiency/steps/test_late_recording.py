@@ -60,28 +60,66 @@ def test_of_annotated_steps_the_starts_say_nothing(tmp_path):
     assert [row["launches"] for row in rows] == [LAUNCHES] * 6
 
 
-def test_steps_of_a_host_that_runs_ahead_are_as_long_as_on_the_device(tmp_path):
-    """The device takes 8 us for each of 40 equal steps; the host 1 us until 32 are in flight, then it waits for one."""
+def ahead(folder, late=None, copies=()):
+    """Write an export whose device takes 8 us for each of 40 equal steps, the host 1 us until 32 are in flight; then it
+    waits for one. The device begins step `late` and all after it 4 us later. `copies` are step, start and end in the
+    step's 8 us on the device, and are called in that step.
+    """
     begun = [0]
     while len(begun) < 40:
         at = len(begun)
         begun.append(max(begun[-1] + 1000, 8000 * (at - 31)))
-    started = [500 + 8000 * step + 400 * at for step in range(40) for at in range(LAUNCHES)]
+    first = [500 + 8000 * step + (4000 if late is not None and step >= late else 0) for step in range(40)]
+    started = [first[step] + 400 * at for step in range(40) for at in range(LAUNCHES)]
     kernels = [
         (start, start + 300, {"kernel": SEQUENCE[at % LAUNCHES], "correlation": at}) for at, start in enumerate(started)
     ]
     called = [start + 100 + 20 * at for start in begun for at in range(LAUNCHES)]
     calls = [(one, one + 10, {"correlation": at}) for at, one in enumerate(called)]
+    calls += [(begun[step] + 600, begun[step] + 610, {"correlation": 10_000 + step}) for step, _, _ in copies]
+    moved = [
+        (first[step] + start, first[step] + end, {"correlation": 10_000 + step, "copy_kind": 2, "stream": 9})
+        for step, start, end in copies
+    ]
     ranges = [(start, start + 900, {"name": f"train (step {at})"}) for at, start in enumerate(begun)]
-    folder = export(tmp_path / "0", kernels=kernels, calls=calls, ranges=ranges)
-    document, rows, causes = found(tmp_path, [folder])
+    return export(folder, kernels=kernels, calls=sorted(calls, key=lambda one: one[0]), ranges=ranges, copies=moved)
+
+
+WORK = 400 * (LAUNCHES - 1) + 300
+"""From the start of a step's first launch to the end of its last one, ns."""
+
+
+def test_steps_of_a_host_that_runs_ahead_are_as_long_as_on_the_device(tmp_path):
+    """Each lasts from the end of the one before to its own; the first from its first launch."""
+    document, rows, causes = found(tmp_path, [ahead(tmp_path / "0")])
     assert document["ranks"][0]["on_device"]
     assert document["slow"] == causes == []
-    assert [row["start_ns"] for row in rows] == [500 + 8000 * step for step in range(40)]
+    ends = [500 + 8000 * step + WORK for step in range(40)]
+    assert [row["start_ns"] for row in rows] == [500, *ends[:-1]]
+    assert [row["start_ns"] + row["duration_ns"] for row in rows] == ends
     assert [row["launches"] for row in rows] == [LAUNCHES] * 40
-    assert {row["duration_ns"] for row in rows[:-1]} == {8000}
+    assert {row["duration_ns"] for row in rows[1:]} == {8000}
     assert {row["busy_ns"] for row in rows} == {300 * LAUNCHES}
     assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {}
+
+
+def test_a_step_whose_first_launch_comes_late_on_the_device_is_the_slow_one(tmp_path):
+    document, _, causes = found(tmp_path, [ahead(tmp_path / "0", late=20)])
+    assert document["ranks"][0]["on_device"]
+    (slow,) = document["slow"]
+    assert (slow["step"], slow["cause"], slow["excess_ns"]) == (20, "idle_before_first_launch", 4000)
+    (cause,) = [one for one in causes if one["verdict"] == "supported"]
+    assert cause["excess_ns"] == 4000
+
+
+def test_a_copy_at_the_end_of_a_step_of_the_device_is_in_the_step_that_called_it(tmp_path):
+    """It ends 50 ns before the next step begins to launch."""
+    document, rows, _ = found(tmp_path, [ahead(tmp_path / "0", copies=[(20, WORK, 7950)])])
+    assert document["ranks"][0]["on_device"]
+    long = 7950 - WORK
+    assert rows[20]["duration_ns"] == 8000 + long
+    assert rows[21]["duration_ns"] == 8000 - long
+    assert [row["exposed_copies_ns"] for row in rows] == [long if step == 20 else 0 for step in range(40)]
 
 
 def test_a_host_that_waits_for_each_step_keeps_its_windows(tmp_path):

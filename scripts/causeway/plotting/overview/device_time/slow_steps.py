@@ -76,7 +76,7 @@ def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
         ranges = formatting.elided(document["ranges"], 80)
         words += ["from the ranges ", citations.name(ranges)]
     if any(rank["on_device"] for rank in document["ranks"]):
-        words.append("; where the host runs ahead of the device, from the start of a first launch to the next step's")
+        words.append("; where the host runs ahead of the device, from the end of a step's work to that of the next")
     words += ["; ", citations.count(first, of_table("count(*)", rows, "warm_up")), " of them warm-up."]
     return words
 
