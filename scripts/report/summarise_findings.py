@@ -11,6 +11,7 @@ from causeway.core.results import (
     read_rows_of_run,
     read_searches,
     relative,
+    rows_by_rank,
 )
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
 from causeway.core.vocabulary import MEMORY_STALL
@@ -18,11 +19,12 @@ from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.replay_savings import with_replays
+from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.document import DatasetTime, summarise
-from causeway.findings.kernels import variability_findings
+from causeway.findings.kernels import configuration_findings, variability_findings
 from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis, Finding
 
@@ -87,6 +89,7 @@ def of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Findi
             found.append(little[one.dataset])
             continue
         found += variability_findings(one)
+        found += configuration_findings(one)
         found += [finding for search in one.searches for finding in cause_findings(one, search)]
     return found
 
@@ -108,6 +111,15 @@ def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
     return list(lost.values())
 
 
+def waits_of_steps(path: str | None, document: dict) -> dict[int, list[StepWait]]:
+    """Return what is behind the idle time of slow steps, by rank, from a `waiting.parquet`, where there is one."""
+    ranks = idle_ranks(document)
+    if path is None or not ranks:
+        return {}
+    by_rank = rows_by_rank(path, "waiting", ranks)
+    return {rank: step_waits(document, rank, rows.to_pylist()) for rank, rows in by_rank}
+
+
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         measured = analyses(job)
@@ -121,8 +133,10 @@ def main(job) -> None:
         devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}
         found += with_replays(lost, replays, devices)
         steps = [read_json(path) for path in job.input.steps]
+        waits = {dataset_of(path): path for path in job.input.waiting}
         for document, path in zip(steps, job.input.step_causes, strict=True):
-            found += step_findings(document, read_table(path, "step_causes").to_pylist())
+            behind = waits_of_steps(waits.get(document["dataset"]), document)
+            found += step_findings(document, read_table(path, "step_causes").to_pylist(), behind)
         found += [finding for pair in read_comparisons(job.input.comparisons) for finding in comparison_findings(*pair)]
         document = summarise(found, times(measured, efficiencies, qualities, steps), job.params.config_hash)
         left_out = sum(one["count"] for one in document["dropped"])

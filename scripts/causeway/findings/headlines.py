@@ -211,6 +211,14 @@ def of_only_kernel(subject: str, percent: float, launches: int) -> str:
     return f"{subject} is the only kernel; its {launches:,} launches deviate by {_percent(percent)} in all."
 
 
+def of_configurations(subject: str, configurations: int, deviation: float, by_threads: float | None) -> str:
+    """Return the headline of a kernel whose time differs between its configurations: the deviations as a share of its
+    time, and the share of their variance that the number of threads explains, None where it explains little.
+    """
+    words = f"{subject} deviates by {_percent(100 * deviation)} between its {configurations:,} configurations"
+    return f"{words}; threads explain {_percent(100 * by_threads)}." if by_threads is not None else f"{words}."
+
+
 def of_little(target: str, percent: float, subject: str, several: bool) -> str:
     """Return the headline of a target that barely varies; `percent` are its deviations over what was measured. Of
     `several` configurations of the kernel that is within them: their means may differ.
@@ -312,15 +320,25 @@ def of_no_straggler(ranks: int, threshold_ns: int) -> str:
 
 
 def of_slow_steps(
-    rank: int, steps: Sequence[int], percent: float, excess_ns: int, largest: Mapping, one: str = "Step"
+    rank: int,
+    steps: Sequence[int],
+    percent: float,
+    excess_ns: int,
+    largest: Mapping,
+    one: str = "Step",
+    behind: str | None = None,
 ) -> str:
-    """Return the headline of slow steps of a rank, by the one with the largest excess, called `one`."""
+    """Return the headline of slow steps of a rank, by the one with the largest excess, called `one`; `behind` is what
+    is behind their idle time, where that is known.
+    """
     which = f"{one} {steps[0]}" if len(steps) == 1 else f"{one}s {first_of(steps, 2)}"
     why = SLOW[largest["cause"]]
     if largest["waits_for"] is not None:
         why = f"rank {largest['waits_for']} is late"
     elif largest["name"] is not None:
         why += f", most of all {short(largest['name'])}"
+    elif behind is not None:
+        why += f", most of all {short(behind)}"
     return f"{which} of rank {rank} took {_percent(percent)} longer ({time(excess_ns)}): {why}."
 
 

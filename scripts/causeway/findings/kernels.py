@@ -1,16 +1,20 @@
-"""The finding that names where the variability is, an exact count."""
+"""The findings that name where the variability is, within configurations and between them: exact counts."""
 
 import math
 from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import name_in_sentence, share, significant, spread
+from causeway.core.formatting import name_in_sentence, share, significant, spread, time_three_digits
+from causeway.core.formatting import time as time_of
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
 from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to
-from causeway.findings.suggestions import COLLECTIVE, THIS_KERNEL
+from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, SIZES, THIS_KERNEL
+
+MOST = 0.5
+"""Share of the variance from which a straight line in a launch's threads is named: more than all else together."""
 
 
 def variability_findings(analysis: Analysis) -> list[Finding]:
@@ -66,6 +70,67 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
             suggestion=None if barely else COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else THIS_KERNEL,
             is_negligible=barely,
+        )
+    ]
+
+
+def configuration_findings(analysis: Analysis) -> list[Finding]:
+    """Return the finding that names the kernel whose time differs most between its configurations, if these make its
+    launches deviate more than they do within them, and by a noticeable part of the kernels' time.
+    """
+    time = math.fsum(row["value_sum"] for row in analysis.kernels)
+    rows = [
+        (index, row)
+        for index, row in enumerate(analysis.kernels)
+        if (row["between_sum"] or 0) > row["target_sum"] and row["between_sum"] >= NOTICEABLE * time
+    ]
+    if analysis.target != KERNEL_VARIABILITY or not rows:
+        return []
+    index, row = max(rows, key=lambda item: (item[1]["between_sum"], -item[0]))
+    subject = subject_of(analysis, row["kernel"], row["name"])
+    value = row["between_sum"]
+    follows = row["size_variance"] is not None and row["size_variance"] >= MOST
+    sentence = (
+        f"{name_in_sentence(row['short_name'])} has {share(row['value_sum'] / time)} of the kernels' time. Its launches"
+        f" deviate from its mean by {time_three_digits(round(value))} as they are of {row['configurations']:,}"
+        f" configurations, and by {time_three_digits(round(row['target_sum']))} within these: between these lies"
+        f" {share(row['variance_between'])} of the variance."
+    )
+    if follows:
+        sentence += (
+            f" A straight line in a launch's threads explains {share(row['size_variance'])} of it:"
+            f" {time_of(row['size_constant'])} and {time_of(1e6 * row['size_slope'])} for each million threads."
+        )
+    if len(rows) > 1:
+        others = math.fsum(one["between_sum"] for _, one in rows) - value
+        sentence += f" In {len(rows) - 1:,} more that comes to {time_three_digits(round(others))}."
+    where = rows_where({"kernel": row["kernel"]})
+    return [
+        Finding(
+            dataset=analysis.dataset,
+            target=analysis.target,
+            scope=row["kernel"],
+            scope_name=row["name"],
+            kind="variability",
+            key="configurations",
+            subject=subject,
+            quantity="deviation between configurations",
+            headline=headlines.of_configurations(
+                subject, row["configurations"], value / row["value_sum"], row["size_variance"] if follows else None
+            ),
+            sentence=sentence,
+            verdict=SUPPORTED,
+            effect=Effect(value=value, unit="ns"),
+            evidence=Evidence(
+                table=analysis.kernels_table,
+                query=of_table("between_sum", analysis.kernels_table, where),
+                value=value,
+                rows=(index,),
+                filter=where,
+            ),
+            n=row["launches"],
+            link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
+            suggestion=SIZES if follows else CONFIGURATIONS,
         )
     ]
 

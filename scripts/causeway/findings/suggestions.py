@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from causeway.core.codes import HOST_CODE, IN_CALL
+from causeway.core.codes import HOST_CODE, IN_CALL, LOADER
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
@@ -74,6 +74,14 @@ COLLECTIVE = (
 )
 """Of causes of the time of a collective: where to look, no change to make."""
 THIS_KERNEL = "Look at this kernel first: its causes stand under Why, its launches in the explorer."
+SIZES = (
+    "How much work a launch gets decides its time: look at why launches differ in size (batches, sequences, graphs),"
+    " then pad or bucket them to a few sizes, split the largest, batch the smallest."
+)
+CONFIGURATIONS = (
+    "Look at what differs between the launches of these configurations: the sizes and layout of their inputs, and who"
+    " launches them."
+)
 NO_CAUSE = (
     "Measure more: further counters, device metrics or a longer run; what was recorded does not explain the"
     " variability."
@@ -159,6 +167,15 @@ SLOW_STEPS = {
     "lower_clock": "Look at power cap and temperature of this device at that time.",
     "slower_kernels": "Compare this step with a usual one in the explorer: other work on the device, clock, memory.",
 }
+DATA_LOADER = (
+    "The loader is late: more workers, a longer prefetch, less work per batch, faster storage; see which batches take"
+    " long."
+)
+BLOCKING_STEPS = {
+    True: "Allocate once and outside of the loop: keep the allocator's cache, and its blocks from being split.",
+    False: "Drop the synchronisation, or move it behind work that is already queued.",
+}
+"""Of a host that blocks in slow steps: in calls that allocate or free memory, or in others."""
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )
@@ -202,3 +219,22 @@ def for_cause(row: Mapping, direction: str) -> str | None:
         return None
     key = record_of(row["feature"], row.get("group") or "").suggestion
     return CAUSES["experiment" if key in LESS_IS_BETTER and direction != RAISES else key]
+
+
+def for_slow_steps(cause: str, reason: str | None, detail: str | None) -> str:
+    """Return what to try about slow steps.
+
+    Parameters
+    ----------
+    cause : str
+        Why they are slow, as `step_causes` has it.
+    reason, detail : str or None
+        Why devices wait in them more than usual, and what is behind it, as `waiting` has them; None where not known.
+    """
+    if reason == "blocked_host":
+        return BLOCKING_STEPS["Alloc" in detail or "Free" in detail]
+    if reason == "launch_starved" and detail.startswith(LOADER):
+        return DATA_LOADER
+    if reason == "launch_starved" and detail == HOST_CODE:
+        return LATE_UNSEEN
+    return SLOW_STEPS[cause]

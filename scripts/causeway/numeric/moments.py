@@ -137,37 +137,6 @@ class Moments:
         return np.array(exact, float)
 
 
-def variance_between(groups: Moments, wholes: Moments, whole_of: np.ndarray) -> np.ndarray:
-    """Return the share of the variance of each whole that lies between the means of its groups.
-
-    Parameters
-    ----------
-    groups, wholes : Moments
-        Of the same values.
-    whole_of : ndarray of int, shape (groups,)
-        The whole that each group is a part of.
-
-    Returns
-    -------
-    ndarray of float64, shape (wholes,)
-        0 .. 1; NaN where nothing varies.
-
-    Notes
-    -----
-    One-way analysis of variance: 1 less the sum of squares within groups over that in all (R. A. Fisher, Statistical
-    Methods for Research Workers, 1925, chapter 7).
-    """
-    within: list[list[float]] = [[] for _ in range(wholes.count.size)]
-    for whole, count, variance in zip(
-        whole_of.tolist(), groups.count.tolist(), groups.variance().tolist(), strict=True
-    ):
-        if count > 1:
-            within[whole].append((count - 1) * variance)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = 1 - np.array([math.fsum(parts) for parts in within]) / ((wholes.count - 1) * wholes.variance())
-    return np.where(np.isfinite(share), np.clip(share, 0, 1), np.nan)
-
-
 def _joined(limbs: np.ndarray) -> list[int]:
     total = limbs[:, -1].astype(object)
     for column in range(limbs.shape[1] - 2, -1, -1):

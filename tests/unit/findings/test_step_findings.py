@@ -5,10 +5,11 @@ import pyarrow as pa
 import pytest
 
 from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.findings.device_time.step_waits import idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.document import DatasetTime, summarise
 from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
-from causeway.findings.suggestions import SLOW_STEPS
+from causeway.findings.suggestions import BLOCKING_STEPS, DATA_LOADER, LATE_UNSEEN, SLOW_STEPS
 
 HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
 RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "on_device": False, "reason": None}
@@ -71,6 +72,69 @@ def test_without_steps_nothing_is_worth_per_step():
     (finding,) = summarise(step_findings(document, rows), {}, "0" * 16)["findings"]
     assert finding["worth_per_step_ns"] is None
     assert "by a factor of 0.80" in finding["sentence"]
+
+
+def waiting(rank, step, detail, wait_ns, reason="launch_starved"):
+    return {"rank": rank, "step": step, "reason": reason, "detail": detail, "wait_ns": wait_ns}
+
+
+def late(details, slow_steps=(4, 9)):
+    """Return the finding of steps of rank 0 that wait before their first launch, 400 us each, with what is behind it:
+    all 40 steps wait 10 us for each of `details`, the slow ones so many us more.
+    """
+    document, rows = made([slow(0, step, "idle_before_first_launch") for step in slow_steps])
+    waits = [
+        waiting(0, step, detail, 1000 * (10 + (more if step in slow_steps else 0)), reason)
+        for step in range(40)
+        for (reason, detail), more in details.items()
+    ]
+    assert idle_ranks(document) == [0]
+    (finding,) = step_findings(document, rows, {0: step_waits(document, 0, waits)})
+    return finding
+
+
+def test_what_the_host_does_in_slow_steps_beyond_the_usual_is_named():
+    loader = "data loader: enumerate(DataLoader)#*"
+    finding = late({("launch_starved", loader): 300, ("blocked_host", "cudaFree"): 100})
+    assert finding.sentence.endswith(f"comes late; the largest part of that, 600 µs: {loader}.")
+    assert finding.headline.endswith("the first launch comes late, most of all data loader: enumerate(DataLoader)#*.")
+    assert word_count(finding.headline, finding.subject) <= MOST_WORDS
+    assert finding.suggestion == DATA_LOADER
+
+
+def test_a_blocking_call_in_slow_steps_has_its_own_advice():
+    assert late({("blocked_host", "cudaFree"): 390}).suggestion == BLOCKING_STEPS[True]
+    assert late({("blocked_host", "cudaStreamSynchronize"): 390}).suggestion == BLOCKING_STEPS[False]
+
+
+def test_time_in_the_range_of_the_step_alone_is_host_code_that_nothing_tells():
+    finding = late({("launch_starved", "range: step *"): 395, ("launch_starved", "range: forward"): 3})
+    assert finding.sentence.endswith("the largest part of that, 790 µs: host code not recorded.")
+    assert finding.suggestion == LATE_UNSEEN
+
+
+def test_what_slow_steps_have_as_others_have_or_less_than_half_of_is_not_named():
+    finding = late({("launch_starved", f"range: {name}"): 130 for name in "abc"} | {("start_up", "between"): 0})
+    assert finding.sentence.endswith("because the first launch comes late.")
+    assert finding.suggestion == SLOW_STEPS["idle_before_first_launch"]
+
+
+def test_a_wait_that_most_steps_lack_counts_whole():
+    """Of 38 other steps 10 wait 1 ms: the usual is none."""
+    document, _ = made([slow(0, 4, "idle_inside"), slow(0, 9, "idle_inside")])
+    waits = [waiting(0, step, "cudaFree", 1_000_000, "blocked_host") for step in range(20, 30)]
+    waits += [waiting(0, 4, "cudaFree", 300, "blocked_host"), waiting(0, 4, "cudaFree", 50, "blocked_host")]
+    (found,) = step_waits(document, 0, waits)
+    assert (found.excess_ns, found.total([4, 9])) == ({4: 350, 9: 0}, 350)
+    waits += [waiting(0, step, "cudaFree", 100, "blocked_host") for step in range(10, 19)]
+    (found,) = step_waits(document, 0, waits)
+    assert found.excess_ns == {4: 300, 9: -50}, "19 of 38 wait: the median lies between none and 100"
+
+
+def test_a_hostile_name_behind_a_slow_step_is_cut():
+    finding = late({("launch_starved", f"range: {HOSTILE}"): 390})
+    assert len(finding.sentence) < 400
+    assert len(finding.headline) < 200
 
 
 def test_every_cause_has_words_and_advice():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.core.errors import CausewayError
-from causeway.numeric.moments import Moments, exponent_range, require_finite, variance_between
+from causeway.numeric.moments import Moments, exponent_range, require_finite
 
 INTEGERS = st.integers(-(2**62), 2**62)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -97,29 +97,3 @@ def test_an_empty_group_has_no_mean_and_one_value_no_variance():
 def test_what_is_no_number_is_refused_by_row(bad):
     with pytest.raises(CausewayError, match=f"counters: row 102 holds {bad}"):
         require_finite(np.array([1.0, 2.0, bad, bad]), 100, "counters")
-
-
-def test_the_variance_between_groups_is_that_of_exact_fractions():
-    """Two wholes of three and one groups, large numbers that differ little; a third without variance, one without
-    values.
-    """
-    random = np.random.default_rng(2)
-    whole_of = np.array([0, 0, 0, 1, 2, 3])
-    group = random.integers(0, 5, 400).astype(np.int32)
-    value = np.int64(10**12) + 40 * group.astype(np.int64) + random.integers(0, 50, 400)
-    value[group == 4] = 7
-    groups = Moments(6)
-    wholes = Moments(4)
-    groups.add(group, value)
-    wholes.add(whole_of[group].astype(np.int32), value)
-    found = variance_between(groups, wholes, whole_of)
-    kept = whole_of[group] == 0
-    mean = Fraction(int(value[kept].sum()), int(kept.sum()))
-    total = sum((Fraction(int(one)) - mean) ** 2 for one in value[kept])
-    between = Fraction(0)
-    for one in range(3):
-        own = value[group == one]
-        between += own.size * (Fraction(int(own.sum()), own.size) - mean) ** 2
-    assert found[0] == pytest.approx(float(between / total), rel=1e-12)
-    assert found[1] == pytest.approx(0, abs=1e-12)
-    assert np.isnan(found[2:]).all()

@@ -1,11 +1,13 @@
 """Findings of slow steps: per rank and cause the steps that are slow because of it."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
+from causeway.core.formatting import elided, first_of, name_in_sentence, time_three_digits
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import INCONCLUSIVE, STEP_TIME, SUPPORTED
 from causeway.findings import headlines, suggestions
+from causeway.findings.device_time.step_waits import IDLE, StepWait, wait_behind
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
 FEWEST_REPEATS = 20
@@ -18,18 +20,39 @@ is no loss.
 """
 
 
-def step_findings(document: Mapping, causes: Sequence[Mapping]) -> list[Finding]:
-    """Return the findings of one dataset's `steps.json` and the rows of its `step_causes.parquet`: one for each rank
-    and cause that is the main cause of a slow step.
+def step_findings(
+    document: Mapping, causes: Sequence[Mapping], waits: Mapping[int, Sequence[StepWait]] = MappingProxyType({})
+) -> list[Finding]:
+    """Return the findings of one dataset's `steps.json`: one for each rank and cause that is the main cause of a slow
+    step.
+
+    Parameters
+    ----------
+    document : mapping
+        The document.
+    causes : sequence of mapping
+        Rows of its `step_causes.parquet`.
+    waits : mapping of int to sequence of StepWait
+        What is behind the idle time of slow steps, by rank, where that is known.
     """
     groups: dict[tuple[int, str], list[Mapping]] = {}
     for step in document["slow"]:
         if step["cause"] is not None:
             groups.setdefault((step["rank"], step["cause"]), []).append(step)
-    return [_slow(document, causes, rank, cause, steps) for (rank, cause), steps in sorted(groups.items())]
+    return [
+        _slow(document, causes, rank, cause, steps, waits.get(rank, ()))
+        for (rank, cause), steps in sorted(groups.items())
+    ]
 
 
-def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, steps: Sequence[Mapping]) -> Finding:
+def _slow(
+    document: Mapping,
+    causes: Sequence[Mapping],
+    rank: int,
+    cause: str,
+    steps: Sequence[Mapping],
+    waits: Sequence[StepWait],
+) -> Finding:
     table = f"{document['dataset']}/step_causes.parquet"
     where = rows_where({"rank": rank, "cause": cause, "verdict": SUPPORTED})
     query = of_table("sum(excess_ns)::BIGINT", table, where)
@@ -42,6 +65,7 @@ def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, s
     is_annotated = document["source"] == "annotations"
     is_loss = is_annotated or _are_steps(document, rank, steps)
     one = "Step" if is_annotated else "Repeat"
+    behind = wait_behind(waits, numbers, value) if cause in IDLE else None
     source = "" if is_annotated else ", repeats of the launch sequence (steps or layers; no annotation names steps)"
     return Finding(
         dataset=document["dataset"],
@@ -50,11 +74,11 @@ def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, s
         key=f"rank{rank}/{cause}",
         subject=f"rank {rank}",
         quantity="time of slow steps",
-        headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest, one),
+        headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest, one, behind and behind.detail),
         sentence=(
             f"{one}{'s' * (len(numbers) > 1)} {first_of(numbers)} of rank {rank}{source} took {100 * longer:,.0f} %"
             f" longer than usual, {time_three_digits(excess)} in all; {time_three_digits(value)} of GPU time is"
-            f" because {headlines.SLOW[cause]}{_named(largest)}."
+            f" because {headlines.SLOW[cause]}{_named(largest)}{_said(behind, numbers)}."
             + ("" if is_loss else " Whether that is a loss is not known: it may be the rest of a longer step.")
         ),
         verdict=SUPPORTED if is_loss else INCONCLUSIVE,
@@ -65,9 +89,16 @@ def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, s
         worth=Worth(ns=value) if is_loss else None,
         recoverable_ns=max(value, 0) if is_loss else None,
         recoverable_query=query if is_loss else None,
-        suggestion=suggestions.SLOW_STEPS[cause],
+        suggestion=suggestions.for_slow_steps(cause, behind and behind.reason, behind and behind.detail),
         link=link_to(document["dataset"], "steps"),
     )
+
+
+def _said(behind: StepWait | None, steps: Sequence[int]) -> str:
+    """Return what is behind idle time, as a part of a sentence."""
+    if behind is None:
+        return ""
+    return f"; the largest part of that, {time_three_digits(behind.total(steps))}: {elided(behind.detail, 80)}"
 
 
 def _are_steps(document: Mapping, rank: int, slow: Sequence[Mapping]) -> bool:

@@ -42,6 +42,7 @@ class Kernel:
     largest: float
     robust_cv: float | None
     between: float | None
+    by_size: float | None
     histogram: Sequence[int]
     timeline: Sequence[float | None]
 
@@ -67,6 +68,7 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
             largest=row["value_max"],
             robust_cv=row["robust_cv"],
             between=row["variance_between"],
+            by_size=row["size_variance"],
             histogram=row["histogram"] or [],
             timeline=row["timeline"] or [],
         )

@@ -269,6 +269,8 @@ def kernel_row(
     launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
     parts = [citations.share(kernel.between, of("variance_between")), " of the variance between "]
     parts.append(counted(kernel.configurations, of("configurations"), "configuration"))
+    if kernel.by_size is not None:
+        parts += [", ", citations.share(kernel.by_size, of("size_variance")), " by their threads"]
     between = tag("div", parts, class_="note") if kernel.between is not None else None
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(

@@ -15,7 +15,8 @@ import numpy as np
 
 from causeway.core.logs import LOG, Progress
 from causeway.core.vocabulary import MEMORY_STALL
-from causeway.numeric.moments import Moments, variance_between
+from causeway.numeric.between_groups import between_groups
+from causeway.numeric.moments import Moments
 from causeway.numeric.mpi import Ranks
 from causeway.variability.bins.bins import BinStreams, BinTable
 from causeway.variability.bins.summaries import Histograms, Timeline
@@ -267,7 +268,7 @@ class Passes:
         own = sampler.value.moments(len(configurations))
         own.table += moments.table.reshape(len(configurations), per_group, -1).sum(axis=1)
         self.launches = own.count
-        self.between = variance_between(own, plan.values, configurations.kernel_of)
+        self.between = between_groups(own, plan.values, configurations.kernel_of, configurations.threads())
         plan.targets = [self._stall() if name == MEMORY_STALL else Deviation(name, moments) for name in targets]
 
     def _stall(self) -> Stall:

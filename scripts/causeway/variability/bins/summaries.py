@@ -7,6 +7,7 @@ import pyarrow as pa
 from numba import float64, int64, void
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.numeric.between_groups import FEWEST_SIZES, BetweenGroups
 from causeway.numeric.compiled import F8, I4, I8, bits_of, compiled
 from causeway.numeric.moments import Moments
 from causeway.variability.bins.ranking import robust_cv
@@ -121,7 +122,7 @@ def kernel_table(
     histograms: Histograms,
     timeline: Timeline,
     launches: np.ndarray,
-    between: np.ndarray,
+    between: BetweenGroups,
 ) -> pa.Table:
     """Return `kernels.parquet`: kernels that have the target, the largest share of its sum first, then by name.
 
@@ -135,8 +136,8 @@ def kernel_table(
         Summed over ranks.
     launches : ndarray of int64, shape (configurations,)
         Launches of each configuration.
-    between : ndarray of float64, shape (kernels,)
-        Share of the variance of the value that lies between a kernel's configurations; NaN where nothing varies.
+    between : BetweenGroups
+        What of the value lies between a kernel's configurations, by their threads.
     """
     count, target = timeline.sums()
     sums = np.array([math.fsum(line) for line in target.tolist()])
@@ -148,6 +149,11 @@ def kernel_table(
     with np.errstate(invalid="ignore"):
         means = target / count
     facts = [configurations.kernels[k] for k in chosen]
+
+    def known(values: np.ndarray, fewest: int) -> pa.Array:
+        """Return the values of the chosen kernels, null where they are not known or configurations are fewer."""
+        return pa.array(values[chosen], mask=np.isnan(values[chosen]) | (used[chosen] < fewest))
+
     columns = {
         "kernel": [fact["id"] for fact in facts],
         **{name: [fact[name] for fact in facts] for name in ("name", "short_name", "class")},
@@ -160,7 +166,11 @@ def kernel_table(
         "value_q1": quartiles[chosen, 0],
         "value_q3": quartiles[chosen, 2],
         "robust_cv": pa.array(cv[chosen], mask=np.isnan(cv[chosen])),
-        "variance_between": pa.array(between[chosen], mask=np.isnan(between[chosen]) | (used[chosen] < 2)),
+        "variance_between": known(between.variance, 2),
+        "between_sum": known(between.deviation, 2),
+        "size_variance": known(between.line, FEWEST_SIZES),
+        "size_constant": known(between.constant, FEWEST_SIZES),
+        "size_slope": known(between.slope, FEWEST_SIZES),
         "target_sum": sums[chosen],
         "target_share": sums[chosen] / whole if whole > 0 else np.zeros(len(chosen)),
         "histogram": histograms.counts[chosen].tolist(),

@@ -5,6 +5,7 @@ the launch shape and the label agree; sorted by these, configurations get number
 exports nor on the number of ranks.
 """
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 from numba import int32, int64
 
 from causeway.core.errors import TableError
-from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
+from causeway.core.tables import GRID_AND_BLOCK, LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled
 from causeway.variability.rows.sources import Chunk
 
@@ -128,6 +129,11 @@ class Configurations:
             Index of the first number that the export's configurations do not have; -1 if they have all.
         """
         return _renumber(own, numbers, self.kernel_of, configuration, kernel)
+
+    def threads(self) -> list[int | None]:
+        """Return the threads of a launch by number, grid times block; None where they are not known."""
+        sizes = (key[1][: len(GRID_AND_BLOCK)] for key in self.keys)
+        return [None if size[0] is None else math.prod(1 if one is None else one for one in size) for size in sizes]
 
     def shapes(self) -> pa.Table:
         """Return kernel id, launch shape and label by number, typed as in the schema."""

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from causeway.core.codes import IN_CALL
+from causeway.core.codes import IN_CALL, LOADER
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
 from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, PLAIN
 
@@ -26,7 +26,7 @@ _MODULE = re.compile(
 )
 _CAUSES = (
     (
-        "data loader",
+        LOADER,
         re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
     ),
     ("garbage collection", re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
