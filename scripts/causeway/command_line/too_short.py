@@ -63,8 +63,8 @@ def _steps(tables: Path, document: dict[str, Any]) -> list[str]:
     most = max((entry["steps"] - entry["warm_up"] for entry in ranks), default=0)
     if most >= MIN_STEPS:
         return []
-    found = f"{most} step{'' if most == 1 else 's'} after the warm-up"
-    return [f"slow steps: {found} can be told; a step is called slow among {MIN_STEPS} or more"]
+    told = f"{most} step{'' if most == 1 else 's'} after the warm-up"
+    return [f"slow steps: {told} can be told; a step is called slow among {MIN_STEPS} or more"]
 
 
 def _collectives(tables: Path, _: dict[str, Any]) -> list[str]:

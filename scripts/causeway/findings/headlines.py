@@ -28,6 +28,8 @@ IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
+COUNTER = "counter"
+"""The tier of features that tell what a launch did."""
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
 VARYING = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
 LABELS = {
@@ -143,7 +145,8 @@ def of_cause(
         GPU time that it costs.
     """
     level = row.get("level")
-    label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
+    record = record_of(row["feature"], row.get("group") or "")
+    label = LABELS.get(row["feature"]) or record.label
     label = elided(label, SUBJECT_LENGTH) if " " not in label else label
     in_step = IN_STEP.fullmatch(level or "")
     if in_step:
@@ -154,7 +157,7 @@ def of_cause(
         label = f"{label} = {_level(row['feature'], level)}"
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
-    if row.get("determines_time"):
+    if row.get("determines_time") and record.tier == COUNTER:  # what was so before the launch is not computed from it
         return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
     between = f"for {label}" if in_step else f"with {label}" if level else f"from low to high {label}"
     words = _change(target, label, between, direction, change, spread)

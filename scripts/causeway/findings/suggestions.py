@@ -1,5 +1,6 @@
 """What to try, by the kind of cause or loss: concrete steps that an engineer can take, never a promise."""
 
+import re
 from collections.abc import Mapping
 
 from causeway.core.codes import HOST_CODE, IN_CALL, LOADER
@@ -176,6 +177,7 @@ BLOCKING_STEPS = {
     False: "Drop the synchronisation, or move it behind work that is already queued.",
 }
 """Of a host that blocks in slow steps: in calls that allocate or free memory, or in others."""
+_ALLOCATES = re.compile("alloc|free", re.IGNORECASE)
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )
@@ -232,7 +234,7 @@ def for_slow_steps(cause: str, reason: str | None, detail: str | None) -> str:
         Why devices wait in them more than usual, and what is behind it, as `waiting` has them; None where not known.
     """
     if reason == "blocked_host":
-        return BLOCKING_STEPS["Alloc" in detail or "Free" in detail]
+        return BLOCKING_STEPS[bool(_ALLOCATES.search(detail))]
     if reason == "launch_starved" and detail.startswith(LOADER):
         return DATA_LOADER
     if reason == "launch_starved" and detail == HOST_CODE:

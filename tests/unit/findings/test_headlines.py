@@ -140,6 +140,10 @@ def test_headlines_have_none_of_our_own_words():
             "sm_cycles determines the time: a leak if computed from it",
         ),
         (
+            {"feature": "shape_elements", "group": "input", "determines_time": True},
+            "mean time rises 4.2 % from low to high elements of the operator's inputs; its variation costs",
+        ),
+        (
             {"feature": "kernel_in_flight", "level": "no other kernel", "direction": "lowers"},
             "mean time falls 4.2 % with no other kernel running beside it; its variation costs",
         ),

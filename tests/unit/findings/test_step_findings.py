@@ -103,7 +103,8 @@ def test_what_the_host_does_in_slow_steps_beyond_the_usual_is_named():
 
 
 def test_a_blocking_call_in_slow_steps_has_its_own_advice():
-    assert late({("blocked_host", "cudaFree"): 390}).suggestion == BLOCKING_STEPS[True]
+    for call in ("cudaFree", "cudaMalloc", "hipHostMalloc", "cuMemAlloc_v2"):
+        assert late({("blocked_host", call): 390}).suggestion == BLOCKING_STEPS[True]
     assert late({("blocked_host", "cudaStreamSynchronize"): 390}).suggestion == BLOCKING_STEPS[False]
 
 

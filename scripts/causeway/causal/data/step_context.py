@@ -69,7 +69,8 @@ def add_steps(
 
     - step, its number: that in whose window the call of the launch ended; where that is not known, in whose window it
       started.
-    - step_position, ns from the start of the step to that moment; both float, NaN outside of steps.
+    - step_position, ns to that moment from the start of the step, or where launches belong to steps by their starts,
+      from the step's first launch: such a step may begin with idle time. Both float, NaN outside of steps.
     - launch_in_step: which of the launches of its configuration on its device in the step a launch is. Layers that
       launch the same kernel in turn have times of their own, for other tensors in other places of the memory; where no
       module or operator tells them apart, this does. Text, which tells configurations apart, as the second launch of
@@ -98,6 +99,7 @@ def add_steps(
     ordinal, own = np.zeros((2, n), np.int64)
     at, moments = np.full((2, n), OUTSIDE)
     counts = LaunchCounts()
+    begun = steps.start.copy() if steps.since is not None else np.full(steps.start.size, np.iinfo(np.int64).max)
     first = 0
     for batch in chunks(folder, "launches", ["start_ns", "queue_ns", "configuration", "rank", "device"]):
         mine = np.flatnonzero(batch.column("rank").to_numpy() == chosen.rank)
@@ -108,6 +110,8 @@ def add_steps(
             queue = np.maximum(numbers(batch.column("queue_ns"), 0)[mine], 0)
             moment = clock.aligned(batch.column("start_ns").to_numpy()[mine] - queue)
             step = np.where(start < steps.since, OUTSIDE, window_of(steps.start, steps.end, moment))
+        if steps.since is None:
+            np.minimum.at(begun, step[step != OUTSIDE], start[step != OUTSIDE])
         launched, device = (
             batch.column(name).to_numpy()[mine].astype(np.int64) for name in ("configuration", "device")
         )
@@ -121,7 +125,7 @@ def add_steps(
     for name in ("step", "step_position"):
         chosen.features[name] = np.full(n, np.nan)
     chosen.features["step"][inside] = steps.number[at[inside]]
-    chosen.features["step_position"][inside] = moments[inside] - steps.start[at[inside]]
+    chosen.features["step_position"][inside] = moments[inside] - begun[at[inside]]
     pairs, first_row, inverse = np.unique(
         np.column_stack([configuration, ordinal]), axis=0, return_index=True, return_inverse=True
     )

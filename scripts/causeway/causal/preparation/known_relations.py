@@ -29,7 +29,8 @@ COPIES = "transfers_in_flight"
 DIRECTIONS = tuple(name for name, one in FEATURE_BY_NAME.items() if one.copy_kinds)
 """The bytes in flight in each direction."""
 IN_FLIGHT = "launches_in_flight"
-INPUTS = ("shape_elements", "shape_bytes")
+TOTAL = "shape_elements"
+INPUTS = (TOTAL, "shape_bytes")
 """The size of all inputs of an operator together."""
 MATRICES = ("matmul_m", "matmul_n", "matmul_k")
 """What the sizes of the inputs of a matrix product follow from."""
@@ -143,7 +144,19 @@ def _input_sizes(varying: dict[str, Feature], says: Says) -> dict[str, str]:
         return dict.fromkeys([*totals, *parts], "follows from the sizes of the matrices")
     if len(parts) > 1 and says(*parts) > max(together, 0.0) + STRONG:
         return dict.fromkeys(totals, "the sizes of the inputs one by one say more")
+    if len(parts) == 1 and totals and _mostly_constant(varying, parts[0]):
+        return dict.fromkeys(totals, f"changes with {parts[0]} alone, which is less than half of it")
     return dict.fromkeys(parts if totals else (), f"{' and '.join(totals)} say as much")
+
+
+def _mostly_constant(varying: dict[str, Feature], part: str) -> bool:
+    """Tell whether the elements of all inputs are those of one input and a larger number that never changes, such as
+    those of a table from which it chooses.
+    """
+    if TOTAL not in varying:
+        return False
+    rest = varying[TOTAL].values - varying[part].values
+    return bool(np.ptp(rest) == 0 and rest[0] > np.max(varying[part].values))
 
 
 def _layout(varying: dict[str, Feature], told: Callable[[Sequence[Feature]], float]) -> dict[str, str]:

@@ -253,6 +253,20 @@ def test_the_input_that_decides_is_named_where_another_varies_more():
     assert set(searched(columns, duration)) == {INDICES}
 
 
+@pytest.mark.parametrize(
+    ("table", "out", "named"), [(64 << 20, SIZES, {INDICES}), (1 << 20, {INDICES}, {"shape_bytes"})]
+)
+def test_an_input_that_chooses_from_a_larger_one_is_named_and_not_their_sum(table, out, named):
+    """A sum of which the most never changes moves by a few percent where the number of indices doubles; beside a small
+    table the sum says as much, as ever.
+    """
+    indices = np.random.default_rng(23).integers(2 << 20, 8 << 20, size=ROWS)
+    columns = inputs(np.full(ROWS, table), indices)
+    duration = 10 + indices / (1 << 20) + 0.1 * np.random.default_rng(24).standard_normal(ROWS)
+    assert set(of_columns(*columns, response=duration - duration.mean())) == out
+    assert set(searched(columns, duration)) == named
+
+
 def test_inputs_that_act_alike_are_told_by_their_sum():
     rng = np.random.default_rng(14)
     columns = inputs(rng.integers(1, 9, size=ROWS) << 20, rng.integers(1, 9, size=ROWS) << 20)
