@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 from numba import int32, int64, void
 
 from causeway.causal.data.feature_roles import LAUNCH_IN_STEP
@@ -25,6 +26,9 @@ OUTSIDE = -1
 """Position of the step of a launch that is in none."""
 OUTSIDE_OF_STEPS = "outside of steps"
 ONLY = "only launch"
+WINDOW = ("start_ns", "duration_ns")
+CALLED = ("called_ns", "called_duration_ns")
+"""Columns of `steps`: the step's window, and that of the host where it is another one."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class StepWindows:
     ----------
     number : ndarray of int64, shape (n_steps,)
     start, end : ndarray of int64, shape (n_steps,), ns
-        On the dataset's time line, ascending; the end is outside.
+        On the dataset's time line, ascending; the end is outside. Where launches belong to steps by their calls, the
+        windows of the host.
     since : int or None
         Start of the first launch whose call is known, ns on that line: what started before was launched before the
         recording began. None: launches belong to steps by their starts, not by their calls.
@@ -49,9 +54,14 @@ class StepWindows:
     @classmethod
     def of(cls, path: Path, rank: int) -> "StepWindows":
         """Read the steps of a rank from `steps.parquet`."""
-        table = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
-        ranks, number, start, duration = (column.to_numpy() for column in table.columns)
-        mine = np.flatnonzero(ranks == rank)
+        table = read_table(path, "steps", ["rank", "step", *WINDOW, *CALLED])
+        table = table.filter(pc.field("rank") == rank)
+        number = table.column("step").to_numpy()
+        start, duration = (
+            pc.coalesce(table.column(called), table.column(own)).to_numpy()
+            for called, own in zip(CALLED, WINDOW, strict=True)
+        )
+        mine = np.arange(number.size)
         mine = mine[np.argsort(start[mine], kind="stable")]
         since = json.loads(table_metadata(path).get(CALLED_SINCE, "{}")).get(str(rank))
         return cls(number[mine], start[mine], start[mine] + duration[mine], since)

@@ -171,6 +171,8 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("warm_up", FLAG),
             *columns("busy_ns exposed_communication_ns exposed_copies_ns idle_ns", I64, "ns"),
             column("launches", I64),
+            # of the host, which made the launches of the step within: null: the step's own window, or not known
+            *columns("called_ns called_duration_ns", I64, "ns", nullable=True),
         ]
     ),
     # one row per slow step of a rank and part of its excess over the usual step; the parts of a step sum to the excess

@@ -162,6 +162,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
 OPTIONAL_COLUMNS = {
     "launches": ("operator", "shape"),
     "shapes": ("layout",),
+    "steps": ("called_ns", "called_duration_ns"),
     "kernel_summary": ("variance_between", "between_sum", "size_variance", "size_constant", "size_slope"),
 }
 """Columns that a table may lack: they were not written before, and other programs' tables have none."""

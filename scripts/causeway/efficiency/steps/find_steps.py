@@ -127,7 +127,7 @@ def _measured(
         own = parts.get(rank)
         rows = None if own is None else _rows(own, clock)
         slow = [] if own is None else slow_steps(own, seed, dataset)
-        by_calls = rank in since and not (own is not None and own.on_device)
+        by_calls = rank in since and (own is None or own.windows is not None)
         called = int(clock.aligned(since[rank])) if by_calls else None
         found[rank] = RankFound(entry=_entry(entry, own), rows=rows, slow=slow, called_since=called)
     return found
@@ -224,6 +224,8 @@ def _in_order(rows: Mapping[str, np.ndarray], rank: int) -> tuple[np.ndarray, np
 def _rows(parts: StepParts, clock: Clock) -> pa.Table:
     """Return the rows of `steps.parquet` of one rank."""
     steps = parts.steps
+    called = parts.windows if parts.on_device else None
+    nothing = pa.nulls(steps.number.size, pa.int64())
     columns = {
         "rank": np.full(steps.number.size, steps.rank),
         "step": steps.number,
@@ -235,6 +237,8 @@ def _rows(parts: StepParts, clock: Clock) -> pa.Table:
         "exposed_copies_ns": parts.parts["exposed_copies"],
         "idle_ns": parts.idle,
         "launches": parts.launches,
+        "called_ns": nothing if called is None else clock.aligned(called.start),
+        "called_duration_ns": nothing if called is None else called.end - called.start,
     }
     schema = SCHEMAS["steps"]
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)

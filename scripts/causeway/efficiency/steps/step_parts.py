@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,8 +18,14 @@ from causeway.efficiency.steps.rank_steps import RankSteps
 
 MOST_CELLS = 2_000_000
 """Numbers that are held for each quantity of kernels in steps; kernels that do not fit are counted together."""
-RUN_AHEAD = 0.5
-"""Share of a rank's steps that the device begins after the host has ended them, from which the host runs ahead of it.
+ENDS_AFTER = 0.25
+"""Share of a rank's steps that the device ends after their windows, above which these do not tell how long steps take.
+"""
+FEWEST_STEPS = 10
+"""Steps that this share is taken of: with fewer none is called slow either."""
+BEGINS_AFTER = 0.5
+"""Share of a rank's steps that the device begins after their windows, above which launches belong to steps by their
+starts, not by their calls.
 """
 CLOCK = re.compile(r"(?<!memory_)clock(?!.*(memory|video|display)).*_hz$")
 """Names of sampled clocks of the processors."""
@@ -37,7 +44,10 @@ class StepParts:
     steps : RankSteps
     devices : int
     on_device : bool
-        The host runs ahead: a step is from the end of the work of the step before to the end of its own.
+        The host runs ahead: a step ends with its work on the device, not with its window.
+    windows : RankSteps or None
+        The windows of the host in which the calls of each step's launches lie; None where launches belong to steps by
+        their starts.
     parts : dict of str to ndarray of int64, shape (steps,), ns
         By `PARTS`, sums over the rank's devices.
     busy : ndarray of int64, shape (steps,), ns
@@ -55,6 +65,7 @@ class StepParts:
     steps: RankSteps
     devices: int
     on_device: bool
+    windows: RankSteps | None
     parts: dict[str, np.ndarray]
     busy: np.ndarray
     launches: np.ndarray
@@ -89,12 +100,16 @@ def overlaps(steps: RankSteps, start: np.ndarray, end: np.ndarray) -> tuple[np.n
 
 
 class _Launches:
-    """Launches of one rank's steps by kernel; the start of the first and the end of the last one of each step."""
+    """Launches of one rank's steps by kernel; the start of the first and the end of the last one of each step.
+
+    Launches belong to the step in whose window, one of `windows`, their moment lies.
+    """
 
     on_device = False
 
-    def __init__(self, steps: RankSteps, kernels: int) -> None:
+    def __init__(self, steps: RankSteps, windows: RankSteps, kernels: int) -> None:
         self.steps = steps
+        self.windows = windows
         self.columns = max(1, min(kernels, MOST_CELLS // max(steps.start.size, 1)))
         self.count, self.kernel_ns, self.threads = (
             np.zeros((steps.start.size, self.columns), np.int64) for _ in range(3)
@@ -104,7 +119,7 @@ class _Launches:
 
     def take(self, block: event_streams.Block, is_compute: np.ndarray) -> None:
         column = np.minimum(block["kernel"], self.columns - 1)
-        at = self.steps.of(block["moment"])
+        at = self.windows.of(block["moment"])
         inside = at >= 0
         np.add.at(self.count, (at[inside], column[inside]), 1)
         np.add.at(self.threads, (at[inside], column[inside]), block["threads"][inside])
@@ -115,11 +130,16 @@ class _Launches:
         np.add.at(self.kernel_ns, (step, column[computes][event]), ns)
 
 
-def count_launches(folder: Path, steps: Mapping[int, RankSteps], since: Mapping[int, int]) -> dict[int, _Launches]:
-    """Return the launches of each rank's steps by kernel."""
+def count_launches(
+    folder: Path,
+    steps: Mapping[int, RankSteps],
+    since: Mapping[int, int],
+    windows: Mapping[int, RankSteps] = MappingProxyType({}),
+) -> dict[int, _Launches]:
+    """Return the launches of each rank's steps by kernel; `windows` are those of the host, where they are others."""
     names = read_table(folder / "kernels.parquet", "kernels", ["class"]).column("class").to_pylist()
     is_compute = np.array([name == "compute" for name in names], bool)
-    found = {rank: _Launches(one, len(names)) for rank, one in steps.items()}
+    found = {rank: _Launches(one, windows.get(rank, one), len(names)) for rank, one in steps.items()}
     for block in launch_moments(folder, since):
         for rank in found:
             mine = block["rank"] == rank
@@ -128,20 +148,28 @@ def count_launches(folder: Path, steps: Mapping[int, RankSteps], since: Mapping[
     return found
 
 
+def _is_far_ahead(one: _Launches) -> bool:
+    """Return whether the device has mostly not begun a step when the host ends it."""
+    used = one.count.sum(axis=1) > 0
+    return bool(used.any()) and np.mean(one.first[used] >= one.steps.end[used]) > BEGINS_AFTER
+
+
 def _runs_ahead(one: _Launches) -> bool:
-    """Return whether the host of a rank runs ahead of its device.
+    """Return whether the host of a rank runs ahead of its device, far or in that this ends steps after their windows.
 
     Such a host makes the launches of a step in no time, and waits in another for what it launched long before: its
     windows tell how far ahead it is, and not how long a step takes.
     """
     used = one.count.sum(axis=1) > 0
-    return bool(used.any()) and np.mean(one.first[used] >= one.steps.end[used]) > RUN_AHEAD
+    late = used.sum() >= FEWEST_STEPS and np.mean(one.last[used] > one.steps.end[used]) > ENDS_AFTER
+    return bool(late) or _is_far_ahead(one)
 
 
 def _on_device(one: _Launches) -> RankSteps:
-    """Return the steps of a rank as its device has them: each ends with its last launch or transfer, or where the next
-    step begins to launch beside it, and begins where the one before ended, or with its first launch where no step comes
-    just before it. So time in which the device waits for a step's first launch is that step's.
+    """Return the steps of a rank as its device has them: each ends with its last launch or transfer, or with its window
+    where the host is not ahead, at the latest where the next step begins to launch, and begins where the one before
+    ended; the first one, and one that does not follow the one before, with its first launch. So time in which the
+    device waits for a step's first launch is that step's.
     """
     steps = one.steps
     used = one.count.sum(axis=1) > 0
@@ -149,7 +177,8 @@ def _on_device(one: _Launches) -> RankSteps:
         values[used] for values in (steps.number, one.first, one.last, steps.start, steps.end)
     )
     first = np.maximum.accumulate(first)
-    end = np.append(np.minimum(np.maximum(last[:-1], first[:-1]), first[1:]), last[-1])
+    last = np.maximum(last, first)
+    end = np.append(np.minimum(np.maximum(last, ended)[:-1], first[1:]), last[-1])
     follows = ended[:-1] >= begun[1:]
     start = np.append(first[:1], np.where(follows, end[:-1], first[1:]))
     found = RankSteps(rank=steps.rank, number=number, start=start, end=end)
@@ -165,6 +194,22 @@ def _take_transfers(folder: Path, found: Mapping[int, _Launches]) -> None:
             mine = block["rank"] == rank
             at = one.steps.of(block["moment"][mine])
             np.maximum.at(one.last, at[at >= 0], block["end"][mine][at >= 0])
+
+
+def _counted_on_device(folder: Path, ahead: Mapping[int, _Launches], since: Mapping[int, int]) -> dict[int, _Launches]:
+    """Return the launches of ranks whose host runs ahead, in the steps that their devices have."""
+    _take_transfers(folder, ahead)
+    far = {rank for rank, one in ahead.items() if _is_far_ahead(one)}
+    steps = {rank: _on_device(one) for rank, one in ahead.items()}
+    windows = {
+        rank: one.steps.kept(np.isin(one.steps.number, steps[rank].number))
+        for rank, one in ahead.items()
+        if rank not in far
+    }
+    found = count_launches(folder, steps, {rank: since[rank] for rank in windows}, windows)
+    for one in found.values():
+        one.on_device = True
+    return found
 
 
 def measure_parts(
@@ -189,15 +234,11 @@ def measure_parts(
     known = [rank for rank in since if annotated and rank in launches]
     ahead = {rank: launches[rank] for rank in known if _runs_ahead(launches[rank])}
     if ahead:
-        _take_transfers(opened.folder, ahead)
-        of_device = count_launches(opened.folder, {rank: _on_device(one) for rank, one in ahead.items()}, {})
-        launches |= of_device
-        for one in of_device.values():
-            one.on_device = True
+        launches |= _counted_on_device(opened.folder, ahead, since)
     for one in launches.values():
         used = one.count.sum(axis=1) > 0
         if not used.all():
-            one.steps = one.steps.kept(used)
+            one.steps, one.windows = one.steps.kept(used), one.windows.kept(used)
             for name in ("count", "kernel_ns", "threads", "first"):
                 setattr(one, name, getattr(one, name)[used])
         one.first = np.clip(one.first, one.steps.start, one.steps.end)
@@ -261,6 +302,7 @@ def _parts(
         steps=steps,
         devices=devices,
         on_device=one.on_device,
+        windows=None if one.on_device and one.windows is one.steps else one.windows,
         parts=parts,
         busy=busy.sum(axis=1),
         launches=one.count.sum(axis=1),

@@ -21,7 +21,10 @@ STEPS = [
 
 
 def table(rows, name):
-    """Return a table of these rows; in the columns that they do not name 0, of a text null."""
-    nothing = {field.name: None if pa.types.is_string(field.type) else 0 for field in SCHEMAS[name]}
+    """Return a table of these rows; in the columns that they do not name 0, of a text and of the host's window null."""
+    nothing = {
+        field.name: None if pa.types.is_string(field.type) or field.name.startswith("called_") else 0
+        for field in SCHEMAS[name]
+    }
     filled = [{column: row.get(column, missing) for column, missing in nothing.items()} for row in rows]
     return pa.Table.from_pylist(filled, schema=SCHEMAS[name])

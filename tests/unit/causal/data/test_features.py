@@ -37,6 +37,7 @@ HOST_SIDE = {
     ],
 }
 STEP = {"rank": 0, "step": 3, "start_ns": 2000, "duration_ns": 5000, "warm_up": False}
+STEP |= dict.fromkeys(("called_ns", "called_duration_ns"))
 """What these features hold is checked in `test_operator_context`."""
 
 

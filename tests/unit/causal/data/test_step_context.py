@@ -109,6 +109,16 @@ def test_of_a_rank_without_calls_a_launch_belongs_to_the_step_in_which_it_starts
     found = [None if np.isnan(value) else int(value) for value in chosen.features["step"]]
     assert found == expected
     assert len(set(expected)) == 6
+    begun = {}
+    for row in launches:
+        if row["rank"] == 1:
+            begun.setdefault(step_of(row | {"queue_ns": 0}, steps), row["start_ns"])
+    since = [
+        None if step is None else launches[row]["start_ns"] - begun[step]
+        for row, step in zip(rows, expected, strict=True)
+    ]
+    found = [None if np.isnan(value) else int(value) for value in chosen.features["step_position"]]
+    assert found == since, "from the step's first launch, of which none may have been chosen"
 
 
 def test_grid_and_block_of_a_configuration_in_words():

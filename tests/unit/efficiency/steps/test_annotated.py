@@ -70,6 +70,8 @@ def test_a_launch_belongs_to_the_step_of_its_call_and_time_to_the_window(tmp_pat
         "exposed_copies_ns": 0,
         "idle_ns": 80,
         "launches": 3,
+        "called_ns": None,
+        "called_duration_ns": None,
     }
 
 

@@ -122,6 +122,38 @@ def test_a_copy_at_the_end_of_a_step_of_the_device_is_in_the_step_that_called_it
     assert [row["exposed_copies_ns"] for row in rows] == [long if step == 20 else 0 for step in range(40)]
 
 
+def test_a_host_that_waits_in_every_second_step_has_no_slow_steps(tmp_path):
+    """The device takes 8 us for each of 40 equal steps; the host launches two within 2 us and waits for both in the
+    second: its windows are 1 and 15 us long. Launches belong to the step in whose window they were called.
+    """
+    started = [500 + 8000 * step + 400 * at for step in range(40) for at in range(LAUNCHES)]
+    kernels = [
+        (start, start + 300, {"kernel": SEQUENCE[at % LAUNCHES], "correlation": at}) for at, start in enumerate(started)
+    ]
+    begun = [16_000 * (step // 2) + 1000 * (step % 2) for step in range(40)]
+    called = [start + 100 + 20 * at for start in begun for at in range(LAUNCHES)]
+    calls = [(one, one + 10, {"correlation": at}) for at, one in enumerate(called)]
+    lengths = [1000, 15_000] * 20
+    ranges = [(start, start + lengths[at], {"name": f"train (step {at})"}) for at, start in enumerate(begun)]
+    document, rows, causes = found(tmp_path, [export(tmp_path / "0", kernels=kernels, calls=calls, ranges=ranges)])
+    assert document["ranks"][0]["on_device"]
+    assert document["slow"] == causes == []
+    assert [row["launches"] for row in rows] == [LAUNCHES] * 40
+    assert [(row["called_ns"], row["called_duration_ns"]) for row in rows] == list(zip(begun, lengths, strict=True))
+    ends = [500 + 8000 * step + WORK for step in range(40)]
+    assert [row["start_ns"] + row["duration_ns"] for row in rows] == ends
+    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {"0": 500}
+
+
+def test_of_fewer_than_ten_steps_the_windows_are_the_hosts(tmp_path):
+    kernels = [(1000 * step + 500, 1000 * step + 1100, {"correlation": step}) for step in range(9)]
+    calls = [(1000 * step + 10, 1000 * step + 20, {"correlation": step}) for step in range(9)]
+    ranges = [(1000 * step, 1000 * step + 1000, {"name": f"step {step}"}) for step in range(9)]
+    document, rows, _ = found(tmp_path, [export(tmp_path / "0", kernels=kernels, calls=calls, ranges=ranges)])
+    assert not document["ranks"][0]["on_device"]
+    assert [row["called_ns"] for row in rows] == [None] * 9
+
+
 def test_a_host_that_waits_for_each_step_keeps_its_windows(tmp_path):
     ranges = [(STEP_NS * at, STEP_NS * (at + 1), {"name": f"step {at}"}) for at in range(12)]
     folder = late_recording(tmp_path / "0", behind=0, ranges=ranges)
