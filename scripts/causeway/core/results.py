@@ -247,13 +247,21 @@ def rows_by_rank(path: str | Path, name: str, ranks: Iterable[int]) -> Iterator[
         A table with the columns `rank`, by which it is ordered, and `step`.
     ranks : iterable of int
 
+    Yields
+    ------
+    int
+        The rank, ascending.
+    Table
+        All columns of the file, rows in its order.
+
     Raises
     ------
     TableError
         As `open_table`.
     """
     wanted = pc.field("step").is_valid() & pc.field("rank").isin(list(ranks))
-    now, parts = None, []
+    now = None
+    parts: list[pa.Table] = []
     with open_table(path, name) as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group).filter(wanted)

@@ -20,19 +20,10 @@ from causeway.core.files.checked_parquet import ADVICE, CheckedParquet
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.whole_files import finish, partial_of, write_whole
 from causeway.core.installation import workflow_folder
-from causeway.core.schemas import (
-    GRID_AND_BLOCK,
-    LAUNCH_SHAPE,
-    OPEN_ENDED,
-    OPTIONAL_COLUMNS,
-    SCHEMA_VERSION,
-    SCHEMAS,
-    STATISTICS,
-)
+from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
 
 __all__ = [
     "COPY_KINDS",
-    "GRID_AND_BLOCK",
     "KERNEL_CLASSES",
     "LAUNCH_SHAPE",
     "MEMORY_KINDS",

@@ -29,7 +29,7 @@ NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
 COUNTER = "counter"
-"""The tier of features that tell what a launch did."""
+"""The tier of features that are measured during a launch."""
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
 VARYING = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
 LABELS = {

@@ -17,17 +17,17 @@ FEWEST_SIZES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class BetweenGroups:
-    """Of each whole; float64, shape (wholes,), NaN where not known.
+    """What lies between the groups of each whole, NaN where not known.
 
     Attributes
     ----------
-    variance : ndarray, 0 .. 1
+    variance : ndarray of float64, shape (wholes,), 0 .. 1
         Share of the variance of the values that lies between the means of the groups; NaN where nothing varies.
-    deviation : ndarray
+    deviation : ndarray of float64, shape (wholes,)
         Sum over the values of what the mean of their group deviates from the mean of the whole, without sign.
-    line : ndarray, 0 .. 1
-        Share of the variance of the values that the line explains.
-    constant, slope : ndarray
+    line : ndarray of float64, shape (wholes,), 0 .. 1
+        Share of the variance of the values that a straight line in the size explains.
+    constant, slope : ndarray of float64, shape (wholes,)
         The line: the value at size 0, and what one unit of size adds.
     """
 

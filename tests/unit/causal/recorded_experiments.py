@@ -8,11 +8,23 @@ import math
 from pathlib import Path
 from statistics import fmean, pvariance
 
+import numpy as np
 from whole_way import documents_of
 
 RECORDED = Path(__file__).parents[2] / "data" / "experiments"
+LIBRARIES = RECORDED / "libraries"
 LEAST = 0.5
 """Percent of the mean duration: what a cause must change to be worth naming here."""
+
+
+def recorded_steps(name, kernel):
+    """Return the durations of a kernel's launches in a program of a library, us, in their order, and what was drawn for
+    each step.
+    """
+    with gzip.open(LIBRARIES / f"{name}.json.gz", "rt") as trace:
+        events = json.load(trace)["traceEvents"]
+    found = sorted((one["ts"], one["dur"]) for one in events if one.get("cat") == "kernel" and kernel in one["name"])
+    return np.array([duration for _, duration in found]), json.loads((LIBRARIES / f"{name}.steps.json").read_text())
 
 
 class Experiment:

@@ -82,11 +82,8 @@ def feature_words(out, names, target, *, telemetry=False, steps=None, runs=None)
     return [str(word) for option, values in options.items() for word in (option, *values)]
 
 
-def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, steps=False, **causes):
-    """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
-    rows of each table. With `steps`, these are looked for, too, and are among the features.
-    """
-    out = folder / "results"
+def binned(out, files, target, telemetry=()):
+    """Bin exports by a target into a folder of results; return their names and the folder of the target's tables."""
     names = tables_of(out, files, one_each=len(files) > 1, telemetry=telemetry)
     options = {
         "--ranks": "1",
@@ -97,7 +94,15 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, st
     }
     words = [str(word) for option in options.items() for word in option]
     bin_launches.main([*words, "--exports", *names, "--targets", target])
-    root = out / target
+    return names, out / target
+
+
+def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, steps=False, **causes):
+    """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
+    rows of each table. With `steps`, these are looked for, too, and are among the features.
+    """
+    out = folder / "results"
+    names, root = binned(out, files, target, telemetry)
     paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
     job = SimpleNamespace(
         input=SimpleNamespace(

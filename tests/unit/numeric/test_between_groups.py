@@ -15,7 +15,8 @@ SIZES = [64, 128, 512, 4096, 64, 64, 64]
 def summed(group, value, floating=False):
     """Return the moments of seven groups and of the four wholes that they make."""
     exponents = exponent_range(value) if floating else None
-    groups, wholes = Moments(7, exponents), Moments(4, exponents)
+    groups = Moments(7, exponents)
+    wholes = Moments(4, exponents)
     groups.add(group, value)
     wholes.add(WHOLE_OF[group].astype(np.int32), value)
     return groups, wholes

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import GRID_AND_BLOCK, read_table
+from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.sweep import UNKNOWN
 

@@ -1,4 +1,4 @@
 """What the results claim about device time: where it is lost, slow steps, late ranks, why devices wait.
 
-Imports run from left to right: `efficiency`, `replay_savings`, `steps`, `stragglers`, `waiting`.
+Imports run from left to right: `efficiency`, `replay_savings`, `steps`, `stragglers`, `waiting` > `step_waits`.
 """

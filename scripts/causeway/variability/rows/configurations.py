@@ -13,7 +13,8 @@ import pyarrow as pa
 from numba import int32, int64
 
 from causeway.core.errors import TableError
-from causeway.core.tables import GRID_AND_BLOCK, LAUNCH_SHAPE, SCHEMAS, read_table
+from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled
 from causeway.variability.rows.sources import Chunk
 

@@ -1,0 +1,70 @@
+"""Slow steps of programs on an H200 whose slow steps were drawn at random (tests/data/experiments/library_programs.py):
+which steps are called slow, why, and what the host did in them.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from causeway.core.results import rows_by_rank
+from causeway.core.tables import read_json, read_table
+from causeway.efficiency.steps.find_steps import find_steps
+from causeway.findings.device_time.step_waits import idle_ranks, step_waits
+from causeway.findings.device_time.steps import step_findings
+from causeway.readers.normalise import normalise
+from causeway.waiting.explain_waiting import explain_waiting
+
+RECORDED = Path(__file__).parents[2] / "data" / "experiments" / "libraries"
+
+
+@pytest.fixture
+def analysed(tmp_path):
+    """Analyse the steps of a program; return `steps.json`, its findings, and the numbers of the steps drawn slow."""
+
+    def analyse(name):
+        normalise(RECORDED / f"{name}.json.gz", tmp_path / "0", export="0", source=name)
+        clocks = tmp_path / "clocks.json"
+        clocks.write_text(json.dumps({"exports": {"0": {"shift_ns": 0, "ranks": [0]}}}))
+        steps, rows, causes, waits = (tmp_path / one for one in ("s.json", "s.parquet", "c.parquet", "w.parquet"))
+        find_steps("d", [tmp_path / "0"], clocks, 1, steps, rows, causes)
+        explain_waiting("d", [tmp_path / "0"], clocks, rows, waits)
+        document = read_json(steps)
+        behind = {
+            rank: step_waits(document, rank, table.to_pylist())
+            for rank, table in rows_by_rank(waits, "waiting", idle_ranks(document))
+        }
+        drawn = json.loads((RECORDED / f"{name}.steps.json").read_text())
+        first = document["ranks"][0]["warm_up"]
+        slow = [number for number, one in enumerate(drawn) if one.get("slow") and number >= first]
+        return document, step_findings(document, read_table(causes, "step_causes").to_pylist(), behind), slow
+
+    return analyse
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "behind"),
+    [
+        ("loaded", "idle_before_first_launch", "data loader: enumerate(DataLoader)"),
+        ("allocated", "idle_before_first_launch", "cudaFree"),
+        ("collected", "idle_before_first_launch", "host code not recorded"),
+        ("saved", "exposed_copies", None),
+        ("evaluated", "added_launches", None),
+    ],
+)
+def test_the_steps_that_were_drawn_slow_are_found_with_their_cause(analysed, name, cause, behind):
+    document, (finding,), drawn = analysed(name)
+    assert [one["step"] for one in document["slow"]] == drawn
+    assert len(drawn) >= 5
+    assert {one["cause"] for one in document["slow"]} == {cause}
+    assert finding.verdict == "supported"
+    assert ("the largest part of that" in finding.sentence) == (behind is not None)
+    assert (behind or "") in finding.sentence
+
+
+def test_a_program_that_reads_its_loss_in_half_of_the_steps_has_no_slow_ones(analysed):
+    """Every step does the same on the device; the host waits in half of them, for those before as well."""
+    document, findings, _ = analysed("read_back")
+    assert document["slow"] == findings == []
+    assert document["ranks"][0]["on_device"]
+    assert document["ranks"][0]["steps"] == 200
