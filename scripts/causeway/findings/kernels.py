@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import name_in_sentence, share, significant, spread, time_three_digits
+from causeway.core.formatting import name_in_sentence, saving, share, significant, spread, time_three_digits
 from causeway.core.formatting import time as time_of
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, target_name
@@ -93,7 +93,7 @@ def configuration_findings(analysis: Analysis) -> list[Finding]:
     sentence = (
         f"{name_in_sentence(row['short_name'])} has {share(row['value_sum'] / time)} of the kernels' time. Its launches"
         f" deviate from its mean by {time_three_digits(round(value))} as they are of {row['configurations']:,}"
-        f" configurations, and by {time_three_digits(round(row['target_sum']))} within these: between these lies"
+        f" configurations, and by {saving(round(row['target_sum']))} within these: between these lies"
         f" {share(row['variance_between'])} of the variance."
     )
     if follows:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from causeway.core.codes import HOST_CODE, IN_CALL, LOADER
+from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
@@ -172,6 +172,10 @@ DATA_LOADER = (
     "The loader is late: more workers, a longer prefetch, less work per batch, faster storage; see which batches take"
     " long."
 )
+COMPILED_AGAIN = (
+    "Compile before the loop, and once: mark the sizes that change as dynamic, or pad inputs to a few sizes; the log of"
+    " recompilations names what changed."
+)
 BLOCKING_STEPS = {
     True: "Allocate once and outside of the loop: keep the allocator's cache, and its blocks from being split.",
     False: "Drop the synchronisation, or move it behind work that is already queued.",
@@ -237,6 +241,8 @@ def for_slow_steps(cause: str, reason: str | None, detail: str | None) -> str:
         return BLOCKING_STEPS[bool(_ALLOCATES.search(detail))]
     if reason == "launch_starved" and detail.startswith(LOADER):
         return DATA_LOADER
+    if reason == "launch_starved" and detail.startswith(COMPILATION):
+        return COMPILED_AGAIN
     if reason == "launch_starved" and detail == HOST_CODE:
         return LATE_UNSEEN
     return SLOW_STEPS[cause]

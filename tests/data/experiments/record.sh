@@ -11,7 +11,9 @@ timeout 240 python3 -W ignore "$here/traced_launches.py" "$folder"
 kill $telemetry
 timeout 130 python3 -W ignore "$here/further_launches.py" "$folder"
 timeout 90 python3 -W ignore "$here/third_launches.py" "$folder"
-mkdir -p "$folder/libraries" && timeout 180 python3 -W ignore "$here/library_programs.py" "$folder/libraries"
+mkdir -p "$folder/libraries"
+timeout 180 python3 -W ignore "$here/library_programs.py" "$folder/libraries"
+timeout 90 python3 -W ignore "$here/later_library_programs.py" "$folder/libraries"
 XLA_PYTHON_CLIENT_PREALLOCATE=false timeout 60 python3 "$here/stepped_in_jax.py" "$folder/jax"
 sections=(SpeedOfLight MemoryWorkloadAnalysis WarpStateStats InstructionStats LaunchStats Occupancy)
 timeout 280 ncu "${sections[@]/#/--section=}" --clock-control none --kernel-name-base function \

@@ -14,7 +14,11 @@ from causeway.findings.record import Analysis
 
 @pytest.mark.parametrize(
     ("name", "kernel", "drawn"),
-    [("sparse", "csrmm_alg2", "each"), ("compiled", "triton_red_fused", "rows")],
+    [
+        ("sparse", "csrmm_alg2", "each"),
+        ("compiled", "triton_red_fused", "rows"),
+        ("choices", "vectorized_gather", "rows"),
+    ],
 )
 def test_a_kernel_whose_grid_follows_what_was_drawn_is_said_to_vary_between_configurations(
     name, kernel, drawn, tmp_path

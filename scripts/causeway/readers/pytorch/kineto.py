@@ -35,7 +35,7 @@ from causeway.readers.pytorch.event_fields import (
     spans_ns,
     times_ns,
 )
-from causeway.readers.pytorch.operator_events import MODULE_CALL, OperatorCodes
+from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
@@ -319,8 +319,11 @@ class KinetoReader:
         self.sink.dependencies(start, end, rows.process, kind, correlation=self._correlations(rows), **columns)
 
     def _operators(self, rows: CategoryEvents) -> None:
-        """Take the operators of the host."""
+        """Take the operators of the host, and what of them compiles as ranges, too: launches wait for it."""
         self._take_operators(rows, *self.operator_codes.of_operators(rows.events, rows.args))
+        compiles = [isinstance(event.name, str) and event.name.endswith(COMPILES) for event in rows.events]
+        if any(compiles):
+            self._ranges(rows.where(compiles))
 
     def _modules(self, rows: CategoryEvents) -> None:
         """Take calls of modules."""

@@ -22,6 +22,8 @@ from causeway.readers.sink.launch_operators import OperatorNames
 MODULE_CALL = "nn.Module: "
 """How the name of a Python function begins that is the call of a module; all other functions are left out."""
 
+COMPILES = "compile_inner (dynamo_timed)"
+"""How the name of an operator ends that is all that torch.compile does before a function runs for new inputs."""
 MOST_NAMES = 1 << 16
 MOST_CHARS = 1 << 24
 """Names, and characters of input sizes, remembered to save work; others are coded anew each time."""

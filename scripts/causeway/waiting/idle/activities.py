@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from causeway.core.codes import IN_CALL, LOADER
+from causeway.core.codes import COMPILATION, IN_CALL, LOADER
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
 from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, PLAIN
 
@@ -30,7 +30,7 @@ _CAUSES = (
         re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
     ),
     ("garbage collection", re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
-    ("compilation", re.compile(r"compil|inductor|autotun", re.IGNORECASE)),
+    (COMPILATION, re.compile(r"compil|inductor|autotun", re.IGNORECASE)),
 )
 _LOCK = re.compile(r"mutex|futex|cond_|sem_|rwlock|spin_lock|barrier", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")

@@ -12,7 +12,7 @@ import pytest
 from reading import Read
 
 from causeway.readers.common.input_layouts import CONTIGUOUS, MOST_DESCRIBED, input_layout
-from support import DATA
+from support import DATA, ROOT
 
 FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
 CHECKED = sorted(set(FILES) - {"cupti_profiler.json.gz", "rank_non_gpu.json.gz"})  # those without a launch
@@ -208,3 +208,21 @@ def is_dense(sizes, strides):
             return False
         expected *= size
     return True
+
+
+def test_compilations_are_ranges_of_the_host(tmp_path):
+    """A recorded program that is compiled again for new sizes: launches wait for that, and no operator around one tells."""
+    path = ROOT / "tests" / "data" / "experiments" / "libraries" / "recompiled.json.gz"
+    with gzip.open(path) as file:
+        events = json.load(file, parse_float=Decimal)["traceEvents"]
+    expected = sorted(
+        (round(one["dur"] * 1000), one["name"])
+        for one in events
+        if one.get("cat") == "cpu_op" and one["name"].endswith("compile_inner (dynamo_timed)")
+    )
+    ranges = Read(path, tmp_path).ranges
+    found = sorted(
+        (row["duration_ns"], row["name"]) for row in ranges.to_pylist() if row["name"].endswith("(dynamo_timed)")
+    )
+    assert found == expected
+    assert len(found) > 5, "at first, and for five new sizes"
