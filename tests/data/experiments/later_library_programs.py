@@ -109,7 +109,7 @@ def choices(draw: np.random.Generator) -> Steps:
 
 
 def sorted_rows(draw: np.random.Generator) -> Steps:
-    """Take the largest of rows of 1,000 to 60,000 numbers, 256 at once: the length should be named, as a size."""
+    """Take the softmax of rows of 1,000 to 60,000 numbers, 256 at once: the length should be named, as a size."""
     for _ in range(STEPS):
         length = int(draw.integers(1_000, 60_000))
         torch.softmax(torch.rand(256, length, device="cuda"), 1)

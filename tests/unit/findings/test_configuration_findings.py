@@ -1,0 +1,77 @@
+"""The kernel that deviates most between its configurations: when it is named, and in which words."""
+
+import duckdb
+import pyarrow as pa
+import pytest
+from made_results import analysis, kernel
+
+from causeway.core.tables import SCHEMAS, write_table
+from causeway.findings.headlines import MOST_WORDS, word_count
+from causeway.findings.kernels import configuration_findings
+from causeway.findings.suggestions import CONFIGURATIONS, SIZES
+
+
+def several(number=0, between=3_000_000.0, within=1_000_000.0, **more):
+    """Return a kernel of 20 ms in 40 configurations that deviates so much between them and within them, ns."""
+    facts = {"configurations": 40, "variance_between": 0.92, "between_sum": between}
+    facts |= {"size_variance": 0.85, "size_constant": 1500.0, "size_slope": 0.0188}
+    return kernel(number, 0.5, within) | facts | more
+
+
+def test_it_is_named_with_the_line_over_its_threads():
+    (finding,) = configuration_findings(analysis(kernels=[several(), several(1, 2_000_000.0)]))
+    assert finding.headline == "k0 deviates by 15 % between its 40 configurations; threads explain 85 %."
+    assert word_count(finding.headline, finding.subject) <= MOST_WORDS
+    assert finding.sentence == (
+        "k0 has 50.0 % of the kernels' time. Its launches deviate from its mean by 3.00 ms as they are of 40"
+        " configurations, and by 1 ms within these: between these lies 92.0 % of the variance. A straight line in a"
+        " launch's threads explains 85.0 % of it: 1.5 µs and 18.8 µs for each million threads. In 1 more that comes to"
+        " 2.00 ms."
+    )
+    assert finding.suggestion == SIZES
+    assert finding.worth is None
+    assert finding.id == "demo/kernel_variability/k0/variability/configurations"
+
+
+@pytest.mark.parametrize("size_variance", [0.49, None])
+def test_where_threads_explain_less_than_half_it_is_not_said_of_them(size_variance):
+    line = dict.fromkeys(("size_constant", "size_slope")) if size_variance is None else {}
+    (finding,) = configuration_findings(analysis(kernels=[several(size_variance=size_variance, **line)]))
+    assert finding.headline == "k0 deviates by 15 % between its 40 configurations."
+    assert finding.sentence.endswith("between these lies 92.0 % of the variance.")
+    assert finding.suggestion == CONFIGURATIONS
+
+
+def test_launches_that_each_have_a_configuration_deviate_by_nothing_within_it():
+    (finding,) = configuration_findings(analysis(kernels=[several(within=0.0)]))
+    assert "and by nothing within these" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        [kernel()],
+        [several(between=900_000.0)],
+        [several(between=150_000.0, within=0.0)],
+    ],
+    ids=["one configuration", "less than within them", "less than 1 % of the time"],
+)
+def test_it_is_not_named_where_that_is_little(kernels):
+    assert configuration_findings(analysis(kernels=kernels)) == []
+
+
+def test_only_of_times():
+    """Of the memory stall the table's values are durations as well, which the kernel variability tells of."""
+    assert configuration_findings(analysis(kernels=[several()], target="memory_stall")) == []
+    assert configuration_findings(analysis(kernels=[])) == []
+
+
+def test_its_number_stands_in_the_table(tmp_path, monkeypatch):
+    (finding,) = configuration_findings(analysis(kernels=[several(1), several(0, 5_000_000.0)]))
+    schema = SCHEMAS["kernel_summary"]
+    nothing = {field.name: [] if pa.types.is_list(field.type) else 0 for field in schema}
+    rows = [nothing | several(1), nothing | several(0, 5_000_000.0)]
+    write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / finding.evidence.table, "kernel_summary")
+    monkeypatch.chdir(tmp_path)
+    assert duckdb.sql(finding.evidence.query).fetchall() == [(5_000_000.0,)]
+    assert finding.evidence.rows == (1,)
