@@ -41,6 +41,8 @@ WAITS_ONLY = "what was found is about collectives, whose time includes waiting f
 """The answer to why where causes of collectives alone were found."""
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
+COUNTED_OF = {"straggler": "collectives", "step": "steps"}
+"""What a finding's number counts, by its kind; launches of all others."""
 
 
 def _every(findings: Sequence[tuple[int, Mapping]]) -> list[tuple[Place, Mapping]]:
@@ -233,7 +235,7 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     under += [tag("span", KINDS.get(finding["kind"], COUNTED))]
     under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
     if finding["n"] is not None:
-        what = "collectives" if finding["kind"] == "straggler" else "launches"
+        what = COUNTED_OF.get(finding["kind"], "launches")
         query = in_document("findings.json", *place, "n", kind="integer")
         under.append(tag("span", citations.count(finding["n"], query), f" {what}"))
     if finding["based_on"]:
