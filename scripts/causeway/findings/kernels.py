@@ -130,7 +130,7 @@ def configuration_findings(analysis: Analysis) -> list[Finding]:
             ),
             n=row["launches"],
             link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
-            suggestion=SIZES if follows else CONFIGURATIONS,
+            suggestion=COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else SIZES if follows else CONFIGURATIONS,
         )
     ]
 

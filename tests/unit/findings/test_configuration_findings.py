@@ -8,7 +8,7 @@ from made_results import analysis, kernel
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.kernels import configuration_findings
-from causeway.findings.suggestions import CONFIGURATIONS, SIZES
+from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, SIZES
 
 
 def several(number=0, between=3_000_000.0, within=1_000_000.0, **more):
@@ -40,6 +40,12 @@ def test_where_threads_explain_less_than_half_it_is_not_said_of_them(size_varian
     assert finding.headline == "k0 deviates by 15 % between its 40 configurations."
     assert finding.sentence.endswith("between these lies 92.0 % of the variance.")
     assert finding.suggestion == CONFIGURATIONS
+
+
+def test_of_a_collective_it_says_where_to_look():
+    """Its time includes waiting, whatever its grid."""
+    (finding,) = configuration_findings(analysis(kernels=[several() | {"class": "communication"}]))
+    assert finding.suggestion == COLLECTIVE
 
 
 def test_launches_that_each_have_a_configuration_deviate_by_nothing_within_it():

@@ -106,6 +106,7 @@ class _Launches:
     """
 
     on_device = False
+    by_starts = False
 
     def __init__(self, steps: RankSteps, windows: RankSteps, kernels: int) -> None:
         self.steps = steps
@@ -207,8 +208,9 @@ def _counted_on_device(folder: Path, ahead: Mapping[int, _Launches], since: Mapp
         if rank not in far
     }
     found = count_launches(folder, steps, {rank: since[rank] for rank in windows}, windows)
-    for one in found.values():
+    for rank, one in found.items():
         one.on_device = True
+        one.by_starts = rank in far
     return found
 
 
@@ -302,7 +304,7 @@ def _parts(
         steps=steps,
         devices=devices,
         on_device=one.on_device,
-        windows=None if one.on_device and one.windows is one.steps else one.windows,
+        windows=None if one.by_starts else one.windows,
         parts=parts,
         busy=busy.sum(axis=1),
         launches=one.count.sum(axis=1),

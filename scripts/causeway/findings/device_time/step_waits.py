@@ -5,14 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from causeway.core.codes import HOST_CODE
+from causeway.core.codes import HOST_CODE, IN_RANGE
 
 IDLE = ("idle_before_first_launch", "idle_inside")
 """Causes of slow steps of which `waiting` tells what is behind them."""
 LEAST_SHARE = 0.5
 """Share of what slow steps wait beyond the usual that one reason must make up to be named."""
-RANGE = "range: "
-"""What stands before the name of a range in `waiting`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def step_waits(document: Mapping, rank: int, rows: Sequence[Mapping]) -> list[St
     """
     slow = {step["step"] for step in document["slow"] if step["rank"] == rank}
     steps = next(one for one in document["ranks"] if one["rank"] == rank)["steps"] - len(slow)
-    named = f"{RANGE}{document['ranges']}"
+    named = f"{IN_RANGE}{document['ranges']}"
     waits: dict[tuple[str, str], Counter] = {}
     for row in rows:
         # time inside the range of the whole step alone: nothing tells what the host did

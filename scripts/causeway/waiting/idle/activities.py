@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from causeway.core.codes import COMPILATION, IN_CALL, LOADER
+from causeway.core.codes import COMPILATION, IN_CALL, IN_RANGE, LOADER
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
 from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, PLAIN
 
@@ -104,4 +104,4 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
     for cause, pattern in _CAUSES:
         if pattern.search(name):
             return f"{cause}: {plain}", CAUSE, False
-    return f"range: {plain}", PLAIN, False
+    return f"{IN_RANGE}{plain}", PLAIN, False

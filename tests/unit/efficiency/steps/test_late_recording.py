@@ -122,6 +122,20 @@ def test_a_copy_at_the_end_of_a_step_of_the_device_is_in_the_step_that_called_it
     assert [row["exposed_copies_ns"] for row in rows] == [long if step == 20 else 0 for step in range(40)]
 
 
+def test_far_ahead_launches_belong_to_steps_by_their_starts_whatever_step_has_none(tmp_path):
+    """Each fourth range launches nothing; the device begins all others after the host has ended them."""
+    steps = [step for step in range(40) if step % 4]
+    kernels = [(20_000 + 1000 * at, 20_900 + 1000 * at, {"correlation": step}) for at, step in enumerate(steps)]
+    calls = [(100 * step + 10, 100 * step + 20, {"correlation": step}) for step in steps]
+    ranges = [(100 * step, 100 * step + 100, {"name": f"step {step}"}) for step in range(40)]
+    document, rows, _ = found(tmp_path, [export(tmp_path / "0", kernels=kernels, calls=calls, ranges=ranges)])
+    assert document["ranks"][0]["on_device"]
+    assert [row["step"] for row in rows] == steps
+    assert {row["called_ns"] for row in rows} == {None}
+    assert {row["launches"] for row in rows} == {1}
+    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {}
+
+
 def test_a_host_that_waits_in_every_second_step_has_no_slow_steps(tmp_path):
     """The device takes 8 us for each of 40 equal steps; the host launches two within 2 us and waits for both in the
     second: its windows are 1 and 15 us long. Launches belong to the step in whose window they were called.
