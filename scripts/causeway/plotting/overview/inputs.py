@@ -269,13 +269,22 @@ def kernel_row(
     launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
     parts = [citations.share(kernel.between, of("variance_between")), " of the variance between "]
     parts.append(counted(kernel.configurations, of("configurations"), "configuration"))
-    if kernel.by_size is not None:
-        parts += [", ", citations.share(kernel.by_size, of("size_variance")), " by their threads"]
     between = tag("div", parts, class_="note") if kernel.between is not None else None
+    by_size = None
+    if kernel.by_size is not None:
+        by_size = tag("div", citations.share(kernel.by_size, of("size_variance")), " of it by threads", class_="note")
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
         "tr",
-        tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), launched, between, class_="name"),
+        tag(
+            "td",
+            dot,
+            citations.name(kernel.short, title=full_name(kernel.name)),
+            launched,
+            between,
+            by_size,
+            class_="name",
+        ),
         tag("td", share, data_v=kernel.share, class_="share"),
         cell(citations.share(kernel.value_share, part), kernel.value_share),
         cell(citations.count(kernel.launches, of("launches")), kernel.launches),

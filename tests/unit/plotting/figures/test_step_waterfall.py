@@ -6,7 +6,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from causeway.core.tables import SCHEMAS
+from causeway.core.schemas import OPTIONAL_COLUMNS, SCHEMAS
 from causeway.plotting.figures.device_time.step_waterfall import LEFT, draw_step_waterfall, parts_of, usual_step
 
 STEPS = [
@@ -26,7 +26,7 @@ WAITING = [
 
 
 def table(name, rows):
-    names = SCHEMAS[name].names
+    names = [one for one in SCHEMAS[name].names if one not in OPTIONAL_COLUMNS.get(name, ())]
     return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=SCHEMAS[name])
 
 
