@@ -113,6 +113,21 @@ def test_which_kernel_is_in_flight_is_the_number_in_flight_of_all_kernels():
     assert verdicts(costing("transfers_in_flight", 100), found, big=1.0)[0] == "inconclusive"
 
 
+@pytest.mark.parametrize(
+    ("whole", "kernel", "verdict"),
+    [
+        ("shape_elements", "input_2_elements", "supported"),
+        ("input_1_elements", "shape_bytes", "supported"),
+        ("matmul_m", "shape_elements", "supported"),
+        ("input_1_elements", "input_2_elements", "inconclusive"),
+        ("shape_elements", "last_h2d_bytes", "inconclusive"),
+    ],
+)
+def test_the_size_of_one_input_of_a_kernel_is_part_of_the_size_of_all(whole, kernel, verdict):
+    """In a kernel with one input both are one; the sizes of two inputs are not, nor is that of a copy."""
+    assert verdicts(costing(whole, 100), of_kernels(big=[costing(kernel, 90)]), big=1.0)[0] == verdict
+
+
 def test_of_the_kernels_only_supported_causes_count():
     unsure = costing("idle", 90, verdict="inconclusive")
     assert verdicts(costing("idle", 100), of_kernels(big=[unsure]), big=1.0)[0] == "inconclusive"
