@@ -272,7 +272,9 @@ def kernel_row(
     between = tag("div", parts, class_="note") if kernel.between is not None else None
     by_size = None
     if kernel.by_size is not None:
-        by_size = tag("div", citations.share(kernel.by_size, of("size_variance")), " of it by threads", class_="note")
+        by_size = tag(
+            "div", citations.share(kernel.by_size, of("size_variance")), " of the variance by threads", class_="note"
+        )
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
         "tr",
