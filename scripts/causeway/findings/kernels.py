@@ -45,29 +45,16 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
         whole = "the launches' time" if analysis.target == KERNEL_VARIABILITY else f"the summed {analysis.target}"
         means = " from the means of their configurations" if over else ""
         sentence += f" That is little: all launches deviate{means} by {significant(100 * of_time, 2)} % of {whole}."
-    where = rows_where({"kernel": row["kernel"]})
     return [
-        Finding(
-            dataset=analysis.dataset,
-            target=analysis.target,
-            scope=row["kernel"],
-            scope_name=row["name"],
-            kind="variability",
-            subject=subject,
+        _of_kernel(
+            analysis,
+            index,
+            subject,
+            "100 * target_share",
+            Effect(value=value, unit=f"percent of the summed {target}"),
             quantity=f"share of the {target}",
             headline=_headline(analysis, subject, row, value, of_time),
             sentence=sentence,
-            verdict=SUPPORTED,
-            effect=Effect(value=value, unit=f"percent of the summed {target}"),
-            evidence=Evidence(
-                table=analysis.kernels_table,
-                query=of_table("100 * target_share", analysis.kernels_table, where),
-                value=value,
-                rows=(index,),
-                filter=where,
-            ),
-            n=row["launches"],
-            link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
             suggestion=None if barely else COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else THIS_KERNEL,
             is_negligible=barely,
         )
@@ -104,35 +91,48 @@ def configuration_findings(analysis: Analysis) -> list[Finding]:
     if len(rows) > 1:
         others = math.fsum(one["between_sum"] for _, one in rows) - value
         sentence += f" In {len(rows) - 1:,} more that comes to {time_three_digits(round(others))}."
-    where = rows_where({"kernel": row["kernel"]})
     return [
-        Finding(
-            dataset=analysis.dataset,
-            target=analysis.target,
-            scope=row["kernel"],
-            scope_name=row["name"],
-            kind="variability",
+        _of_kernel(
+            analysis,
+            index,
+            subject,
+            "between_sum",
+            Effect(value=value, unit="ns"),
             key="configurations",
-            subject=subject,
             quantity="deviation between configurations",
             headline=headlines.of_configurations(
                 subject, row["configurations"], value / row["value_sum"], row["size_variance"] if follows else None
             ),
             sentence=sentence,
-            verdict=SUPPORTED,
-            effect=Effect(value=value, unit="ns"),
-            evidence=Evidence(
-                table=analysis.kernels_table,
-                query=of_table("between_sum", analysis.kernels_table, where),
-                value=value,
-                rows=(index,),
-                filter=where,
-            ),
-            n=row["launches"],
-            link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
             suggestion=COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else SIZES if follows else CONFIGURATIONS,
         )
     ]
+
+
+def _of_kernel(analysis: Analysis, index: int, subject: str, query: str, effect: Effect, **facts) -> Finding:
+    """Return a finding about the kernel in a row of the table of kernels, whose effect a query of that row gives."""
+    row = analysis.kernels[index]
+    where = rows_where({"kernel": row["kernel"]})
+    return Finding(
+        dataset=analysis.dataset,
+        target=analysis.target,
+        scope=row["kernel"],
+        scope_name=row["name"],
+        kind="variability",
+        subject=subject,
+        verdict=SUPPORTED,
+        effect=effect,
+        evidence=Evidence(
+            table=analysis.kernels_table,
+            query=of_table(query, analysis.kernels_table, where),
+            value=effect.value,
+            rows=(index,),
+            filter=where,
+        ),
+        n=row["launches"],
+        link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
+        **facts,
+    )
 
 
 def _headline(analysis: Analysis, subject: str, row: Mapping, percent: float, of_time: float | None) -> str:
