@@ -21,7 +21,6 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 Steps = Iterator[dict]
 Program = Callable[[np.random.Generator], Steps]
-MIB = 1 << 20
 STEPS = 240
 
 

@@ -18,6 +18,11 @@ HOST_RECORD = tuple(name for name, one in FEATURE_BY_NAME.items() if one.table i
 """Features that say what the host was doing when it made a launch."""
 INPUT_ELEMENTS = tuple(name for name in FEATURE_BY_NAME if name.startswith("input_"))
 """Sizes of the first inputs of an operator, in the order of its arguments."""
+INPUT_SIZES = frozenset(name for name, one in FEATURE_BY_NAME.items() if one.suggestion == "input_size")
+"""Sizes of the inputs of an operator: of all together, of each, of matrices."""
+TOTAL_ELEMENTS = "shape_elements"
+TOTAL_SIZES = (TOTAL_ELEMENTS, "shape_bytes")
+"""Those of all together."""
 LAYOUT = "layout"
 """How the inputs of an operator lie in memory."""
 THROTTLE = "throttle_"

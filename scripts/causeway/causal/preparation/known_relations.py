@@ -14,7 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import INPUT_ELEMENTS, KERNEL_IN_FLIGHT, LAYOUT
+from causeway.causal.data.feature_roles import (
+    INPUT_ELEMENTS,
+    KERNEL_IN_FLIGHT,
+    LAYOUT,
+    TOTAL_ELEMENTS,
+    TOTAL_SIZES,
+)
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, category_candidates
@@ -29,9 +35,6 @@ COPIES = "transfers_in_flight"
 DIRECTIONS = tuple(name for name, one in FEATURE_BY_NAME.items() if one.copy_kinds)
 """The bytes in flight in each direction."""
 IN_FLIGHT = "launches_in_flight"
-TOTAL = "shape_elements"
-INPUTS = (TOTAL, "shape_bytes")
-"""The size of all inputs of an operator together."""
 MATRICES = ("matmul_m", "matmul_n", "matmul_k")
 """What the sizes of the inputs of a matrix product follow from."""
 CLOCKS = ("sm_clock_hz", "graphics_clock_hz")
@@ -136,7 +139,7 @@ def _launches(varying: dict[str, Feature], says: Says, several: bool) -> dict[st
 
 def _input_sizes(varying: dict[str, Feature], says: Says) -> dict[str, str]:
     """Rule out the size of all inputs, or the size of each and those of a matrix product."""
-    totals = [name for name in INPUTS if name in varying]
+    totals = [name for name in TOTAL_SIZES if name in varying]
     matrices = [name for name in MATRICES if name in varying]
     parts = [name for name in INPUT_ELEMENTS if name in varying]
     together = max((says(name) for name in totals), default=0.0)
@@ -153,9 +156,9 @@ def _mostly_constant(varying: dict[str, Feature], part: str) -> bool:
     """Tell whether the elements of all inputs are those of one input and a larger number that never changes, such as
     those of a table from which it chooses.
     """
-    if TOTAL not in varying:
+    if TOTAL_ELEMENTS not in varying:
         return False
-    rest = varying[TOTAL].values - varying[part].values
+    rest = varying[TOTAL_ELEMENTS].values - varying[part].values
     return bool(np.ptp(rest) == 0 and rest[0] > np.max(varying[part].values))
 
 
@@ -163,7 +166,7 @@ def _layout(varying: dict[str, Feature], told: Callable[[Sequence[Feature]], flo
     """Rule out the layout of inputs where their sizes tell as much; those as one category where they take few values
     together, so that a time that is no line of them is not told by the layout.
     """
-    sizes = [varying[name] for name in (*INPUTS, *INPUT_ELEMENTS, *MATRICES) if name in varying]
+    sizes = [varying[name] for name in (*TOTAL_SIZES, *INPUT_ELEMENTS, *MATRICES) if name in varying]
     if LAYOUT not in varying or not sizes:
         return {}
     together = [" ".join(map(str, row)) for row in zip(*(one.values for one in sizes), strict=True)]

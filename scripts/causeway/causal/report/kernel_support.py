@@ -19,16 +19,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT
+from causeway.causal.data.feature_roles import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
 from causeway.causal.data.outcome import Arrow, Outcome, WhatIf
-from causeway.core.feature_registry import FEATURE_BY_NAME
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""
-INPUT_SIZES = frozenset(name for name, one in FEATURE_BY_NAME.items() if one.suggestion == "input_size")
-TOTAL_SIZES = frozenset(("shape_elements", "shape_bytes"))
-"""Sizes of the inputs of an operator, of which these are of all together."""
 HALF = 0.5
 """Least share of a cause's cost in kernels that were found to have it; and of the variability in kernels with an
 answer, or nothing is judged by them; and least variability of the kernels that may have a cause, over its share of the
@@ -118,7 +114,7 @@ def _is_same(one: Arrow, other: Arrow) -> bool:
     as in a kernel that has a single input both are one.
     """
     named, found = ({SAME_MEMBERS.get(name, name) for name in arrow.node.members} for arrow in (one, other))
-    sizes = any(first & TOTAL_SIZES and second & INPUT_SIZES for first, second in ((named, found), (found, named)))
+    sizes = any(first & {*TOTAL_SIZES} and second & INPUT_SIZES for first, second in ((named, found), (found, named)))
     return bool(named & found) or sizes
 
 

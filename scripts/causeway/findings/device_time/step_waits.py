@@ -55,7 +55,9 @@ def step_waits(document: Mapping, rank: int, rows: Sequence[Mapping]) -> list[St
     found = []
     for (reason, detail), by_step in sorted(waits.items()):
         others = [ns for step, ns in by_step.items() if step not in slow]
-        usual = round(median([*others, *[0] * max(steps - len(others), 0)] or [0]))
+        usual = 0  # as most steps have none; else the zeros of those that have none count
+        if 2 * len(others) >= max(steps, 1):
+            usual = round(median([*others, *[0] * max(steps - len(others), 0)]))
         found.append(StepWait(reason, detail, {step: by_step[step] - usual for step in slow}))
     return found
 
