@@ -10,6 +10,7 @@ from pathlib import Path
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import HEAD_BYTES, first_bytes
+from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
 from causeway.readers.registry import DETECTION_ORDER, FORMATS
 
@@ -66,6 +67,8 @@ def detect(path: str | Path) -> str | None:
         return "nsys" if b"Projected Start" in _last_bytes(path) else "table"
     if head.startswith((b"\xff\xff\xff\xff", b"ARROW1", b"\x89HDF\r\n")):
         return "nsys"
+    if begins_like_perfetto(head):
+        return "rocprofv3"
     text = _text_of(head)
     if _NVPROF_BANNER.match(text):
         # also with a damaged header: the banner holds the command line, which no other reader must see

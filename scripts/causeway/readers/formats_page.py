@@ -24,9 +24,9 @@ REFUSED = {
         "proprietary: `nsys` or `ncu` converts them where the PATH or `tools` in the configuration names it; else"
         " export them with the tool that wrote them"
     ),
-    "JAX's XPlane (.xplane.pb) and Perfetto's binary traces": (
-        "name the .trace.json.gz that JAX writes beside it, profile with Nsight Systems, or write their kernels as a"
-        " table (CSV)"
+    "JAX's XPlane (.xplane.pb)": "name the .trace.json.gz that JAX writes beside it, or profile with Nsight Systems",
+    "Perfetto's binary traces of other programs than AMD's tools": (
+        "query their kernels with Perfetto's trace_processor, and write them as a table (CSV)"
     ),
     "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, recipes, nvprof's, `ncu --print-summary`)": (
         "one row per kernel, none per launch: name the trace beside them"
@@ -68,6 +68,12 @@ a call.
 
 The report cuda_kern_exec_trace of `nsys stats` has no streams, and of the host only the calls that launch: the delays
 of its launches are read, its calls are not.
+
+In Perfetto's traces of AMD's tools two launches of a queue that overlap meet in the middle of the overlap: the tools
+write them so. rocprofv3 gives them the product of grid and of block over x, y and z, and no registers. ROCm Systems
+Profiler names no device of a launch that it groups by stream (its default): all work of a process is taken as of one
+device. Of its slices, launches, copies, calls of HIP, HSA and RCCL, markers and user regions are read; functions that
+it instruments or samples are not. The database (rocpd) has more of each.
 
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,
 `--hsa-trace`) are not.

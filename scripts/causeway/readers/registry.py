@@ -190,9 +190,9 @@ _RECORDS = (
     Format(
         word="rocprofv3",
         kind="trace",
-        export="rocprofv3, folder of CSV files or JSON",
-        source="the output folder, one CSV file of it, or the JSON file",
-        readers=("amd.rocprofv3_csv", "amd.rocprofv3_json"),
+        export="rocprofv3, folder of CSV files, JSON or Perfetto trace; Perfetto traces of ROCm Systems Profiler",
+        source="the output folder, one CSV file of it, the JSON file, or a .pftrace or .proto file",
+        readers=("amd.rocprofv3_csv", "amd.rocprofv3_json", "amd.rocm_perfetto"),
         layouts=(
             Layout(
                 columns="rocprofv3",
@@ -200,6 +200,14 @@ _RECORDS = (
                 source=(
                     "`rocprofv3 --output-format csv` (a folder, or one file of it) or `json`; also the CSV of"
                     " `rocpd convert`"
+                ),
+            ),
+            Layout(
+                columns="rocm_perfetto",
+                title="Perfetto traces of AMD's tools",
+                source=(
+                    "`rocprofv3 --output-format pftrace`, `rocpd convert -f pftrace` (a .pftrace file);"
+                    " `rocprof-sys-run` (perfetto-trace-*.proto)"
                 ),
             ),
         ),
@@ -212,8 +220,15 @@ _RECORDS = (
                 ("Sample_Timestamp", "Dispatch_Id", "Instruction"),
                 ("Node_Id", "Logical_Node_Id", "Agent_Type"),
             ),
-            files=("*kernel_trace.csv", "*counter_collection.csv", "*_results.json", "*_results.json.gz"),
-            files_below=("*_kernel_trace.csv", "*_counter_collection.csv", "*_results.json*"),
+            files=(
+                "*kernel_trace.csv",
+                "*counter_collection.csv",
+                "*_results.json",
+                "*_results.json.gz",
+                "*.pftrace",
+                "perfetto-trace*.proto",
+            ),
+            files_below=("*_kernel_trace.csv", "*_counter_collection.csv", "*_results.json*", "*.pftrace"),
             csv_folder=True,
         ),
         special_case_of="rocprof",  # tools that call it leave its CSV files beside tables of their own

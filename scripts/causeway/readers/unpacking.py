@@ -12,6 +12,7 @@ from pathlib import Path
 from causeway.core.errors import ExportError
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.packed import DamagedError, packing, unpacked
+from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE
 from causeway.readers.detect import detect
 
@@ -71,7 +72,8 @@ def plain_file(path: Path, folder: Path, source: str) -> Iterator[tuple[Path, Ex
 
 
 def _is_read_in_gzip(path: Path) -> bool:
-    return detect(path) in READ_IN_GZIP and not first_bytes(path, len(SQLITE)).startswith(SQLITE)
+    head = first_bytes(path)
+    return detect(path) in READ_IN_GZIP and not head.startswith(SQLITE) and not begins_like_perfetto(head)
 
 
 def _unpack(path: Path, word: str, target: Path, source: str) -> ExportError | None:

@@ -21,6 +21,9 @@ _EXPORT_NSYS = "`nsys export --type sqlite REPORT` (or parquetdir)."
 _RECIPE_SUMMARIES = ("all_stats.parquet", "rank_stats.parquet")
 """Files of recipes' folders, beside the list of their reports in files.parquet."""
 
+_PERFETTO = "named like a binary trace of Perfetto and begins with no packet of one"
+_PERFETTO_ADVICE = "Copy it again; those of rocprofv3 and ROCm Systems Profiler are read."
+
 _REPORTS = {
     ".nsys-rep": ("a report of Nsight Systems", f"Export it: {_EXPORT_NSYS}"),
     ".qdrep": ("a report of Nsight Systems", f"Export it: {_EXPORT_NSYS}"),
@@ -32,19 +35,10 @@ _REPORTS = {
         "a protobuf file, as JAX and TensorFlow write it (XPlane)",
         "Name the .trace.json.gz beside it, which JAX writes too, or profile with `nsys profile` and export that.",
     ),
-    ".pftrace": (
-        "a binary trace of Perfetto",
-        "Query its slices with Perfetto's trace_processor, and write them as a table (CSV, one row per launch).",
-    ),
-    ".proto": (
-        "a binary trace of Perfetto, as ROCm Systems Profiler (Omnitrace) writes it",
-        "Record with ROCPROFSYS_USE_ROCPD=ON or with `rocprofv3 --output-format rocpd`, and name the database.",
-    ),
+    ".pftrace": (_PERFETTO, _PERFETTO_ADVICE),
+    ".proto": (_PERFETTO, _PERFETTO_ADVICE),
+    ".perfetto-trace": (_PERFETTO, _PERFETTO_ADVICE),
     ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
-    ".perfetto-trace": (
-        "a binary trace of Perfetto",
-        "Query its slices with Perfetto's trace_processor, and write them as a table (CSV, one row per launch).",
-    ),
     ".ncu-repz": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
 }
 """Tools' own binary files, by the ending of their name."""
@@ -55,10 +49,10 @@ def unknown(path: Path, source: str) -> ExportError:
     if path.is_dir():
         return _folder(path, source, None)
     expected = f"an export of one of {', '.join(FORMATS)}"
+    head = first_bytes(path, 16)
     what, advice = _REPORTS.get(path.suffix.lower(), (None, None))
     if what:
         return ExportError(source, f"it is {what}, which is not read", expected, advice)
-    head = first_bytes(path, 16)
     packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
     if packed:
         return ExportError(

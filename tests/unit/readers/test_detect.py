@@ -177,9 +177,9 @@ def test_detection_imports_nothing_heavy():
     [
         ("report.nsys-rep", b"QDREP\x00\x01", "a report of Nsight Systems", "nsys export"),
         ("host.xplane.pb", b"\x0a\x1d\x12\x08/host:CPU", "JAX and TensorFlow", "nsys profile"),
-        ("trace.pftrace", b"\x0a\x10\x50\x01", "Perfetto", "trace_processor"),
-        ("trace.perfetto-trace", b"\x0a\x10\x50\x01", "Perfetto", "trace_processor"),
-        ("perfetto-trace.proto", b"\x0a\x10\x50\x01", "ROCm Systems Profiler", "rocpd"),
+        ("trace.pftrace", b"\x0a\x10\x50\x01", "Perfetto", "Copy it again"),
+        ("trace.perfetto-trace", b"\x0a\x10\x50\x01", "Perfetto", "Copy it again"),
+        ("perfetto-trace.proto", b"\x0a\x10\x50\x01", "Perfetto", "ROCm Systems Profiler"),
         ("report.qdrep", b"\x00\x01\x02", "a report of Nsight Systems", "nsys export"),
         ("report.ncu-rep", b"NVR\x00\x01", "a report of Nsight Compute", "ncu --import"),
         ("trace.csv.xz", b"\xfd7zXZ\x00\x00\x04", "the compressed data ends early", "compress it again"),

@@ -1,6 +1,7 @@
 """Made-up exports of AMD's profilers: rocprof, rocprofiler-compute, rocprofv3, rocpd and rpd."""
 
 from layouts.basics import COMMAND, ENVIRONMENT, SECRET, layout, write_cells, write_sqlite
+from layouts.perfetto_samples import write_rocprofv3, write_systems
 from layouts.rocpd_samples import write_rocpd
 from layouts.rocprofv3_samples import KERNELS as V3_KERNELS
 from layouts.rocprofv3_samples import make_run, write_csv, write_json
@@ -104,6 +105,12 @@ layout("rocprofv3 csv", "rocprofv3", lines=True, secret=False)(
 )
 layout("rocprofv3.json", "rocprofv3")(
     with_v3_kernel(lambda folder, run: write_json([run], folder / "run_results.json"))
+)
+layout("rocprofv3.pftrace", "rocprofv3")(
+    with_v3_kernel(lambda folder, run: write_rocprofv3(run, folder / "4242_results.pftrace"))
+)
+layout("perfetto-trace.proto", "rocprofv3")(
+    with_v3_kernel(lambda folder, run: write_systems(run, folder / "perfetto-trace-0.proto"))
 )
 layout("rocpd 3", "rocpd")(with_v3_kernel(lambda folder, run: write_rocpd(run, folder / "run_results.db")))
 layout("rocpd 4", "rocpd")(with_v3_kernel(lambda folder, run: write_rocpd(run, folder / "run.db", "", version="4.1.0")))
