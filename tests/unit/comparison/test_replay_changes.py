@@ -10,17 +10,17 @@ from comparison_runs import write_comparison, write_run
 
 HOSTILE = "<script>alert(1)</script>"
 BEFORE = [
-    ("nothing", None, None, 1000, 1000, "kernel", "reduce", None),
-    ("nothing", None, 3, 100, 100, "kernel", "reduce", None),
-    ("collectives_free", None, None, 1000, 700, "host", "host code between calls", 500),
-    ("collectives_free", None, 3, 100, 50, "kernel", "reduce", 60),
-    ("kernel_faster", "reduce", None, 1000, 980, "kernel", "reduce", 20),
-    ("kernel_faster", HOSTILE, None, 1000, 990, "kernel", "reduce", 10),
+    ("nothing", None, None, 1000, 1000, "kernel", "reduce", None, None, None),
+    ("nothing", None, 3, 100, 100, "kernel", "reduce", None, None, None),
+    ("collectives_free", None, None, 1000, 700, "host", "host code between calls", 500, None, None),
+    ("collectives_free", None, 3, 100, 50, "kernel", "reduce", 60, None, None),
+    ("kernel_faster", "reduce", None, 1000, 980, "kernel", "reduce", 20, None, None),
+    ("kernel_faster", HOSTILE, None, 1000, 990, "kernel", "reduce", 10, None, None),
 ]
 AFTER = [
-    ("nothing", None, None, 800, 800, "host", "cudaMalloc", None),
-    ("collectives_free", None, None, 800, 792, "host", "cudaMalloc", 90),
-    ("kernel_faster", "reduce", None, 800, 784, "host", "cudaMalloc", 16),
+    ("nothing", None, None, 800, 800, "host", "cudaMalloc", None, None, None),
+    ("collectives_free", None, None, 800, 792, "host", "cudaMalloc", 90, None, None),
+    ("kernel_faster", "reduce", None, 800, 784, "host", "cudaMalloc", 16, None, None),
 ]
 
 
@@ -49,7 +49,7 @@ def test_each_change_has_what_it_saves_before_and_after_and_what_limits_next(tmp
 
 def test_a_change_that_saves_nothing_is_said_so(tmp_path):
     folders = {"a": write_run(tmp_path / "a", 1, 60), "b": write_run(tmp_path / "b", 2, 60)}
-    rows = [("copies_free", None, None, 1000, 1000, "host", "cudaMalloc", 100)]
+    rows = [("copies_free", None, None, 1000, 1000, "host", "cudaMalloc", 100, None, None)]
     replays = {
         "a": write_replay(tmp_path / "a" / "replay.parquet", rows),
         "b": write_replay(tmp_path / "b" / "replay.parquet", AFTER),

@@ -70,11 +70,28 @@ def test_paths_of_real_exports_add_up_and_a_replay_without_change_gives_the_meas
             ends.append(row[1])
         assert total[rank] == max(ends) - min(begins)
     rows = {(row["change"], row["name"]): row for row in read_table(replay, "replay").to_pylist()}
-    assert rows["nothing", None]["predicted_ns"] == rows["nothing", None]["time_ns"]
+    same = rows["nothing", None]
+    assert same["predicted_ns"] == same["time_ns"]
+    assert same["predicted_device_time_ns"] == same["device_time_ns"] == _device_time(exported)
     for (change, _), row in rows.items():
         assert 0 <= row["predicted_ns"] <= row["time_ns"], change
         assert 0 <= row["naive_ns"] <= row["time_ns"], change
+        assert 0 < row["predicted_device_time_ns"] <= row["predicted_ns"], change
         assert row["time_ns"] - row["predicted_ns"] <= row["naive_ns"] or change in ("launches_free", "host_free")
+
+
+def _device_time(folder):
+    """Return the time from the first work of a device to the end of the last, of all ranks."""
+    begins = []
+    ends = []
+    for table in ("launches", "transfers"):
+        if (folder / f"{table}.parquet").is_file():
+            part = read_table(folder / f"{table}.parquet", table, ["start_ns", "duration_ns"])
+            start, length = (column.to_numpy() for column in part.columns)
+            begins += start.tolist()
+            ends += (start + length).tolist()
+    graphs = [one for rank in range(8) for one in _graphs(folder, rank)]
+    return max([*ends, *(row[1] for row in graphs)]) - min([*begins, *(row[0] for row in graphs)])
 
 
 def _graphs(folder, rank):
@@ -164,7 +181,7 @@ def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkey
 def test_the_overview_escapes_names_and_gives_the_numbers_of_its_tables(tmp_path):
     hostile = "<script>alert(1)</script>'; DROP TABLE t"
     path = [(0, None, "kernel", hostile, None, 700), (0, None, "host", "x", None, 300), (0, 1, "host", "x", None, 9)]
-    replay = [("kernel_faster", hostile, None, 1000, 930, "kernel", hostile, 70)]
+    replay = [("kernel_faster", hostile, None, 1000, 930, "kernel", hostile, 70, 900, 830)]
     tables = []
     for name, rows in (("critical_path", path), ("replay", replay)):
         schema = program.SCHEMAS[name]

@@ -227,6 +227,7 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             *columns("time_ns predicted_ns", I64, "ns"),
             *columns("limited_by limited_name", TEXT, nullable=True),
             column("naive_ns", I64, "ns", nullable=True),
+            *columns("device_time_ns predicted_device_time_ns", I64, "ns", nullable=True),
         ]
     ),
     # one row per level, metric and matched group of two datasets, then one per group that only one of them has

@@ -25,8 +25,10 @@ UNBOUNDED = ("no_straggler",)
 def with_replays(
     findings: Sequence[Finding], rows: Mapping[str, Sequence[Mapping]], devices: Mapping[str, int]
 ) -> list[Finding]:
-    """Return findings; each whose loss a replay takes away has that replay, and is worth what it saves on all devices,
-    at most the loss; a late rank all that it saves, as the run is shorter on that rank, too, which does not wait.
+    """Return findings; each whose loss a replay takes away has that replay, and is worth what it saves of the devices'
+    time, from the first work of any to the end of the last, on all of them and at most the loss: what it saves before
+    the first work or after the last is none of that loss. A late rank is worth all of it, as devices are at work for
+    less time on that rank, too, which does not wait.
 
     Parameters
     ----------
@@ -82,18 +84,21 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     )
     if finding.recoverable_ns is None or not devices:
         return found
-    every = saved * devices
+    every = max(row["device_time_ns"] - row["predicted_device_time_ns"], 0) * devices
     most = every if row["change"] in UNBOUNDED else min(every, finding.recoverable_ns)
     count = in_document(f"{finding.dataset}/efficiency.json", "device", "n_devices", kind="integer")
-    gain = of_table("greatest(time_ns - predicted_ns, 0)", table, rows_where({"file_row_number": at}))
+    gain = of_table(
+        "greatest(device_time_ns - predicted_device_time_ns, 0)", table, rows_where({"file_row_number": at})
+    )
     query = f"({gain}) * ({count})"
     if row["change"] not in UNBOUNDED:
         query = f"least({query}, ({finding.recoverable_query}))"
-    removed = "it" if every == most else REMOVED.get(row["change"], "it")
+    is_all = saved * devices == most
+    removed = "it" if is_all else REMOVED.get(row["change"], "it")
     return replace(
         found,
         headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"], removed),
-        sentence=f"{found.sentence}{'' if every == most else OUTSIDE}",
+        sentence=f"{found.sentence}{'' if is_all else OUTSIDE}",
         recoverable_ns=most,
         recoverable_query=f"SELECT ({query})::BIGINT",
     )

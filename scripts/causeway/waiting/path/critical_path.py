@@ -95,6 +95,23 @@ class CriticalPaths:
         """
         return max(self._length(schedule, run) for run in runs)
 
+    def device_time(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> int:
+        """Return the time from the first work of any device to the end of the last, ns; of several runs, that of the
+        longest; 0 without work.
+        """
+        longest = 0
+        for run in runs:
+            first = np.iinfo(np.int64).max
+            last = np.iinfo(np.int64).min
+            for rank in run:
+                begin, stop = self.graph.work_of[rank].tolist()
+                for part in windows(stop, begin):
+                    first = min(first, int(schedule.start[part].min()))
+                    last = max(last, int(schedule.end[part].max()))
+                    self.graph.scratch.used(part.stop - part.start)
+            longest = max(longest, last - first)
+        return longest
+
     def last_rank(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> int:
         """Return the row of the rank that ends last, of several runs that of the longest."""
         longest = max(runs, key=lambda run: self._length(schedule, run))

@@ -24,6 +24,8 @@ class Predicted:
     name : str or None
     step : int or None
     time_ns, predicted_ns : int
+    device_time_ns, predicted_device_time_ns : int or None
+        From the first work of any device to the end of the last; None for steps.
     limited_by, limited_name : str or None
         Kind and name with the longest time on the critical path after the change, on the slowest rank; None for steps.
     naive_ns : int or None
@@ -36,6 +38,8 @@ class Predicted:
     step: int | None
     time_ns: int
     predicted_ns: int
+    device_time_ns: int | None
+    predicted_device_time_ns: int | None
     limited_by: str | None
     limited_name: str | None
     naive_ns: int | None
@@ -76,10 +80,12 @@ def _rows_of(
     if not runs:
         return []
     time, predicted = (paths.run_time(schedule, runs) for schedule in (before, after))
+    at_work = [paths.device_time(schedule, runs) for schedule in (before, after)]
     kind, name = limit_of(paths, after, runs)
     whole = Predicted(
-        change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted, limited_by=kind,
-        limited_name=name, naive_ns=min(change.naive_ns, time),
+        change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted,
+        device_time_ns=at_work[0], predicted_device_time_ns=at_work[1], limited_by=kind, limited_name=name,
+        naive_ns=min(change.naive_ns, time),
     )  # fmt: skip
     longest: dict[int, tuple[int, int]] = {}
     for mark in marks.values():
@@ -90,8 +96,8 @@ def _rows_of(
         whole,
         *(
             Predicted(
-                change=change.word, name=change.name, step=step, time_ns=was, predicted_ns=now, limited_by=None,
-                limited_name=None, naive_ns=None,
+                change=change.word, name=change.name, step=step, time_ns=was, predicted_ns=now, device_time_ns=None,
+                predicted_device_time_ns=None, limited_by=None, limited_name=None, naive_ns=None,
             )
             for step, (was, now) in sorted(longest.items())
         ),

@@ -10,9 +10,9 @@ from causeway.plotting.overview.device_time.limits import what_limits
 from cited_page import wrong_numbers
 
 REPLAYS = [
-    ("nothing", None, None, 1000, 1000, "host", "cudaMalloc", None),
-    ("copies_free", None, None, 1000, 1000, "host", "cudaMalloc", 100),
-    ("kernel_faster", "gemm", None, 1000, 984, "host", "cudaMalloc", 16),
+    ("nothing", None, None, 1000, 1000, "host", "cudaMalloc", None, None, None),
+    ("copies_free", None, None, 1000, 1000, "host", "cudaMalloc", 100, None, None),
+    ("kernel_faster", "gemm", None, 1000, 984, "host", "cudaMalloc", 16, None, None),
 ]
 
 
