@@ -71,7 +71,12 @@ def times(
             found[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
     for document in steps:
         known = found.get(document["dataset"], DatasetTime())
-        found[document["dataset"]] = replace(known, steps=sum(rank["steps"] for rank in document["ranks"]))
+        ranks = [rank for rank in document["ranks"] if rank["steps"]]
+        found[document["dataset"]] = replace(
+            known,
+            steps=sum(rank["steps"] for rank in ranks),
+            steps_ns=sum(rank["steps"] * (rank["median_ns"] or 0) * max(1, rank["devices"]) for rank in ranks),
+        )
     for quality in qualities:
         states = quality["analyses"].items()
         impossible = frozenset(name for name, state in states if not state["possible"])

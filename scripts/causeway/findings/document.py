@@ -27,6 +27,9 @@ HIGH = 0.10
 `NOTICEABLE`.
 """
 
+LEAST_IN_STEPS = 0.8
+"""Share of the GPU time that steps must be, for a loss to be that of so many steps."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetTime:
@@ -41,6 +44,8 @@ class DatasetTime:
         Whether the dataset has an explorer.
     steps : int
         Steps of the dataset, those of all ranks added up; 0 where none were found.
+    steps_ns : int or None
+        GPU time of these steps: as many of median length on each rank, times its devices; None where it is not known.
     impossible : frozenset of str
         Analyses that the dataset's inputs rule out.
     based_on : str or None
@@ -50,6 +55,7 @@ class DatasetTime:
     gpu_ns: int | None = None
     explorer: bool = False
     steps: int = 0
+    steps_ns: int | None = None
     impossible: frozenset[str] = frozenset()
     based_on: str | None = None
 
@@ -149,14 +155,21 @@ def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
         severity=severity(finding),
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
         based_on=time.based_on,
-        worth_per_step_ns=_per_step(finding, time.steps),
+        worth_per_step_ns=_per_step(finding, time),
         also=tuple(
-            replace(one, severity=severity(one), based_on=time.based_on, worth_per_step_ns=_per_step(one, time.steps))
+            replace(one, severity=severity(one), based_on=time.based_on, worth_per_step_ns=_per_step(one, time))
             for one in finding.also
         ),
     )
 
 
-def _per_step(finding: Finding, steps: int) -> int | None:
-    """Return what a finding is worth in one step of one rank, rounded to ns; None where either is not known."""
-    return None if finding.worth is None or not steps else (2 * finding.worth.ns + steps) // (2 * steps)
+def _per_step(finding: Finding, time: DatasetTime) -> int | None:
+    """Return what a finding is worth in one step of one rank, rounded to ns; None where either is not known, or the
+    steps are less than `LEAST_IN_STEPS` of the GPU time: then it may lie outside them.
+    """
+    steps = time.steps
+    if finding.worth is None or not steps:
+        return None
+    if time.steps_ns is not None and time.gpu_ns and time.steps_ns < LEAST_IN_STEPS * time.gpu_ns:
+        return None
+    return (2 * finding.worth.ns + steps) // (2 * steps)

@@ -67,6 +67,16 @@ def test_steps_of_one_rank_and_cause_are_one_finding(tmp_path, monkeypatch):
     assert result["dropped"] == []
 
 
+def test_where_steps_are_little_of_the_run_nothing_is_worth_per_step():
+    """As of a solver of 12 steps of 7 ms after 8.4 s of set-up, where 8.5 s of waiting were 0.7 s of each step."""
+    findings = step_findings(*made([slow(0, 4, "lower_clock", name="gemm", ratio=0.8)]))
+    worth = findings[0].worth.ns
+    for share, expected in ((0.79, None), (0.81, round(worth / 80))):
+        time = DatasetTime(gpu_ns=10**8, steps=80, steps_ns=round(share * 10**8))
+        (finding,) = summarise(findings, {"d": time}, "0" * 16)["findings"]
+        assert finding["worth_per_step_ns"] == expected
+
+
 def test_without_steps_nothing_is_worth_per_step():
     document, rows = made([slow(0, 4, "lower_clock", name="gemm", ratio=0.8)])
     (finding,) = summarise(step_findings(document, rows), {}, "0" * 16)["findings"]
