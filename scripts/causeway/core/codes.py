@@ -27,6 +27,8 @@ COPY_KINDS = {
     MEMSET_KIND: "memset",
 }
 """CUPTI's CUpti_ActivityMemcpyKind (CUDA 12), and `MEMSET_KIND`."""
+WITHIN_DEVICE = (5, 6, 7, 8, 13, MEMSET_KIND)
+"""Copy kinds of which both ends, and a memory set's only one, lie in a device's own memory."""
 
 MEMORY_KINDS = {
     0: "pageable",

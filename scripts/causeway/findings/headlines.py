@@ -56,6 +56,11 @@ LOSSES = {
     "transfers": "to memcpy and memset that nothing overlaps",
     "orchestration": "while nothing runs on the busiest device",
 }
+OF_THE_BUSIEST = {
+    "communication": "to the busiest device's exposed communication",
+    "transfers": "to the busiest device's exposed copies",
+}
+"""The same of several devices: losses that are the time of the busiest one, times all."""
 IDLE = {
     "host": "while they wait for the host",
     "kernel_wait": "between two kernels",
@@ -238,13 +243,14 @@ def of_little_stall(alone_ns: int, percent: float) -> str:
     return f"Memory stall costs little: {alone}."
 
 
-def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None) -> str:
+def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None, several: bool = False) -> str:
     """Return the headline of a loss of GPU time; of one that is waiting, with what devices wait for most, where a
-    reason of `WAITING` is known for that.
+    reason of `WAITING` is known for that; of `several` devices, that it is measured by the busiest one.
     """
     if waits_for is not None:
         return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
-    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
+    words = LOSSES | OF_THE_BUSIEST if several else LOSSES
+    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {words[part]}."
 
 
 def of_roles(roles: int, lost_ns: int) -> str:

@@ -101,6 +101,10 @@ LOSSES = {
     ),
     "transfers": "Overlap copies with compute: pinned memory, a stream of their own, or data that stays on the device.",
 }
+COPIES_WITHIN = (
+    "Most are copies and memsets within a device: write results where they are needed (in place, views, one layout"
+    " for all), or let kernels write them."
+)
 PAGEABLE = (
     "Pin the host's memory: nothing is longer on the critical path than copies of pageable memory, in whose calls the"
     " host waits. Then overlap them with compute, or let the data stay on the device."

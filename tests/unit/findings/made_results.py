@@ -122,7 +122,8 @@ def efficiency(**changes):
         "device": {"n_devices": 2},
         "waterfall_ns": parts,
     }
-    return found | {"breakdown": {"0/0": device, "1/0": device}, "launch_path": path} | changes
+    found |= {"breakdown": {"0/0": device, "1/0": device}, "launch_path": path, "copies": []}
+    return found | changes
 
 
 def stragglers(verdict="straggler", pattern="persistent", why=None):

@@ -159,3 +159,25 @@ def test_what_a_late_rank_costs_is_what_the_run_without_it_saves_on_all_ranks(tm
     (tmp_path / "demo" / "stragglers.json").write_text(json.dumps(document))
     monkeypatch.chdir(tmp_path)
     assert duckdb.connect().sql(finding.recoverable_query).fetchall() == [(finding.recoverable_ns,)]
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_loss_by_communication_is_that_of_the_busiest_device_times_all(devices):
+    """Two devices communicate outside kernels for 10 and 24 ms: 48 ms are lost, not 34."""
+    parts = {"useful": 100, "load_imbalance": 0, "communication": 48, "transfers": 0, "orchestration": 52}
+    parts = {part: ms * 1_000_000 for part, ms in parts.items()}
+    document = efficiency(waterfall_ns=parts, device={"n_devices": devices}, elapsed_ns=200_000_000 // devices)
+    (found,) = [one for one in efficiency_findings(document) if one.key == "communication"]
+    said = {1: "communication that no kernel overlaps", 2: "the busiest device's exposed communication"}[devices]
+    assert found.headline == f"24 % of the GPU time (48 ms) is lost to {said}."
+    assert ("the busiest device, times all devices" in found.sentence) == (devices == 2)
+
+
+@pytest.mark.parametrize(("within_ms", "pins"), [(4, True), (6, False)])
+def test_copies_within_a_device_are_not_to_be_pinned(within_ms, pins):
+    parts = {"useful": 100, "load_imbalance": 0, "communication": 0, "transfers": 40, "orchestration": 60}
+    parts = {part: ms * 1_000_000 for part, ms in parts.items()}
+    rows = [{"kind": 1, "duration_ns": 5_000_000}, {"kind": 8, "duration_ns": within_ms * 1_000_000}]
+    document = efficiency(waterfall_ns=parts, elapsed_ns=100_000_000, copies=rows)
+    (found,) = [one for one in efficiency_findings(document) if one.key == "transfers"]
+    assert ("pinned" in found.suggestion, "in place" in found.suggestion) == (pins, not pins)

@@ -5,6 +5,7 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 
 from collections.abc import Mapping
 
+from causeway.core.codes import WITHIN_DEVICE
 from causeway.core.formatting import significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
@@ -15,6 +16,7 @@ SAME = 0.1
 """Two counts of one loss that differ by no more than this share count the same time."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
+BUSIEST = " That is the time of the busiest device, times all devices: the others may need less."
 CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
 """The replayed change that takes a loss away."""
 LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
@@ -99,6 +101,15 @@ def _finding(document: Mapping, *, value: float, unit: str, expression: str, **f
     )
 
 
+def _suggestion(document: Mapping, part: str) -> str:
+    """Return what to try about a loss; about copies by the direction of most of their time."""
+    times = [(row["kind"], row["duration_ns"]) for row in document["copies"]]
+    within = sum(time for kind, time in times if kind in WITHIN_DEVICE)
+    if part == "transfers" and 2 * within > sum(time for _, time in times):
+        return suggestions.COPIES_WITHIN
+    return suggestions.LOSSES[part]
+
+
 def _losses(document: Mapping, total: int) -> list[Finding]:
     """Return the parts of the GPU time (`total`, ns) that are lost, those that are noticeable."""
     found = []
@@ -115,7 +126,7 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 document,
                 key=part,
                 quantity="lost GPU time",
-                headline=headlines.of_loss(part, value, lost),
+                headline=headlines.of_loss(part, value, lost, several=devices > 1),
                 worth=Worth(ns=lost),
                 value=value,
                 unit="percent of the GPU time",
@@ -123,10 +134,11 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 sentence=(
                     f"{significant(value, 2)} % of the GPU time ({time_three_digits(lost)} of"
                     f" {time_three_digits(total)} on {devices} device{'s' * (devices > 1)}) is lost to {words}."
+                    f"{BUSIEST if devices > 1 and part in headlines.OF_THE_BUSIEST else ''}"
                 ),
                 recoverable_ns=lost,
                 recoverable_query=in_document(_path(document), *path, kind="integer"),
-                suggestion=suggestions.LOSSES[part],
+                suggestion=_suggestion(document, part),
                 undone_by=CHANGES.get(part),
             )
         )
@@ -214,7 +226,7 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
             f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of GPU"
             f" time ({significant(100 * alone / total, 2)} %)."
         ),
-        suggestion=suggestions.LOSSES["transfers"],
+        suggestion=_suggestion(document, "transfers"),
         undone_by=CHANGES["transfers"],
     )
     return [finding]
