@@ -262,7 +262,7 @@ def judged(pattern="persistent", cause="compute"):
     }
     share = {"value": 0.2, "low": 0.1, "high": 0.3}
     shares = {key: share for key, _, _ in stragglers.PARTS} | {"device": dict.fromkeys(share)}
-    lanes = [{"rank": 3, "device": 0, "launches": 5, "deviation": {"value": 0.1, "low": 0.05, "high": 0.15}}]
+    lanes = [lane(1, 0.01, -0.01, 0.02), lane(3, 0.1, 0.05, 0.15)]
     within = {key: share for key, share in shares.items() if key != "configuration"}
     variance = {
         "launches": 5,
@@ -293,8 +293,31 @@ def test_who_waits_for_whom_and_why():
     beside = [
         re.sub("<[^>]*>", "", words) for words in late_ranks.variance("run/stragglers.json", judged()["variance"])
     ]
-    assert "Launches on rank 3, device 0 take 11 % [5, 16] longer than the median of their configurations." in beside
+    longer = "longer than those of the same configurations on the median one of the other devices."
+    assert f"Launches on rank 3, device 0 take 9 % [3, 17] {longer}" in beside  # exp(.1 - .01), exp(.05 - .02) ...
     assert "Their level changes 2 times during the run." in beside
+
+
+def lane(rank, *deviation):
+    """Return a device's entry: how far its launches lie above the median of their configurations, with the interval."""
+    known = dict(zip(("value", "low", "high"), deviation, strict=True))
+    return {"rank": rank, "device": 0, "launches": 5, "deviation": known}
+
+
+@pytest.mark.parametrize(
+    ("lanes", "named"),
+    [
+        ([lane(0, 0.02, 0.01, 0.03)], None),  # skewed durations of the only device
+        ([lane(0, 0.0125, 0.009, 0.017), lane(1, 0.0176, 0.011, 0.023)], None),
+        ([lane(0, 0.2, 0.19, 0.21), lane(1, 0.05, 0.04, 0.06), lane(2, 0.01, 0.0, 0.02)], 0),
+        ([lane(0, 0.2, 0.19, 0.21), lane(1, 0.2, 0.19, 0.21), lane(2, 0.01, 0.0, 0.02)], 0),
+        ([lane(0, 0.2, None, None), lane(1, 0.05, 0.04, 0.06)], None),
+    ],
+)
+def test_a_device_is_slow_beside_others_and_not_for_skewed_durations(lanes, named):
+    said = [re.sub("<[^>]*>", "", str(words)) for words in late_ranks.lanes("run/stragglers.json", lanes)]
+    assert len(said) == (named is not None)
+    assert all(f"rank {named}, device 0" in words for words in said)
 
 
 def test_the_limit_of_lateness_is_the_largest_of_the_ranks():

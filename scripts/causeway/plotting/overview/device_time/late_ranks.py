@@ -211,18 +211,30 @@ def variance(path: str, variance: Mapping | None) -> list[Markup]:
 
 
 def lanes(path: str, lanes: Sequence[Mapping]) -> list[Markup]:
-    """Return a sentence on the device whose launches deviate most from those of others in the same configurations,
-    if one does.
+    """Return a sentence on the device whose launches take longer than on the others, if one does.
+
+    Its deviation from the median of the configurations is compared with that of the median one of the other devices:
+    where durations are skewed, all deviate upwards. The interval has both in it: the one's lower end less the other's
+    upper end, and the reverse.
     """
-    sure = [(number, lane) for number, lane in enumerate(lanes) if (lane["deviation"]["low"] or 0) > 0]
-    if not sure:
+    known = [(number, lane) for number, lane in enumerate(lanes) if lane["deviation"]["low"] is not None]
+    if len(known) < 2:
         return []
-    number, most = max(sure, key=lambda one: (one[1]["deviation"]["value"], -one[0]))
-    ends = ("value", "low", "high")
+    in_order = sorted(known, key=lambda one: (one[1]["deviation"]["value"], -one[0]))
+    number, most = in_order.pop()
+    other, usual = in_order[(len(in_order) - 1) // 2]
+    if most["deviation"]["low"] <= usual["deviation"]["high"]:
+        return []
+    ends = (("value", "value"), ("low", "high"), ("high", "low"))
     queries = tuple(
-        within(path, f"100 * (exp({value_at('variance', 'lanes', number, 'deviation', end)}) - 1)") for end in ends
+        within(
+            path,
+            f"100 * (exp({value_at('variance', 'lanes', number, 'deviation', own)}"
+            f" - {value_at('variance', 'lanes', other, 'deviation', its)}) - 1)",
+        )
+        for own, its in ends
     )
-    values = (100 * (math.exp(most["deviation"][end]) - 1) for end in ends)
+    values = (100 * (math.exp(most["deviation"][own] - usual["deviation"][its]) - 1) for own, its in ends)
     where = citations.name(f"rank {most['rank']}, device {most['device']}")
     return [
         joined(
@@ -231,7 +243,7 @@ def lanes(path: str, lanes: Sequence[Mapping]) -> list[Markup]:
                 where,
                 " take ",
                 citations.interval(*values, queries),
-                " longer than the median of their configurations.",
+                " longer than those of the same configurations on the median one of the other devices.",
             ]
         )
     ]
