@@ -157,6 +157,13 @@ def _is_time_itself(row: Mapping) -> bool:
     )
 
 
+def _is_size_of_work(row: Mapping) -> bool:
+    """Return whether a cause is how much a launch works on: that a larger launch takes longer is no loss, and whether
+    sizes could be others, or are those of different layers, is not known here.
+    """
+    return record_of(row["feature"], row.get("group") or "").suggestion == "input_size"
+
+
 def direction_of(row: Mapping) -> str:
     """Return what more of a cause does to the mean, or, where that was not estimated, to what its sign is about."""
     if row.get("monotone") is False:
@@ -218,7 +225,7 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
             direction=direction,
             change=change,
             spread=spread,
-            worth=None if _is_time_itself(row) else worth,
+            worth=None if _is_time_itself(row) or _is_size_of_work(row) else worth,
         ),
         verdict=row["verdict"],
         effect=change or explained,
@@ -245,11 +252,12 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
 
 def _recoverable(search: Search, index: int, worth: Worth | None) -> dict:
     """Return the GPU time that a supported cause costs, with its query; empty where that is not known, as where it may
-    as well be none, or where the cause is time itself.
+    as well be none, or where the cause is time itself or the size of the work.
     """
     row = search.contributions[index]
     low = row.get("cost_low")
     may_be_none = low is not None and low <= 0 <= row["cost_high"]
-    if worth is None or may_be_none or row["verdict"] != SUPPORTED or _is_time_itself(row):
+    is_no_cost = _is_time_itself(row) or _is_size_of_work(row)
+    if worth is None or may_be_none or row["verdict"] != SUPPORTED or is_no_cost:
         return {}
     return {"recoverable_ns": max(worth.ns, 0), "recoverable_query": recoverable_query(search.table, index)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.findings.folding import folded
 from causeway.findings.invariants import CheckBasis, checked
-from causeway.findings.record import NOTICEABLE, Finding
+from causeway.findings.record import MOMENTS, NOTICEABLE, Finding
 
 SCHEMA_VERSION = "4"
 WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "step", "cause", "variability")
@@ -88,7 +88,8 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings, which have their share of the GPU time, in the order in which they are read.
 
     What is worth a noticeable share of the GPU time, most first, then by the 99th percentile; supported claims of
-    unknown worth on a whole dataset; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of
+    unknown worth on a whole dataset; kernels whose time the size of their work decides, most time first; what is
+    worth less than `NOTICEABLE` of the GPU time, most first; causes of
     unknown worth in one kernel; that launches barely vary; what the data do not decide or refute; inputs that were not
     read.
     """
@@ -105,6 +106,8 @@ def _sort_key(finding: Finding) -> tuple:
     elif finding.verdict == SUPPORTED and finding.kind in WITHOUT_BOUND:
         of_kernel = finding.kind == "cause" and finding.scope != "dataset"
         group = (2, 1) if of_kernel else (1, WITHOUT_BOUND.index(finding.kind))  # behind what is worth a little
+        if of_kernel and finding.worth is not None and finding.worth.is_cost and finding.role not in MOMENTS:
+            group = (1, len(WITHOUT_BOUND), -finding.worth.ns)  # sizes of the work
     else:
         group = (3, UNDECIDED.get((finding.kind, finding.verdict), len(UNDECIDED)))
     tail = 0.0 if finding.p99 is None else abs(finding.p99.value)

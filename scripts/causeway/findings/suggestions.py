@@ -32,8 +32,8 @@ CAUSES = {
         " done in another way."
     ),
     "input_size": (
-        "Look at the input sizes of this operator: pad or bucket them to a few sizes, split the largest, batch the"
-        " smallest."
+        "Launches work on inputs of different sizes, which is no loss by itself: compare the time per element. Where"
+        " sizes change from step to step, pad or bucket them to a few, split the largest, batch the smallest."
     ),
     "last_input": (
         "Look at what the copy brings this kernel to work on, and at its sizes where it is made: batch small inputs,"

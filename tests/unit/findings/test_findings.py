@@ -110,12 +110,14 @@ def test_a_cost_that_may_be_none_is_not_said_and_nothing_is_recovered_by_it():
         ("since_start_ns", "clock", False),
         ("step_position", "clock", False),
         ("previous_deviation", "lag", False),
+        ("shape_elements", "lever", False),  # of two layers the one with three times the work takes three times as long
+        ("shape_bytes", "lever", False),
         ("launched_after", "clock", True),
         ("launch_in_step", "clock", True),
         ("h2d_bytes_in_flight", "exposure", True),
     ],
 )
-def test_of_time_itself_nobody_knows_what_could_be_saved(feature, role, is_known):
+def test_of_time_itself_and_sizes_nobody_knows_what_could_be_saved(feature, role, is_known):
     """A kernel whose matrix shrinks gets faster from launch to launch: not a second of that can be won by acting."""
     (finding,) = cause_findings(analysis(), search(causes=[cause(feature, role=role)]))
     assert (finding.recoverable_ns == 540_000) == is_known
@@ -247,6 +249,17 @@ def test_the_most_useful_claim_comes_first():
         *("k0/cause/grid_x", "k0/variability", "k0/cause/grid_y"),
     ]
     assert summarise(reversed(findings), {}, "0123456789abcdef")["findings"] == found
+
+
+def test_sizes_of_the_work_stand_behind_losses_and_before_what_is_small_most_time_first():
+    sizes = {key: cause("shape_elements", role="lever", cost=ns) for key, ns in (("k0", 1e6), ("k1", 5e6))}
+    searches = [search(key, [one]) for key, one in sizes.items()]
+    searches += [search("k2", [cause("queue_ns", cost=2e6)]), search("k3", [cause("queue_ns", cost=1e4)])]
+    searches += [search("dataset", [cause("previous_deviation", role="lag", cost=9e6)])]
+    kernels = [kernel(number) for number in range(4)]
+    found = summarise(all_findings([analysis(searches, kernels)]), {"demo": DatasetTime(gpu_ns=10**8)}, "0" * 16)
+    causes = [one["scope"] for one in found["findings"] if one["kind"] == "cause"]
+    assert causes == ["k2", "dataset", "k1", "k0", "k3"]
 
 
 def test_of_equal_worth_the_longer_tail_comes_first():
