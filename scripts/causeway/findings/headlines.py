@@ -25,6 +25,8 @@ ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
 """The digits at the end of a kernel's id, which tell kernels of one short name apart."""
 IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
 """A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
+LARGE = 50
+"""Percent of the mean from which a change is stated in means: read as a ratio of two levels it would be another."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
@@ -188,9 +190,11 @@ def _change(
     if direction == NOT_MONOTONE:
         return f"{quantity} is not monotone in {label}"
     if change is not None and direction in (RAISES, LOWERS):
-        if change.value <= -100:  # in percent of the average of all launches, not of the mean that it falls from
-            return f"{quantity.removeprefix('mean ')} falls {significant(-change.value / 100, 2)}× its mean {between}"
-        return f"{quantity} {'rises' if direction == RAISES else 'falls'} {_percent(change.value)} {between}"
+        verb = "rises" if direction == RAISES else "falls"
+        if abs(change.value) >= LARGE:  # in percent of the average of all launches, not of the mean at the low level
+            times = significant(abs(change.value) / 100, 2)
+            return f"{quantity.removeprefix('mean ')} {verb} {times}× its mean {between}"
+        return f"{quantity} {verb} {_percent(change.value)} {between}"
     if spread is not None and (spread.low > 0 or spread.high < 0):
         return f"spread {'rises' if spread.low > 0 else 'falls'} {_percent(spread.value)} {between}, not the mean"
     return None

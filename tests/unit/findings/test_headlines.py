@@ -124,6 +124,8 @@ def test_headlines_have_none_of_our_own_words():
             {"direction": "lowers", "change": 213.0},
             "time falls 2.1× its mean from low to high bytes copied host-to-device; its",
         ),
+        ({"change": 264.0}, "time rises 2.6× its mean from low to high bytes copied host-to-device; its"),
+        ({"change": 49.0}, "mean time rises 49 % from low to high bytes copied host-to-device; its"),
         ({"feature": "rank", "level": "3"}, "mean time rises 4.2 % with rank = 3; its"),
         (
             {"feature": "launched_after", "level": "sum-of-rows-0a1b2c3d4e (grid 8)"},
