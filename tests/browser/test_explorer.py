@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from levels_reference import raw_values, write_run
 
@@ -313,6 +314,33 @@ def test_one_cell_far_above_all_others_does_not_blanch_the_map_of_ranks(tmp_path
     assert page.locator(".lane .name").all_text_contents() == lanes, "one device, no copies, no communication"
     said = "Not drawn, 0 throughout the run: Communication; Copies at once."
     assert page.locator("#lanes .empty").inner_text() == said
+
+
+def test_lanes_beyond_the_twelfth_are_named_and_empty_ones_take_no_place(tmp_path, watched):
+    """Of 19 sampled metrics six are 0 throughout; the others are drawn, as the empty ones are left out first."""
+    folder = tmp_path / "d"
+    starts = 1_000_000 * np.arange(100)
+    launches = {"start_ns": starts, "duration_ns": np.full(100, 1000)}
+    launches |= dict.fromkeys(("rank", "device", "stream", "configuration"), np.zeros(100, np.int64))
+    write_export(folder / "0", launches)
+    names = [f"metric_{number:02d}" for number in range(19)]
+    parts = []
+    for number, name in enumerate(names):
+        values = {"time_ns": starts, "metric": [name] * 100, "value": np.full(100, float(number >= 6))}
+        values |= {"rank": np.zeros(100, np.int64), "device": np.zeros(100, np.int64)}
+        parts.append(table_of("samples", values))
+    write_table(pa.concat_tables(parts).sort_by("time_ns"), folder / "0" / "samples.parquet", "samples")
+    folders = {"0": folder / "0"}
+    clocks = {"exports": {"0": {"shift_ns": 0}}}
+    build(folders, clocks, folder / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1)
+    write_explorer(folder, folders, clocks, folder / "explorer", [], 10_000)
+    page = opened((folder / "explorer",), watched)
+    drawn = [name for name in page.locator(".lane .name").all_text_contents() if name.startswith("Mean of")]
+    assert drawn == [f"Mean of {name}" for name in names[6:18]]
+    said = page.locator("#lanes .empty").all_inner_texts()
+    assert said[0].startswith("Not drawn, 0 throughout the run: ")
+    assert said[0].endswith("Mean of metric_05.")
+    assert said[1] == "Not drawn, as 12 lanes of samples are: Mean of metric_18."
 
 
 def test_a_dataset_without_times_has_a_page_that_says_so(tmp_path, watched):

@@ -98,3 +98,6 @@ COMPILATION = "compilation"
 """What stands before the name of a range that compiles."""
 IN_RANGE = "range: "
 """What stands before the name of any other range."""
+
+CONSTANT_TARGET = "the target is constant"
+"""How the reason begins for which causes of what does not vary are not searched for."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from causeway.core.codes import COMMUNICATION_KERNEL
+from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import name_in_sentence, variance_of
@@ -104,6 +104,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
     document = search.table.replace("contributions.parquet", "graph.json")
     subject = subject_of(analysis, graph["scope"], graph["scope_name"])
     refused = graph["p_value"] is None  # nothing was tested
+    constant = any(reason.startswith(CONSTANT_TARGET) for reason in graph["reasons"])
     return _finding(
         analysis,
         search,
@@ -111,10 +112,10 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
         kind="no_cause",
         subject=subject,
         quantity=f"causes of {target_name(analysis.target)}",
-        headline=headlines.of_no_cause(subject, analysis.target, refused=refused),
+        headline=headlines.of_no_cause(subject, analysis.target, refused, constant),
         verdict=graph["verdict"],
         evidence=Evidence(table=document, query=in_document(document, "n_rows", kind="integer"), value=graph["n_rows"]),
-        suggestion=TOO_LITTLE if refused else NO_CAUSE,
+        suggestion=None if constant else TOO_LITTLE if refused else NO_CAUSE,
     )
 
 

@@ -205,8 +205,12 @@ def _explained(target: str, label: str, row: Mapping) -> str:
     return f"{label} explains {share} of {variance_of(target)}"
 
 
-def of_no_cause(subject: str, target: str, refused: bool) -> str:
-    """Return the headline of a search that named no cause."""
+def of_no_cause(subject: str, target: str, refused: bool, constant: bool = False) -> str:
+    """Return the headline of a search that named no cause, as it was refused or found none; of what is `constant` there
+    is none to find.
+    """
+    if constant:
+        return f"{subject}: {VARYING.get(target, target)} does not vary within a configuration."
     if refused:
         return f"{subject}: too little data to search for causes of varying {VARYING.get(target, target)}."
     return f"{subject}: no cause of varying {VARYING.get(target, target)} was found in what was recorded."

@@ -173,6 +173,13 @@ def test_a_search_that_was_refused_found_not_nothing():
     assert refused.suggestion.startswith("Record more launches")
 
 
+def test_of_what_does_not_vary_more_launches_are_not_advised():
+    reason = "the target is constant: no launch deviates from the mean of its configuration"
+    (finding,) = cause_findings(analysis(), search(reasons=[reason], p_value=None))
+    assert finding.headline == "k0: duration does not vary within a configuration."
+    assert finding.suggestion is None
+
+
 def test_causes_without_their_sentences_stop():
     with pytest.raises(TableError, match="no sentence beside grid_x"):
         cause_findings(analysis(), search(causes=[cause(), cause("grid_x", sentence=None)]))

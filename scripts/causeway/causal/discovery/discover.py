@@ -28,6 +28,7 @@ from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
+from causeway.core.codes import CONSTANT_TARGET
 from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
@@ -195,7 +196,7 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
         columns = [Feature(c.name, c.values[keep], c.tier, c.group, c.unit) for c in columns]
         rows = rows.take(keep)
     if np.all(rows.signed == 0):
-        return rows, columns, "the target is constant: no launch deviates from the mean of its configuration"
+        return rows, columns, f"{CONSTANT_TARGET}: no launch deviates from the mean of its configuration"
     return rows, columns, ""
 
 

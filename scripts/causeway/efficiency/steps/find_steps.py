@@ -148,7 +148,9 @@ def _write_results(
     if family and not tables:
         reason = f"no launch lies in the ranges {family.name}"
     if not family and opened and not tables:
-        reason = "no range names a step, and no part of the launches repeats"
+        of_ranks = {one.entry["reason"] for one in found.values()}
+        reason = "no range names a step, and no steps are seen in the launches"
+        reason += f": {of_ranks.pop()}" if len(of_ranks) == 1 else ""
     causes = causes_of([one for rank in sorted(found) for one in found[rank].slow])
     document = {
         "dataset": name,

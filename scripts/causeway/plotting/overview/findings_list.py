@@ -26,7 +26,7 @@ KINDS = {
 }
 LOSSES = ("efficiency", "straggler")
 QUESTIONS = (
-    ("Where", LOSSES, "no loss of GPU time was found"),
+    ("Where", LOSSES, "no loss of a hundredth of the GPU time or more was found"),
     ("What varies", ("variability",), "nothing varies that was measured"),
     ("Why", ("cause",), "no cause was found"),
 )
@@ -37,6 +37,8 @@ EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 
 NO_TIMES = "not measured: no export has a time line"
 """The answer to where of a dataset of counters or tables alone."""
+NOTHING = "nothing was measured"
+"""The answer to all three of a dataset without a launch in its results."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
 """The answer to why where causes of collectives alone were found."""
 Place = tuple[int | str, ...]
@@ -60,7 +62,11 @@ def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
 
 
 def answers(
-    findings: Sequence[tuple[int, Mapping]], collectives: Collection[str] = (), *, is_traced: bool = True
+    findings: Sequence[tuple[int, Mapping]],
+    collectives: Collection[str] = (),
+    *,
+    is_traced: bool = True,
+    is_measured: bool = True,
 ) -> Markup | None:
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
@@ -68,7 +74,7 @@ def answers(
     What to do is what the first of these three advises; if none does, what the first finding does. A cause of the time
     of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
     what varies and why the durations are said before the memory stall, wherever their kernel stands. Where nothing
-    `is_traced`, no time can be seen to be lost.
+    `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
     """
     if not findings:
         return None
@@ -82,7 +88,8 @@ def answers(
             asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
-        without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and not is_traced else nothing
+        nothing = nothing if is_measured else NOTHING
+        without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
     advised = [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
     advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")

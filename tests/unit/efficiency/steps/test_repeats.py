@@ -110,8 +110,9 @@ def test_a_dataset_without_steps_says_why(data, tmp_path):
     document, rows, causes = found(tmp_path, [tmp_path / "0"])
     assert rows == causes == []
     assert document["source"] is None
-    assert "no part of the launches repeats" in document["reason"]
     assert "less than 80 %" in document["ranks"][0]["reason"]
+    seen = "no range names a step, and no steps are seen in the launches"
+    assert document["reason"] == f"{seen}: {document['ranks'][0]['reason']}"
 
 
 def test_more_launches_than_are_searched_are_not_read(tmp_path, monkeypatch):

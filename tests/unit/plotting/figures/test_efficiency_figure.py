@@ -320,6 +320,14 @@ def test_a_device_is_slow_beside_others_and_not_for_skewed_durations(lanes, name
     assert all(f"rank {named}, device 0" in words for words in said)
 
 
+def test_what_the_configuration_explains_is_said_where_it_is_known():
+    known = judged()["variance"]
+    unknown = known | {"shares": known["shares"] | {"configuration": dict.fromkeys(("value", "low", "high"))}}
+    told, untold = (re.sub("<[^>]*>", "", str(late_ranks.variance("run/s.json", one)[1])) for one in (known, unknown))
+    assert told.endswith("in which configuration, explains 20 % [10, 30]; of what that leaves:")
+    assert untold.endswith("configurations, outliers cut.")
+
+
 def test_the_limit_of_lateness_is_the_largest_of_the_ranks():
     """The page states one limit; of two ranks that of the late one is far smaller, as its own lateness is no chance."""
     half = 5e3 * np.random.default_rng(3).random(200) + np.where(np.arange(200) % 10 < 3, 1e6, 0.0)

@@ -350,8 +350,14 @@ def test_why_is_first_said_of_durations_too():
 def test_without_a_time_line_no_loss_is_said_to_be_absent():
     found = findings_of(("low", None))
     found[0][1]["kind"] = "quality"
-    assert "Where</dt><dd>no loss of GPU time was found<" in str(answers(found))
+    assert "Where</dt><dd>no loss of a hundredth of the GPU time or more was found<" in str(answers(found))
     assert "Where</dt><dd>not measured: no export has a time line<" in str(answers(found, is_traced=False))
+
+
+def test_where_nothing_was_measured_nothing_is_said_to_be_absent():
+    page = str(answers([((0,), {**findings_of(("low", None))[0][1], "kind": "quality"})], is_measured=False))
+    assert page.count("<dd>nothing was measured<") == 3
+    assert "was found<" not in page.partition("What to do")[0]
 
 
 def test_at_most_fifteen_findings_stand_at_length_and_the_rest_in_a_table():

@@ -24,13 +24,15 @@ function sampleLanes() {
     left = left.filter(function (n) { return mine.indexOf(n) < 0; });
     while (mine.length) found.push(["Sampled, " + group[0] + (mine.length > 1 ? "" : ": " + mine[0].replace(/_ratio$/, "")), mine.splice(0, 4)]);
   });
-  return found.concat(left.map(function (n) { return ["Mean of " + n, [n]]; })).slice(0, MOST_LANES);
+  return found.concat(left.map(function (n) { return ["Mean of " + n, [n]]; }));
 }
 // a metric's value with its unit, as axes and legends say it; `counted`: what a lane counts instead. What runs at once
 // is said in the lane's name, as the axis has no room for it
 function amount(name, value, counted) {
   var unit = counted || index.metrics[number(name)].unit;
   if (unit === "ns" || /_ns$/.test(name)) return time(value);
+  if (/_w$/.test(name)) return Number(value.toPrecision(3)) + " W";
+  if (/_celsius$/.test(name)) return Number(value.toPrecision(3)) + " °C";
   if (/_hz$/.test(name)) return Number((value / 1e6).toPrecision(4)) + " MHz";
   if (unit === "share" || (!unit && /_ratio$/.test(name))) return Number((100 * value).toPrecision(3)) + " %";
   return Number(value.toPrecision(3)) + (unit ? " " + (value === 1 ? unit.replace(/^ranks$/, "rank") : unit) : "");
@@ -38,8 +40,10 @@ function amount(name, value, counted) {
 function makeLanes() {
   var known = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); });
   function isEmpty(lane) { return lane[1].every(function (n) { return number(n) < 0 || !index.metrics[number(n)].seen; }); }
-  var empty = known.filter(isEmpty);
-  plots = known.filter(function (lane) { return !isEmpty(lane); }).map(function (lane) {
+  var empty = known.filter(isEmpty), samples = 0;
+  var shown = known.filter(function (lane) { return !isEmpty(lane); });
+  var beyond = shown.filter(function (lane) { return LANES.indexOf(lane) < 0 && ++samples > MOST_LANES; });
+  plots = shown.filter(function (lane) { return beyond.indexOf(lane) < 0; }).map(function (lane) {
     var stacked = lane[2] === "stacked", box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
     var title = make("div", lane[0], "name");
     if (names.length > 1) names.forEach(function (n, i) {
@@ -71,7 +75,12 @@ function makeLanes() {
     plot.over.addEventListener("wheel", wheel, { passive: false });
     return { plot: plot, names: names, stacked: stacked, times: lane[2] === "ranks" ? index.rows.length : 1 };
   });
-  if (empty.length) $("lanes").appendChild(make("p", "Not drawn, 0 throughout the run: " + empty.map(function (lane) { return lane[0]; }).join("; ") + ".", "empty"));
+  function say(why, lanes) {
+    var names = lanes.slice(0, MOST_LANES).map(function (lane) { return lane[0]; }), more = lanes.length - names.length;
+    if (lanes.length) $("lanes").appendChild(make("p", "Not drawn, " + why + ": " + names.join("; ") + (more ? "; and " + more + " more" : "") + ".", "empty"));
+  }
+  say("0 throughout the run", empty);
+  say("as " + MOST_LANES + " lanes of samples are", beyond);
 }
 function drawLanes(level, needed) {
   var block = blockOf(device), found = cellsOf(level, block, needed);

@@ -185,9 +185,11 @@ def variance(path: str, variance: Mapping | None) -> list[Markup]:
         launches,
         " launches in ",
         shapes,
-        " configurations, outliers cut. Which kernel runs, ",
+        " configurations, outliers cut.",
     ]
-    note += ["in which configuration, explains ", percent("shares", "configuration"), "; of what that leaves:"]
+    if variance["shares"]["configuration"]["value"] is not None:
+        explained = percent("shares", "configuration")
+        note += [" Which kernel runs, in which configuration, explains ", explained, "; of what that leaves:"]
     body = []
     for key, words, fill in PARTS:
         if key == "configuration":
