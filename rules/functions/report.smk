@@ -4,6 +4,7 @@ Required: what config.smk, paths.smk and compare.smk set. Sets: FIGURES (the rec
 Categories carry numbers because Snakemake sorts them: the order of an analyst's questions.
 """
 
+import glob
 from dataclasses import dataclass
 
 WHERE, WHAT, WHY, WHICH = "2. Where the time goes", "3. What varies", "4. Why", "5. Which rank"
@@ -323,14 +324,11 @@ def ending():
         ("fleet", "results/fleet/fleet.html"),
     ]
     places += [("scaling", "results/scaling/scaling.svg"), ("error rate", "results/validation/validation.html")]
+    places += [("comparison", path) for path in sorted(glob.glob("results/compare/*/comparison.html"))]
     there = [f"  {what:<13} {os.path.abspath(path)}" for what, path in places if os.path.exists(path)]
-    return "\n".join(
-        [
-            "Done.",
-            *there,
-            "  to forward    snakemake --report results/report.zip  (or report.html: one file, fewer pages)",
-        ]
-    )
+    if os.path.exists("results/overview.html"):
+        there.append("  to forward    the same command with --report results/report.zip  (or report.html: one file)")
+    return "\n".join(["Done.", *there])
 
 
 def trouble(log):

@@ -265,7 +265,8 @@ def _verify(options: argparse.Namespace) -> int:
     """Print what differs from the record of the results; 1 if a file is missing or changed."""
     results = next((one for one in (options.results / "results", options.results) if (one / RECORD).is_file()), None)
     if results is None:
-        raise CausewayError(f"{options.results}: holds no results with a record of checksums; let the analysis end")
+        known = "a run that has ended has one, a comparison alone has none"
+        raise CausewayError(f"{options.results}: holds no results with a record of checksums: {known}")
     record = read_json(results / RECORD, "checksums")
     known = record["files"]
     folder = results.absolute().parent

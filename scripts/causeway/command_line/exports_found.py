@@ -1,5 +1,6 @@
 """Files and folders as rows of a sheet: which exports there are, which of them are the ranks of one run."""
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -8,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
+from causeway.core.installation import workflow_folder
 from causeway.readers.common.files import first_bytes
 from causeway.readers.detect import detect
 from causeway.readers.report_kinds import report_kind
@@ -58,9 +60,20 @@ def rank_of(path: Path, word: str) -> int | None:
 
 
 def dataset_name(text: str) -> str:
-    """Return a text as a dataset's name: letters, digits, `_`, `.` and `-`, not empty."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")[:80]
-    return name or "run"
+    """Return a text as a dataset's name: letters, digits, `_`, `.` and `-`, not empty, and none that other results have
+    (`compare`, `logs`).
+    """
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")[:80] or "run"
+    return f"{name}_run" if name in _taken_names() else name
+
+
+@functools.cache
+def _taken_names() -> frozenset[str]:
+    """Return the names that the sheet's schema refuses, as folders of other results have them."""
+    import yaml
+
+    schema = (workflow_folder() / "config" / "schemas" / "datasets.schema.yaml").read_text(encoding="utf-8")
+    return frozenset(yaml.safe_load(schema)["properties"]["dataset"]["not"]["enum"])
 
 
 def find_exports(arguments: Iterable[str]) -> list[FoundExport]:

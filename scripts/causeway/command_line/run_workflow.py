@@ -147,7 +147,9 @@ def _where_it_is_kept(command: Sequence[str], progress: WorkflowProgress) -> lis
     folder = _folder_of(command)
     if folder is None or not progress.rule:
         return []
-    return [f"What was finished is kept: the same command goes on from there. Logs: {folder / 'results' / 'logs'}"]
+    return [
+        f"What was finished is kept: once this is mended, the same command goes on from there. Logs: {folder / 'results' / 'logs'}"
+    ]
 
 
 def _folder_of(command: Sequence[str]) -> Path | None:

@@ -90,6 +90,14 @@ def test_names_are_given_or_made_unique(tmp_path):
     assert dataset_name("../x y") == "x_y"
 
 
+@pytest.mark.parametrize("taken", ["benchmarks", "logs", "compare", "overview.html"])
+def test_a_name_that_other_results_have_is_given_to_no_run(tmp_path, taken):
+    write(tmp_path / taken, "t_rank0.csv", "t_rank1.csv")
+    write(tmp_path / "one", f"{taken}.csv")
+    assert {name for _, name, _ in found(tmp_path / taken)} == {f"{taken}_run"}
+    assert found(tmp_path / "one" / f"{taken}.csv") == [(f"{taken}.csv", f"{taken}_run", None)]
+
+
 def test_what_is_no_export_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(CausewayError, match="no such file"):

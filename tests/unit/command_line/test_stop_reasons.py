@@ -92,7 +92,7 @@ def snakemake(tmp_path):
 def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, snakemake, tmp_path):
     *said, last = [*str(snakemake(*targets)).split("\n"), *([] if ran else [""])]
     assert sorted(said) == sorted(reasons)
-    kept = f"What was finished is kept: the same command goes on from there. Logs: {tmp_path}/results/logs"
+    kept = f"What was finished is kept: once this is mended, the same command goes on from there. Logs: {tmp_path}/results/logs"
     assert last == (kept if ran else "")
 
 
