@@ -23,7 +23,7 @@ from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.device_time.waiting import waiting_findings
-from causeway.findings.document import DatasetTime, summarise
+from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.kernels import configuration_findings, variability_findings
 from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis, Finding
@@ -71,12 +71,7 @@ def times(
             found[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
     for document in steps:
         known = found.get(document["dataset"], DatasetTime())
-        ranks = [rank for rank in document["ranks"] if rank["steps"]]
-        found[document["dataset"]] = replace(
-            known,
-            steps=sum(rank["steps"] for rank in ranks),
-            steps_ns=sum(rank["steps"] * (rank["median_ns"] or 0) * max(1, rank["devices"]) for rank in ranks),
-        )
+        found[document["dataset"]] = with_steps(known, document)
     for quality in qualities:
         states = quality["analyses"].items()
         impossible = frozenset(name for name, state in states if not state["possible"])

@@ -147,9 +147,8 @@ def _where_it_is_kept(command: Sequence[str], progress: WorkflowProgress) -> lis
     folder = _folder_of(command)
     if folder is None or not progress.rule:
         return []
-    return [
-        f"What was finished is kept: once this is mended, the same command goes on from there. Logs: {folder / 'results' / 'logs'}"
-    ]
+    kept = "What was finished is kept: once this is mended, the same command goes on from there."
+    return [f"{kept} Logs: {folder / 'results' / 'logs'}"]
 
 
 def _folder_of(command: Sequence[str]) -> Path | None:

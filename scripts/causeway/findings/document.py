@@ -60,6 +60,16 @@ class DatasetTime:
     based_on: str | None = None
 
 
+def with_steps(time: DatasetTime, document: Mapping) -> DatasetTime:
+    """Return what findings are measured against, with the steps of a dataset's `steps.json`."""
+    ranks = [rank for rank in document["ranks"] if rank["steps"]]
+    return replace(
+        time,
+        steps=sum(rank["steps"] for rank in ranks),
+        steps_ns=sum(rank["steps"] * (rank["median_ns"] or 0) * max(1, rank["devices"]) for rank in ranks),
+    )
+
+
 def severity(finding: Finding) -> str:
     """Return how much a finding with its share of the GPU time matters: `high`, `medium`, `low` or `none`.
 

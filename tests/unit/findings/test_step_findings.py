@@ -7,7 +7,7 @@ import pytest
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.step_waits import idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
-from causeway.findings.document import DatasetTime, summarise
+from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
 from causeway.findings.suggestions import BLOCKING_STEPS, DATA_LOADER, LATE_UNSEEN, SLOW_STEPS
 
@@ -75,6 +75,13 @@ def test_where_steps_are_little_of_the_run_nothing_is_worth_per_step():
         time = DatasetTime(gpu_ns=10**8, steps=80, steps_ns=round(share * 10**8))
         (finding,) = summarise(findings, {"d": time}, "0" * 16)["findings"]
         assert finding["worth_per_step_ns"] == expected
+
+
+def test_steps_are_as_many_of_median_length_on_the_devices_of_each_rank():
+    ranks = [{"steps": 10, "median_ns": 5, "devices": 2}, {"steps": 4, "median_ns": 7, "devices": 0}]
+    ranks += [{"steps": 0, "median_ns": None, "devices": 3}, {"steps": 2, "median_ns": None, "devices": 1}]
+    time = with_steps(DatasetTime(gpu_ns=1), {"ranks": ranks})
+    assert (time.gpu_ns, time.steps, time.steps_ns) == (1, 16, 10 * 5 * 2 + 4 * 7)
 
 
 def test_without_steps_nothing_is_worth_per_step():
