@@ -14,11 +14,12 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.amd.counter_passes import CounterStore
-from causeway.readers.amd.rocprofv3_ids import PASS, ranks_in_names
+from causeway.readers.amd.rocprofv3_ids import PASS
 from causeway.readers.amd.trace_events import RocmEvents, agents
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
+from causeway.readers.common.name_ranks import ranks_in_names
 from causeway.readers.common.numbers import integer, size_columns, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.perfetto_head import FILES, begins_like_perfetto

@@ -14,10 +14,11 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
-from causeway.readers.amd.rocprofv3_ids import PASS, ranks_in_names
+from causeway.readers.amd.rocprofv3_ids import PASS
 from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
+from causeway.readers.common.name_ranks import ranks_in_names
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
 from causeway.readers.sink.sink import Sink

@@ -22,13 +22,13 @@ from causeway.readers.amd.rocprofv3_ids import (
     inner,
     inner_object,
     product,
-    ranks_in_names,
     values_of,
 )
 from causeway.readers.amd.trace_events import RocmEvents, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
+from causeway.readers.common.name_ranks import ranks_in_names
 from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
