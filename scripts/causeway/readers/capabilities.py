@@ -1,6 +1,7 @@
 """What one export holds and allows: the document `capabilities.json`."""
 
 from causeway.core.errors import ExportError
+from causeway.readers.common.constants import EPOCH_FROM_NS
 from causeway.readers.common.issues import ANALYSES
 from causeway.readers.sink.sink import Facts, Sink
 
@@ -43,10 +44,13 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
 def _time(facts: Facts, sink: Sink | None) -> dict | None:
     if not facts.tables:
         return None
+    session = sink.session_start_ns
+    if session is not None and facts.first_ns is not None and facts.first_ns > EPOCH_FROM_NS:
+        session = 0  # the times themselves count from 1970, as `nsys export --ts-normalize=true` writes them
     return {
         "first_ns": facts.first_ns,
         "last_ns": facts.last_ns,
-        "session_start_ns": sink.session_start_ns if facts.has_start else None,
+        "session_start_ns": session if facts.has_start else None,
         "has_start": facts.has_start,
     }
 

@@ -15,6 +15,9 @@ UNNAMED_RANGE = "(unnamed range)"
 UNNAMED_METRIC = "(unnamed metric)"
 """What calls, ranges and sampled metrics without a name are called; of kernels, see `kernel_names.UNNAMED`."""
 
+EPOCH_FROM_NS = 10**18
+"""Times beyond this count from 1970 (here: after 2001), as CUPTI's do; smaller ones from the start of the session."""
+
 EPOCH_2100_NS = 4_102_444_800_000_000_000
 LONGEST_NS = 100 * 86_400 * 1_000_000_000
 """Times beyond these are damage or another unit, never a measurement; they would also overflow sums of squares

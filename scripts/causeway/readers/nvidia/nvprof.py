@@ -16,7 +16,7 @@ from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_RANGE
+from causeway.readers.common.constants import EPOCH_FROM_NS, NO_KIND, NULL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text, unnamed
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -34,9 +34,6 @@ MARKER_END = 4
 PROCESS_OBJECT = 1
 THREAD_OBJECT = 2
 """CUpti_ActivityObjectKind."""
-
-EPOCH_FROM_NS = 10**18
-"""Times beyond this count from 1970 (here: after 2001), as CUPTI's do; smaller ones from the start of the session."""
 
 _RANK_NAME = re.compile(r"\brank[ :_#-]*(\d{1,9})\b", re.IGNORECASE)
 ADVICE = "Profile again with `nvprof -o file.nvvp`, and check that the program ran on a GPU."
