@@ -1,4 +1,6 @@
-"""The columns of CSV files of CUPTI activity: which of them are known, in which units, and their times and sizes."""
+"""The columns of CSV files of CUPTI activity: which of them are known, in which units, and the times and sizes in
+their rows.
+"""
 
 import re
 from dataclasses import dataclass
@@ -6,13 +8,11 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
-from causeway.readers.common.numbers import integer, with_null
-from causeway.readers.containers.csv_lines import CsvLines
-
-HEADER_LINES = 4096
-"""Lines in which a header is looked for."""
+from causeway.readers.common.numbers import integer, size_columns, with_null
 
 TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "\u03bcs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
 """Power of ten from a unit to nanoseconds; microseconds also with the Greek letter mu."""
@@ -36,12 +36,8 @@ TIMES = ("start", "end", "duration", "call_start", "call_duration")
 SIZES = ("bytes", "unified_bytes", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes")
 """Columns that are times, and that are sizes, by our names."""
 
-_LOST = re.compile(
-    r"^=+.*?\bWarning:\s*(?:(\d{1,18})\s+)?.*?\b(?:invalid timestamps|dropped|lost|insufficient|exceed)", re.IGNORECASE
-)
-"""nvprof's warnings of records that are not there, some with their number."""
-
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ\u03bc]*)\s*")
+_ROUNDED = re.compile(r"\s*[+-]?\d+(?:\.(\d*))?[eE]\+?(\d{1,3})\s*")
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
 _UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµm]?s(?:ec)?|[KMG]?B|%)\)")
 _IN_NAME = re.compile(
@@ -99,27 +95,6 @@ def columns_of(header: list[str]) -> Columns:
     return found
 
 
-def find_header(lines: CsvLines) -> Columns | None:
-    """Return the columns of the first header that is usable, None if there is none; sets the delimiter of `lines`, and
-    `lost` to the number of records that nvprof's warnings above the header report as missing.
-    """
-    for _ in range(HEADER_LINES):
-        line = lines.next_line()
-        if line and (match := _LOST.search(line[:LONGEST])):
-            lines.lost += int(match[1] or 1)
-        if line is None:
-            return None
-        if line.startswith("==") or len(line) > 1 << 16:
-            continue
-        for delimiter in ",;\t":
-            if delimiter in line:
-                columns = columns_of(lines.cells(line, delimiter))
-                if columns.usable:
-                    lines.delimiter = delimiter
-                    return columns
-    return None
-
-
 def is_header(row: list[str]) -> bool:
     """Return whether a row is the header of a report of `nsys stats`: two of its cells name the unit of a time, a size
     or a share.
@@ -157,6 +132,16 @@ def _decimal_ns(text: str, unit: str) -> int | None:
     if unit not in TIME_POWERS or not value.is_finite() or abs(value.adjusted()) > 30:
         return None
     return integer(int((value * 10 ** TIME_POWERS[unit]).to_integral_value()))
+
+
+def is_rounded(text: str) -> bool:
+    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
+
+    >>> is_rounded("1.49693E+18"), is_rounded("1.4969334275843622e+16"), is_rounded("1.5e-06"), is_rounded("1200")
+    (True, False, False, False)
+    """
+    match = _ROUNDED.fullmatch(text)
+    return match is not None and int(match[2]) > len(match[1] or "")
 
 
 def size_in_bytes(text: str, unit: str, binary: bool) -> int | None:
@@ -205,3 +190,117 @@ def without_correlations(names: list[str]) -> tuple[list[str], np.ndarray]:
     found = [_CORRELATION.fullmatch(name) for name in names]
     plain = [match[1] if match else name for match, name in zip(found, names, strict=True)]
     return plain, with_null(int(match[2]) if match else None for match in found)
+
+
+class RowValues:
+    """The values of some rows of a file, column by column.
+
+    Parameters
+    ----------
+    columns : Columns
+    rows : list of list of str, n of them
+    """
+
+    def __init__(self, columns: Columns, rows: list[list[str]]) -> None:
+        self.columns = columns
+        self.rows = rows
+
+    def cells(self, ours: str) -> list[str] | None:
+        """Return a column's cells, "" where a row is too short; None if there is no such column."""
+        at = self.columns.position.get(ours)
+        return None if at is None else [row[at] if at < len(row) else "" for row in self.rows]
+
+    def numbers(self, ours: str) -> np.ndarray | None:
+        """Return a column as int64, shape (n,), with `NULL`: times in ns, sizes in bytes, other numbers as they are;
+        None if there is no such column.
+        """
+        cells = self.cells(ours)
+        if cells is None:
+            return None
+        unit = self.columns.unit[ours]
+        if ours in TIMES:
+            values = [exact_ns(cell, unit or "ns") for cell in cells]
+        elif ours in SIZES:
+            values = [size_in_bytes(cell, unit or "b", self.columns.binary) for cell in cells]
+        else:
+            values = [integer(cell.strip()) for cell in cells]
+        return with_null(values)
+
+    def _rounded(self, *names: str) -> np.ndarray:
+        """Return where one of some times was saved rounded; bool, shape (n,)."""
+        found = np.zeros(len(self.rows), bool)
+        for ours in names:
+            cells = self.cells(ours) or [""] * len(self.rows)
+            found |= np.array([("E" in cell or "e" in cell) and is_rounded(cell) for cell in cells], bool)
+        return found
+
+    def times(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return when events start and end, whose duration is lost because times were saved rounded, and whose start
+        alone is rounded.
+
+        Returns
+        -------
+        start, end : ndarray of int64, shape (n,), ns
+            `NULL` where absent or useless.
+        lost, coarse : ndarray of bool, shape (n,)
+        """
+        start = self.numbers("start")
+        end = self.numbers("end")
+        rough = self._rounded("start", "end")
+        duration = self.numbers("duration") if end is None or rough.any() or self._has_finer_durations() else None
+        lost = rough
+        if duration is not None:
+            rounded = self._rounded("duration")
+            used = (start != NULL) & (duration != NULL) & ~rounded
+            used &= rough | (end is None or self._has_finer_durations())
+            end = np.where(used, start + np.where(used, duration, 0), NULL if end is None else end)
+            lost = (rough | (rounded & (end == NULL))) & ~used
+        untimed = lost | ((start == 0) & (end == 0))
+        return np.where(untimed, NULL, start), end, lost, self._rounded("start") & ~lost
+
+    def _has_finer_durations(self) -> bool:
+        """Return whether durations stand beside the ends in a smaller unit: ends in s are printed to 1 us."""
+        units = self.columns.unit
+        if "duration" not in units or "end" not in units:
+            return False
+        powers = [TIME_POWERS.get(units[ours] or "ns", 0) for ours in ("duration", "end")]
+        return powers[0] < powers[1]
+
+    def queue(self, start: np.ndarray) -> np.ndarray:
+        """Return how long launches wait after their call has returned, `NULL` where they begin before or it is unknown;
+        int64, shape (n,), ns.
+        """
+        begin = self.numbers("call_start")
+        length = self.numbers("call_duration")
+        if begin is None or length is None:
+            return np.full(len(self.rows), NULL)
+        known = (begin != NULL) & (length != NULL) & (start != NULL)
+        known &= ~self._rounded("start", "call_start", "call_duration")
+        queue = np.where(known, start - begin - length, -1)
+        return np.where(queue < 0, NULL, queue)
+
+    def sizes(self) -> tuple[np.ndarray | int, int]:
+        """Return the sizes of transfers in bytes, `NULL` where there is none, or where it was rounded to zero, and how
+        many were.
+        """
+        size = self.numbers("bytes")
+        if size is None:
+            return NULL, 0
+        unified = self.numbers("unified_bytes")
+        if unified is not None:
+            size = np.where(size == NULL, unified, size)
+        unit = self.columns.unit["bytes"]
+        zero = np.flatnonzero(size == 0).tolist()
+        cells = self.cells("bytes")
+        rounded = [at for at in zero if is_rounded_to_zero(cells[at], unit, self.columns.binary)]
+        size[rounded] = NULL
+        return size, len(rounded)
+
+    def shape(self) -> dict[str, np.ndarray]:
+        """Return the columns of `LAUNCH_SHAPE` that there are, int64 of shape (n,)."""
+        shape = {ours: values for ours in LAUNCH_SHAPE if (values := self.numbers(ours)) is not None}
+        for ours in ("grid", "block"):  # three sizes in one cell: "(64 1 1)", "64x1x1", "[64, 1, 1]"
+            cells = self.cells(ours)
+            if cells is not None and f"{ours}_x" not in shape:
+                shape |= size_columns(ours, cells)
+        return shape

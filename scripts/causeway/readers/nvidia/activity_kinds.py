@@ -16,12 +16,14 @@ Memory memcpy HtoD]` (nsys stats until 2022), `[CUDA memcpy Unified Host-to-Devi
 (Visual Profiler).
 """
 _SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", re.IGNORECASE)
+_SIZED = re.compile(r"[1-9]")
+"""What a grid's size has where there is one: `0`, `-` and `nan` stand for none."""
 _API_NAME = re.compile(r"cu(?:da)?[A-Z]\w*")
 
 
 class RowKinds:
     """The kind of event of each row of a file: as its kind column reports, else by its name, else by which columns it
-    fills.
+    fills. A row with a grid is a launch, also of a kernel called `memset`; names in brackets are those of profilers.
 
     Parameters
     ----------
@@ -59,6 +61,8 @@ class RowKinds:
             if plain in self._kinds:
                 return self._kinds[plain]
         name = self._cell(row, "name")
+        if not name.startswith("[") and any(_SIZED.search(self._cell(row, grid)) for grid in ("grid_x", "grid")):
+            return self.LAUNCHES
         if name not in self._by_name:
             if len(self._by_name) > 1 << 16:
                 self._by_name.clear()

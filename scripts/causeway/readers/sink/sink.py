@@ -355,6 +355,8 @@ class Sink:
         """Note what only the whole export shows: the tick of its clock, and names of ranges that were merged."""
         if self._clock.tick_ns >= COARSE_NS and self.n_launches >= COARSE_ROWS:
             self.issues.add("coarse_clock", self.n_launches, f"a tick of {self._clock.tick_ns:,} ns")
+        elif self.issues.count("coarse_starts"):
+            pass
         elif self._clock.start_tick_ns >= COARSE_NS and self.n_launches >= COARSE_STARTS:
             self.issues.add("coarse_starts", self.n_launches, f"a tick of {self._clock.start_tick_ns:,} ns")
         for names in (self.range_names, self.call_names, self.mpi_names, self.communicators):

@@ -10,7 +10,7 @@ import pytest
 from reading import Read
 
 from causeway.readers.detect import detect
-from causeway.readers.nvidia.cupti_csv import exact_ns, size_in_bytes
+from causeway.readers.nvidia.activity_columns import exact_ns, size_in_bytes
 
 EPOCH = 1_496_933_427_584_362_152
 KERNEL = "deviceId,streamId,correlationId,gridX,gridY,gridZ,blockX,blockY,blockZ"

@@ -1,0 +1,98 @@
+"""Rows of CUPTI activity that look like something else: kernels with names of transfers, and times that a spreadsheet
+saved with too few digits.
+"""
+
+import pytest
+from reading import Read
+
+HEADER = "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,Bytes (MB),Device,Ctx,Strm,Name"
+DUMP = "start,end,deviceId,streamId,correlationId,gridX,gridY,gridZ,blockX,blockY,blockZ,name"
+
+
+def written(path, lines):
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_row_with_a_grid_is_a_launch_whatever_its_name(tmp_path):
+    names = ["memset(int *, int, unsigned int)", "memcpy(float *, const float *)", "Memcpy HtoD", "k(int)"]
+    rows = [f'{1000 * at + 7},53,{at},4,1,1,64,1,1,16,,A (0),1,7,"{name}"' for at, name in enumerate(names)]
+    read = Read(written(tmp_path / "t.csv", [HEADER, *rows]), tmp_path / "e")
+    assert sorted(read.kernels.column("name").to_pylist()) == sorted(names)
+    assert (read.launches.num_rows, "transfers" in read.names) == (4, False)
+
+
+@pytest.mark.parametrize("grid", ["", "0", "-", "nan", "0.0"])
+def test_a_transfer_has_no_grid_and_a_profilers_name_is_none_of_a_kernel(grid, tmp_path):
+    rows = [
+        f"1007,53,1,{grid},{grid},{grid},,,,,0.5,A (0),1,7,memcpy HtoD",
+        f"2007,53,2,{grid},{grid},{grid},,,,,0.25,A (0),1,7,memset (0)",
+        "3007,53,3,1,1,1,1,1,1,1,0.125,A (0),1,7,[CUDA memcpy DtoH]",
+        "4007,53,4,4,1,1,64,1,1,16,,A (0),1,7,k",
+    ]
+    read = Read(written(tmp_path / "t.csv", [HEADER, *rows]), tmp_path / "e")
+    found = [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()]
+    assert found == [(1, 500_000), (255, 250_000), (2, 125_000)]
+    assert read.launches.column("start_ns").to_pylist() == [4007]
+
+
+def test_durations_between_rounded_times_are_unknown(tmp_path):
+    rows = [f"1.49693E+18,1.49693E+18,0,7,{at},8,1,1,64,1,1,k" for at in range(5)]
+    lost = Read(written(tmp_path / "all.csv", [DUMP, *rows]), tmp_path / "e")
+    assert (lost.status, lost.count("zero_duration")) == ("refused", 0)
+    assert lost.error["found"] == "the times of 5 launches were saved rounded, as 1.2E+18: their durations are lost"
+    rows += [
+        "1.20001E+11,1.20002E+11,0,7,7,8,1,1,64,1,1,k",  # ticks of 1,000,000 ns apart
+        "120001000000,1.20002E+11,0,7,7,8,1,1,64,1,1,k",
+        "120001000000,120001000123,0,7,8,8,1,1,64,1,1,k",
+        "1.20001000001E+11,1.20001000005E11,0,7,9,8,1,1,64,1,1,k",  # with all their digits
+    ]
+    some = Read(written(tmp_path / "some.csv", [DUMP, *rows]), tmp_path / "f")
+    assert some.status == "read"
+    assert [(row["start_ns"], row["duration_ns"]) for row in some.launches.to_pylist()] == [
+        (120_001_000_000, 123),
+        (120_001_000_001, 4),
+    ]
+    assert (some.count("rounded_times"), some.count("no_time")) == (7, 0)
+    assert "1.49693E+18" in some.issue("rounded_times")["detail"]
+
+
+def test_rounded_starts_beside_exact_durations_are_a_caution(tmp_path):
+    rows = [f"1.13613E+12,{5000 + 37 * at},{at},4,1,1,64,1,1,16,,A (0),1,7,k" for at in range(12)]
+    read = Read(written(tmp_path / "t.csv", [HEADER, *rows]), tmp_path / "e")
+    assert read.total("launches") == sum(5000 + 37 * at for at in range(12))
+    assert (read.status, read.count("coarse_starts"), read.count("rounded_times")) == ("read", 12, 0)
+    spread = [row.replace("1.13613E+12", f"1.136{at + 10}E+12") for at, row in enumerate(rows)]
+    read = Read(written(tmp_path / "u.csv", [HEADER, *spread]), tmp_path / "f")
+    assert read.count("coarse_starts") == 12  # counted once, though all starts are multiples of a tick
+    exact = [row.replace("1.13613E+12", str(1_136_130_000_001 + 6001 * at + at * at)) for at, row in enumerate(rows)]
+    assert Read(written(tmp_path / "v.csv", [HEADER, *exact]), tmp_path / "g").count("coarse_starts") == 0
+
+
+def test_a_rounded_end_or_duration_gives_way_to_the_other(tmp_path):
+    header = "start,end,duration,deviceId,streamId,name"
+    rows = [
+        "120001000000,1.20001E+11,77,0,7,k",
+        "120001000500,120001000590,9E+1,0,7,k",
+        "120001001000,,9.1E+3,0,7,k",
+        "1.20002E+11,1.20002E+11,35,0,7,k",
+    ]
+    read = Read(written(tmp_path / "t.csv", [header, *rows]), tmp_path / "e")
+    assert [(row["start_ns"], row["duration_ns"]) for row in read.launches.to_pylist()] == [
+        (120_001_000_000, 77),
+        (120_001_000_500, 90),
+        (120_002_000_000, 35),
+    ]
+    assert (read.count("rounded_times"), read.count("coarse_starts")) == (1, 1)
+
+
+def test_powers_of_ten_with_all_digits_are_exact(tmp_path):
+    header = "Start (s),Duration (s),Device,Stream,Name"
+    rows = ["1e-6,2.5e-07,0,7,k", "2E-6,3E-7,0,7,k", "3e-6,4e-07,0,7,k"]
+    read = Read(written(tmp_path / "t.csv", [header, *rows]), tmp_path / "e")
+    assert [(row["start_ns"], row["duration_ns"]) for row in read.launches.to_pylist()] == [
+        (1000, 250),
+        (2000, 300),
+        (3000, 400),
+    ]
+    assert read.count("rounded_times") == read.count("coarse_starts") == 0
