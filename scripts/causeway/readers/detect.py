@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.files import HEAD_BYTES, first_bytes
+from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, first_bytes
 from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
 from causeway.readers.registry import DETECTION_ORDER, FORMATS
@@ -17,10 +17,11 @@ from causeway.readers.registry import DETECTION_ORDER, FORMATS
 LONGEST_HEADING = 100
 """Characters beyond which a cell of a CSV file is no column's name."""
 
-_NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', re.MULTILINE)
+_NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', re.MULTILINE)
 _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
-_NCU_PIVOT = re.compile(rb'"?Metric Name"?,[^\n]*[a-z0-9]__[a-z]')
+_NCU_PIVOT = re.compile(rb'"?Metric Name"?[,;\t][^\n]*[a-z0-9]__[a-z]')
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
+_NVPROF_LINE = re.compile(rb"^==\d+== (?:NVPROF is profiling|Profiling (?:application|result))", re.MULTILINE)
 _ROCPROFV3_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"')
 _ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}')  # rocprof v1 writes an empty event first
 _NSYS_JSON = re.compile(rb'\{\s*"data"\s*:\s*\[|\{"(?:Type|\w+Event)"\s*:')
@@ -73,11 +74,22 @@ def detect(path: str | Path) -> str | None:
     if _NVPROF_BANNER.match(text):
         # also with a damaged header: the banner holds the command line, which no other reader must see
         return "cupti"
-    if text.startswith((b"{", b"[")):
-        return _detect_json(text)
-    if _NCU_HEADER.search(head) or _NCU_MESSAGE.search(head) or _NCU_PIVOT.match(text):
+    is_json = text.startswith((b"{", b"["))  # or what a program prints: `[INFO] start`
+    if is_json and (word := _detect_json(text)):
+        return word
+    if word := _detect_printed(head):
+        return word
+    word = _detect_csv(text)
+    if word in (None, "table") and len(head) == HEAD_BYTES and b"\x00" not in head:
+        word = _detect_printed(first_bytes(path, PRINTED_BYTES)) or word
+    return None if is_json and word == "table" else word
+
+
+def _detect_printed(text: bytes) -> str | None:
+    """Return the format of a profiler that writes below what a program prints, by a line of its own."""
+    if _NCU_HEADER.search(text) or _NCU_MESSAGE.search(text) or _NCU_PIVOT.match(_text_of(text)):
         return "ncu"
-    return _detect_csv(text)
+    return "cupti" if _NVPROF_LINE.search(text) else None
 
 
 def _text_of(head: bytes) -> bytes:
@@ -117,11 +129,14 @@ def _detect_csv(text: bytes) -> str | None:
     if b"\x00" in text.split(b"\n", 1)[0]:
         return None
     lines = text.decode("utf-8", "replace").splitlines()
-    for line in lines[:256]:
-        cells = {cell.strip().strip('"') for cell in line.split(",")}
-        for record in DETECTION_ORDER:
-            if any(cells.issuperset(columns) for columns in record.signs.headers):
-                return record.word
+    for line in lines:
+        if line[:1].isdigit():  # as rows of numbers do, and no header
+            continue
+        for delimiter in {",", *(other for other in ";\t" if other in line)}:
+            cells = {cell.strip().strip('"') for cell in line.split(delimiter)}
+            for record in DETECTION_ORDER:
+                if any(cells.issuperset(columns) for columns in record.signs.headers):
+                    return record.word
         if _are_activities(re.split(r"[,;\t]", line)):
             return "cupti"
     return "table" if lines and ("," in lines[0] or "\t" in lines[0] or ";" in lines[0]) else None

@@ -12,6 +12,10 @@ events.
 """
 
 
+PRINTED_BYTES = 1 << 20
+"""Where the header of a profiler that writes into a program's own output is looked for."""
+
+
 def first_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
     """Return the first `size` bytes of a file, uncompressed if it is compressed (as many as a cut one gives).
 

@@ -23,6 +23,7 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.numbers import integer, number, with_null
+from causeway.readers.containers.csv_lines import delimiter_of
 
 FIELD_CHARS = 4 << 20
 """Longest field; kernel names of 100 kB exist, and a quote that is never closed must not swallow the file."""
@@ -43,15 +44,16 @@ def header_of(path: Path) -> list[str]:
     try:
         raw, text = open_text(path)
         with raw, text:
-            return _cells(text.readline(LINE_CHARS))
+            header = text.readline(LINE_CHARS)
+            return _cells(header, delimiter_of(header))
     except (OSError, EOFError, zlib.error) as error:
         fail_if_of_the_machine(error)
         return []
 
 
-def _cells(line: str) -> list[str]:
+def _cells(line: str, delimiter: str) -> list[str]:
     try:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
         return []
 
@@ -96,14 +98,16 @@ class CsvFile:
         self.failure: ExportError | None = None
         self._raw, self._text = open_text(path)
         self._line = 1
-        self.columns = _cells(next(self._lines(), ""))
+        header = next(self._lines(), "")
+        self._delimiter = delimiter_of(header)
+        self.columns = _cells(header, self._delimiter)
         if len(self.columns) < 2:
             self.close()
             raise ExportError(source, f"{label} has no header line", "a CSV file as the profiler wrote it", _ADVICE)
         self._ahead: list[str] = []
         if without and set(without) <= set(self.columns):
             self._ahead = self._first_lines()
-            widths = {len(_cells(line)) for line in self._ahead if line.strip()}
+            widths = {len(_cells(line, self._delimiter)) for line in self._ahead if line.strip()}
             if widths == {len(self.columns) - len(without)}:
                 self.columns = [name for name in self.columns if name not in without]
         self.position: dict[str, int] = {}
@@ -156,7 +160,7 @@ class CsvFile:
                 yield line
 
         while True:
-            reader = csv.reader(feed(lines))
+            reader = csv.reader(feed(lines), delimiter=self._delimiter)
             again = False
             fed.clear()
             while True:
@@ -170,7 +174,7 @@ class CsvFile:
                 first = self._line + 1
                 # a line that is a row by itself was swallowed by a quote that was never closed, even if the cells add
                 # up
-                whole = len(row) == width and not any(len(_cells(line)) == width for line in fed[1:])
+                whole = len(row) == width and not any(len(_cells(line, self._delimiter)) == width for line in fed[1:])
                 again = again or (not whole and len(fed) > 1)
                 self._line += 1 if again else len(fed)
                 if row or again:

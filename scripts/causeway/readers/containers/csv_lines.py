@@ -5,6 +5,18 @@ import io
 from collections.abc import Iterator
 
 LINE_CHARS = 4 << 20
+DELIMITERS = ",;\t"
+"""As profilers write them, and as spreadsheets save them again."""
+
+
+def delimiter_of(header: str) -> str:
+    r"""Return what separates the cells of a header: the most frequent delimiter outside quotations, the first of some.
+
+    >>> delimiter_of('"ID","Process ID"'), delimiter_of('ID;"Size, bytes";Name'), delimiter_of("Kind\tAgent_Id")
+    (',', ';', '\t')
+    """
+    bare = "".join(header.split('"')[::2])
+    return max(DELIMITERS, key=bare.count)
 
 
 class CsvLines:

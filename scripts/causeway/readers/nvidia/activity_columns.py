@@ -267,8 +267,16 @@ class RowValues:
         return powers[0] < powers[1]
 
     def queue(self, start: np.ndarray) -> np.ndarray:
-        """Return how long launches wait after their call has returned, `NULL` where they begin before or it is unknown;
-        int64, shape (n,), ns.
+        """Return how long launches wait after their call has returned.
+
+        Parameters
+        ----------
+        start : ndarray of int64, shape (n,), ns
+
+        Returns
+        -------
+        ndarray of int64, shape (n,), ns
+            `NULL` where they begin before, or it is unknown.
         """
         begin = self.numbers("call_start")
         length = self.numbers("call_duration")
@@ -280,8 +288,13 @@ class RowValues:
         return np.where(queue < 0, NULL, queue)
 
     def sizes(self) -> tuple[np.ndarray | int, int]:
-        """Return the sizes of transfers in bytes, `NULL` where there is none, or where it was rounded to zero, and how
-        many were.
+        """Return the sizes of transfers, and how many were rounded to zero.
+
+        Returns
+        -------
+        size : ndarray of int64, shape (n,), bytes; or int
+            `NULL` where there is none, or where it was rounded to zero.
+        rounded : int
         """
         size = self.numbers("bytes")
         if size is None:

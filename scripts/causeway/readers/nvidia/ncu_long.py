@@ -17,7 +17,7 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import PRINTED_BYTES, first_bytes
 from causeway.readers.common.numbers import base_unit, integer, notation, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.sink.counter_table import CounterTable
@@ -32,7 +32,7 @@ TAIL_BYTES = 4 << 20
 HEADER = ["ID", "Process ID"]
 """How a header begins."""
 
-_HEADER = re.compile(r'^\ufeff?"?ID"?,"?Process ID"?,')
+_HEADER = re.compile(r'^\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
 _MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 ADVICE = (
     "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say"
@@ -47,11 +47,13 @@ class _Restart(Exception):  # noqa: N818 - not an error
 def probe(path: Path) -> bool:
     """Return whether the file is text with Nsight Compute's header or messages."""
     try:
-        head = first_bytes(path)
+        head = first_bytes(path, PRINTED_BYTES)
     except OSError as error:
         fail_if_of_the_machine(error)
         return False
-    return bool(re.search(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', head, re.MULTILINE) or _MESSAGE.search(head))
+    return bool(
+        re.search(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', head, re.MULTILINE) or _MESSAGE.search(head)
+    )
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -108,6 +110,7 @@ class NcuReader:
         self.lengths: set[int] = set()
         self.segment = self.rows = self.bad = self.mixed = self.other_page = 0
         self.first_bad = ""
+        self.delimiter = ","
 
     def read(self) -> ExportError | None:
         """Read the file; return the error for a cut one."""
@@ -116,7 +119,7 @@ class NcuReader:
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8", errors="replace", newline="") as text:
             header, before = self._find_header(text)
             self._begin(header)
-            rows = csv.reader(text)
+            rows = csv.reader(text, delimiter=self.delimiter)
             held = None  # one row behind, since the last row of a cut file is not whole
             for row in rows:
                 if held is not None:
@@ -156,8 +159,9 @@ class NcuReader:
         none_profiled = False
         number = 0
         for number, line in enumerate(iter(text.readline, ""), 1):
-            if _HEADER.match(line):
-                return next(csv.reader([line.removeprefix("\ufeff")])), number
+            if header := _HEADER.match(line):
+                self.delimiter = header[1]
+                return next(csv.reader([line.removeprefix("\ufeff")], delimiter=self.delimiter)), number
             if match := re.match(r"==(ERROR|WARNING)==", line):
                 counts[match[1]] += 1
                 none_profiled |= "No kernels were profiled" in line

@@ -19,7 +19,7 @@ from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import PRINTED_BYTES, first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import (
     base_unit,
@@ -33,7 +33,7 @@ from causeway.readers.common.numbers import (
     without_instances,
 )
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_lines import CsvLines
+from causeway.readers.containers.csv_lines import CsvLines, delimiter_of
 from causeway.readers.nvidia.ncu_long import other_page
 from causeway.readers.sink.counter_table import duration_ns, name_metrics, with_duration
 from causeway.readers.sink.records import CounterRows
@@ -61,7 +61,7 @@ _PIVOT_UNITS = (  # Nsight Compute's base unit by parts of a metric's name
 def probe(path: Path) -> bool:
     """Return whether the file has the header of a wide page or of a pivot."""
     try:
-        head = b"" if path.is_dir() else first_bytes(path)
+        head = b"" if path.is_dir() else first_bytes(path, PRINTED_BYTES)
     except OSError as error:
         fail_if_of_the_machine(error)
         return False
@@ -98,7 +98,8 @@ def _find_header(lines: CsvLines) -> Page | None:
     while (line := lines.next_line()) is not None:
         if line.startswith("=="):
             continue
-        cells = lines.cells(line.strip(), ",")
+        lines.delimiter = delimiter_of(line)
+        cells = lines.cells(line.strip(), lines.delimiter)
         if cells[:2] == HEADER:
             if "Metric Name" in cells or "Kernel Name" not in cells:
                 return None
