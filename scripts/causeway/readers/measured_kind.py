@@ -5,6 +5,7 @@ really read.
 """
 
 import csv
+import itertools
 import re
 import zlib
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes, open_text
+from causeway.readers.containers.csv_lines import delimiter_of
 from causeway.readers.registry import FORMATS
 
 MOST_FILES = 64
@@ -87,5 +89,6 @@ def _timed(file: Path) -> bool | None:
 def _rows(file: Path) -> Iterator[list[str]]:
     raw, text = open_text(file)
     with raw, text:
-        for row, _ in zip(csv.reader(iter(lambda: text.readline(1 << 16), "")), range(ROWS + 1), strict=False):
-            yield row
+        header = text.readline(1 << 16)
+        lines = itertools.chain([header], iter(lambda: text.readline(1 << 16), ""))
+        yield from itertools.islice(csv.reader(lines, delimiter=delimiter_of(header)), ROWS + 1)

@@ -36,6 +36,9 @@ TIMES = ("start", "end", "duration", "call_start", "call_duration")
 SIZES = ("bytes", "unified_bytes", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes")
 """Columns that are times, and that are sizes, by our names."""
 
+LONGEST_TIME = 40
+"""Characters of a time that an issue shows."""
+
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ\u03bc]*)\s*")
 _ROUNDED = re.compile(r"\s*[+-]?\d+(?:\.(\d*))?[eE]\+?(\d{1,3})\s*")
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
@@ -233,6 +236,11 @@ class RowValues:
             cells = self.cells(ours) or [""] * len(self.rows)
             found |= np.array([("E" in cell or "e" in cell) and is_rounded(cell) for cell in cells], bool)
         return found
+
+    def rounded_time(self, at: int) -> str:
+        """Return the first time of a row that was saved rounded, "" if there is none."""
+        columns = [self.cells(ours) for ours in TIMES if ours in self.columns.position]
+        return next((cells[at].strip()[:LONGEST_TIME] for cells in columns if is_rounded(cells[at])), "")
 
     def times(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return when events start and end, whose duration is lost because times were saved rounded, and whose start

@@ -47,8 +47,6 @@ from causeway.readers.nvidia.activity_processes import (
 from causeway.readers.sink.sink import Sink
 
 BATCH_ROWS = 1 << 14
-LONGEST_TIME = 40
-"""Characters of a time that an issue shows."""
 ADVICE = (
     "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`, or write the records with their names, starts"
     " and ends."
@@ -249,8 +247,8 @@ class CsvReader:
             if not self.reports.takes_launches(self.columns):
                 return
             for issue, where in (("rounded_times", lost), ("coarse_starts", coarse)):
-                example = values.rows[int(where.argmax())][self.columns.position["start"]]
-                sink.issues.add(issue, int(where.sum()), f"{self.label}saved rounded, as {example[:LONGEST_TIME]}")
+                example = values.rounded_time(int(where.argmax()))
+                sink.issues.add(issue, int(where.sum()), f"{self.label}{example}")
             if lost.any():
                 kept = [row for row, gone in zip(values.rows, lost.tolist(), strict=True) if not gone]
                 values = RowValues(self.columns, kept)

@@ -8,6 +8,7 @@ from reading import Read
 
 from causeway.readers.containers.csv_lines import delimiter_of
 from causeway.readers.detect import detect
+from causeway.readers.measured_kind import kind_of
 
 IDENTITY = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream"]
 KERNEL = "void k<int, 3>(float*, int; long)"
@@ -85,6 +86,13 @@ def test_traces_of_rocprofv3_with_each_delimiter(delimiter, tmp_path):
         times = [(row["start_ns"], row["duration_ns"]) for row in read.launches.to_pylist()]
         assert times == [(1_000_000, 513), (1_002_000, 317)]
         assert read.kernels.column("name").to_pylist() == [KERNEL]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_counters_without_times_are_seen_with_each_delimiter(delimiter, tmp_path):
+    rows = [["Dispatch_Id", "Kernel_Name", "Counter_Name", "Counter_Value"], ["1", KERNEL, "SQ_WAVES", "64"]]
+    assert kind_of("rocprofv3", written(tmp_path / "7_counter_collection.csv", table(rows, delimiter))) == "counters"
+    assert kind_of("rocprofv3", written(tmp_path / "7_kernel_trace.csv", table(ROCM, delimiter))) == "trace"
 
 
 def test_the_delimiter_is_the_most_frequent_outside_quotations():

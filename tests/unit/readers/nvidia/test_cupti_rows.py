@@ -55,6 +55,9 @@ def test_durations_between_rounded_times_are_unknown(tmp_path):
     ]
     assert (some.count("rounded_times"), some.count("no_time")) == (7, 0)
     assert "1.49693E+18" in some.issue("rounded_times")["detail"]
+    ends = [DUMP, "secret,1.20002E+11,0,7,7,8,1,1,64,1,1,k", "120001000000,120001000123,0,7,8,8,1,1,64,1,1,k"]
+    detail = Read(written(tmp_path / "ends.csv", ends), tmp_path / "g").issue("rounded_times")["detail"]
+    assert detail.endswith(": 1.20002E+11")
 
 
 def test_rounded_starts_beside_exact_durations_are_a_caution(tmp_path):
