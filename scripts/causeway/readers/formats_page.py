@@ -66,6 +66,11 @@ Kineto traces of several ranks in one file are told apart by the rank in the arg
 the process (SGLang), or by their order if they stand one after the other; where their events alternate, no launch has
 a call.
 
+CSV of CUPTI activity that names no process has one for each run: files of a folder whose names differ in more than the
+words for reports and records (`run1_cuda_gpu_trace.csv` and `run2_cuda_gpu_trace.csv`, but not `kernel.csv` and
+`memcpy.csv`) are several runs where several have launches, with the rank that the name states (`rank3_...`). In a text,
+nvprof names the process above each result, and `nsys stats` the database above each report.
+
 The report cuda_kern_exec_trace of `nsys stats` has no streams, and of the host only the calls that launch: the delays
 of its launches are read, its calls are not.
 

@@ -178,6 +178,8 @@ def _has_launch(path: Path) -> bool:
         with raw, text:
             lines = CsvLines(text)
             columns = find_header(lines, Messages())
+            if columns.report and not {"device", "stream", "grid_x", "grid"} & columns.position.keys():
+                return False  # calls, of which there may be many
             kinds = RowKinds(columns.position, path.name)
             for row, _ in lines.rows():
                 if begins_a_report(row, columns):
