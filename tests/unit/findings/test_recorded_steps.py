@@ -2,9 +2,11 @@
 which steps are called slow, why, and what the host did in them.
 """
 
+import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from causeway.core.results import rows_by_rank
@@ -21,10 +23,18 @@ RECORDED = Path(__file__).parents[2] / "data" / "experiments" / "libraries"
 
 @pytest.fixture
 def analysed(tmp_path):
-    """Analyse the steps of a program; return `steps.json`, its findings, and the numbers of the steps drawn slow."""
+    """Analyse the steps of a program; return `steps.json`, its findings, and the numbers of the steps drawn slow.
+    Without annotations the ranges of the steps are taken out of the recording.
+    """
 
-    def analyse(name):
-        normalise(RECORDED / f"{name}.json.gz", tmp_path / "0", export="0", source=name)
+    def analyse(name, annotated=True):
+        path = RECORDED / f"{name}.json.gz"
+        if not annotated:
+            trace = json.loads(gzip.decompress(path.read_bytes()))
+            trace["traceEvents"] = [one for one in trace["traceEvents"] if "ProfilerStep#" not in one.get("name", "")]
+            path = tmp_path / f"{name}.json"
+            path.write_text(json.dumps(trace))
+        normalise(path, tmp_path / "0", export="0", source=name)
         clocks = tmp_path / "clocks.json"
         clocks.write_text(json.dumps({"exports": {"0": {"shift_ns": 0, "ranks": [0]}}}))
         steps, rows, causes, waits = (tmp_path / one for one in ("s.json", "s.parquet", "c.parquet", "w.parquet"))
@@ -90,3 +100,27 @@ def test_a_program_that_reads_its_loss_in_half_of_the_steps_has_no_slow_ones(ana
     assert document["slow"] == findings == []
     assert document["ranks"][0]["on_device"]
     assert document["ranks"][0]["steps"] == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn_as", "cause", "missing"),
+    [
+        ("allocated", "slow", "idle_inside", 0),
+        ("paused", "slow", "idle_inside", 0),
+        ("read_back", "printed", "idle_inside", 1),  # after the last launch, at the end of the recording
+    ],
+)
+def test_without_annotations_the_repeats_of_a_host_that_runs_ahead_tell_the_same_slow_steps(
+    analysed, name, drawn_as, cause, missing
+):
+    """Repeats are counted from 0, some steps after the first annotated one, which the program does not repeat."""
+    document, findings, _ = analysed(name, annotated=False)
+    drawn = json.loads((RECORDED / f"{name}.steps.json").read_text())
+    drawn = np.flatnonzero([one[drawn_as] for one in drawn])
+    found = np.array([one["step"] for one in document["slow"]])
+    assert document["source"] == "repeats"
+    assert document["ranks"][0]["on_device"]
+    assert found.size == drawn.size - missing >= 3
+    assert np.unique(drawn[: found.size] - found).size == 1
+    assert {one["cause"] for one in document["slow"]} == {cause}
+    assert [one.key for one in findings] == [f"rank0/{cause}"]

@@ -120,7 +120,7 @@ def _measured(
     judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
     since = called_since(opened.folder, annotated=family is not None)
     steps = _annotated(opened, family, judged) if family else _repeated(opened, judged, since)
-    parts = measure_parts(opened, steps, since, annotated=family is not None) if steps else {}
+    parts = measure_parts(opened, steps, since) if steps else {}
     clock = clocks[opened.export]
     found = {}
     for rank, entry in judged.items():

@@ -214,13 +214,11 @@ def _counted_on_device(folder: Path, ahead: Mapping[int, _Launches], since: Mapp
     return found
 
 
-def measure_parts(
-    opened: Opened, steps: Mapping[int, RankSteps], since: Mapping[int, int], *, annotated: bool = True
-) -> dict[int, StepParts]:
+def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping[int, int]) -> dict[int, StepParts]:
     """Return the parts of the steps of each rank of an export; steps without any launch are left out.
 
-    Where the host of a rank runs ahead of its device, steps that are ranges of the host are taken as the device has
-    them.
+    Where launches belong to steps by their calls and the host of a rank runs ahead of its device, the steps are taken
+    as the device has them, wherever they come from.
 
     Parameters
     ----------
@@ -229,12 +227,9 @@ def measure_parts(
         By rank.
     since : mapping of int to int
         `launch_moments.called_since`.
-    annotated : bool
-        Steps are ranges of the host.
     """
     launches = count_launches(opened.folder, steps, since)
-    known = [rank for rank in since if annotated and rank in launches]
-    ahead = {rank: launches[rank] for rank in known if _runs_ahead(launches[rank])}
+    ahead = {rank: one for rank, one in launches.items() if rank in since and _runs_ahead(one)}
     if ahead:
         launches |= _counted_on_device(opened.folder, ahead, since)
     for one in launches.values():

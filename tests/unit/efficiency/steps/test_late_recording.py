@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from efficiency_samples import export
 from step_samples import found
 
@@ -43,13 +44,15 @@ def test_steps_of_a_device_far_behind_its_host_are_those_of_the_device(tmp_path)
 
 
 def test_few_launches_from_before_the_recording_are_in_no_step(tmp_path):
+    """The device begins each step when the host has ended it: steps are those of the device, by their starts."""
     folder = late_recording(tmp_path / "0", behind=LAUNCHES)
     assert called_since(folder, annotated=False) == {0: STEP_NS}
     document, rows, _ = found(tmp_path, [folder], **{"0": 7})
     assert document["ranks"][0]["confidence"] == 1
     assert [row["launches"] for row in rows] == [LAUNCHES] * 11
-    assert rows[0]["start_ns"] == 7, "the first call that was recorded"
-    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {"0": STEP_NS + 7}
+    assert document["ranks"][0]["on_device"]
+    assert rows[0]["start_ns"] == STEP_NS + 7, "the first launch whose call was recorded"
+    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {}
 
 
 def test_of_annotated_steps_the_starts_say_nothing(tmp_path):
@@ -60,10 +63,10 @@ def test_of_annotated_steps_the_starts_say_nothing(tmp_path):
     assert [row["launches"] for row in rows] == [LAUNCHES] * 6
 
 
-def ahead(folder, late=None, copies=()):
+def ahead(folder, late=None, copies=(), annotated=True):
     """Write an export whose device takes 8 us for each of 40 equal steps, the host 1 us until 32 are in flight; then it
     waits for one. The device begins step `late` and all after it 4 us later. `copies` are step, start and end in the
-    step's 8 us on the device, and are called in that step.
+    step's 8 us on the device, and are called in that step. Without annotations the launches repeat.
     """
     begun = [0]
     while len(begun) < 40:
@@ -81,7 +84,7 @@ def ahead(folder, late=None, copies=()):
         (first[step] + start, first[step] + end, {"correlation": 10_000 + step, "copy_kind": 2, "stream": 9})
         for step, start, end in copies
     ]
-    ranges = [(start, start + 900, {"name": f"train (step {at})"}) for at, start in enumerate(begun)]
+    ranges = [(start, start + 900, {"name": f"train (step {at})"}) for at, start in enumerate(begun) if annotated]
     return export(folder, kernels=kernels, calls=sorted(calls, key=lambda one: one[0]), ranges=ranges, copies=moved)
 
 
@@ -89,9 +92,11 @@ WORK = 400 * (LAUNCHES - 1) + 300
 """From the start of a step's first launch to the end of its last one, ns."""
 
 
-def test_steps_of_a_host_that_runs_ahead_are_as_long_as_on_the_device(tmp_path):
+@pytest.mark.parametrize("annotated", [True, False])
+def test_steps_of_a_host_that_runs_ahead_are_as_long_as_on_the_device(tmp_path, annotated):
     """Each lasts from the end of the one before to its own; the first from its first launch."""
-    document, rows, causes = found(tmp_path, [ahead(tmp_path / "0")])
+    document, rows, causes = found(tmp_path, [ahead(tmp_path / "0", annotated=annotated)])
+    assert document["source"] == ("annotations" if annotated else "repeats")
     assert document["ranks"][0]["on_device"]
     assert document["slow"] == causes == []
     ends = [500 + 8000 * step + WORK for step in range(40)]
@@ -103,8 +108,9 @@ def test_steps_of_a_host_that_runs_ahead_are_as_long_as_on_the_device(tmp_path):
     assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {}
 
 
-def test_a_step_whose_first_launch_comes_late_on_the_device_is_the_slow_one(tmp_path):
-    document, _, causes = found(tmp_path, [ahead(tmp_path / "0", late=20)])
+@pytest.mark.parametrize("annotated", [True, False])
+def test_a_step_whose_first_launch_comes_late_on_the_device_is_the_slow_one(tmp_path, annotated):
+    document, _, causes = found(tmp_path, [ahead(tmp_path / "0", late=20, annotated=annotated)])
     assert document["ranks"][0]["on_device"]
     (slow,) = document["slow"]
     assert (slow["step"], slow["cause"], slow["excess_ns"]) == (20, "idle_before_first_launch", 4000)
