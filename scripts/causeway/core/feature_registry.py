@@ -77,7 +77,7 @@ def _launch(*, name: str, label: str, subject: str, unit: str = "", counted: str
         label=label,
         subject=subject,
         counted=counted,
-        suggestion="launch_configuration",
+        suggestion="grid" if name.startswith("grid_") else "launch_configuration",
     )
 
 

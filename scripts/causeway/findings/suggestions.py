@@ -48,8 +48,11 @@ CAUSES = {
         " the data."
     ),
     "launch_configuration": (
-        "Try the launch configuration with the smallest deviation: block and grid size, shared memory or registers per"
-        " thread."
+        "Try the launch configuration with the smallest deviation: block size, shared memory or registers per thread."
+    ),
+    "grid": (
+        "The grid mostly follows the size of the data: look at the sizes that this kernel works on, batch the smallest"
+        " and split the largest. Where the program sets the grid itself, try other sizes for the same work."
     ),
     "placement": (
         "Compare ranks, devices and nodes: clocks, power limits, topology and neighbours; move the work, or pin it, and"

@@ -19,6 +19,7 @@ from causeway.causal.effects.intervention_values import NONE, Setting, Support, 
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
+from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MAX_OUTSIDE = 0.1
@@ -28,6 +29,9 @@ NO_LEVER = dict.fromkeys(MOMENTS, "a moment cannot be set; it stands for whateve
     PROGRAM_ORDER, "the order of the program cannot be set; it stands for what each launch works on"
 )
 """Why each of `MOMENTS` is refused."""
+GRID = frozenset(name for name in GRID_AND_BLOCK if name.startswith("grid"))
+"""Launch parameters that a program mostly takes from the size of its data."""
+OF_THE_WORK = "refused: the grid goes with the size of the work: no launch with another grid had as many threads"
 
 
 @dataclass
@@ -229,9 +233,12 @@ def slope_interval(effect: ConfigurationEffect, error: float) -> tuple[float, fl
     return effect.slope, effect.slope - half, effect.slope + half
 
 
-def most_frequent_value(natural: np.ndarray, times: ScopeTimes) -> float:
-    """Return the value, of `natural`, shape (n_configurations,), of the configuration with most launches."""
-    return float(natural[np.argmax(np.bincount(times.configuration, times.weight, natural.size))])
+def most_frequent_value(natural: np.ndarray, times: ScopeTimes, chosen: np.ndarray | None = None) -> float:
+    """Return the value, of `natural`, shape (n_configurations,), of the configuration with most launches; of those that
+    `chosen`, a mask, has.
+    """
+    launches = np.bincount(times.configuration, times.weight, natural.size)
+    return float(natural[np.argmax(launches if chosen is None else np.where(chosen, launches, -1.0))])
 
 
 def scaled_target(gain: np.ndarray, model: InterventionModel) -> float:
@@ -252,26 +259,63 @@ def scaled_target(gain: np.ndarray, model: InterventionModel) -> float:
     return 100.0 * (float(parts @ np.exp(gain)[times.configuration]) / float(parts.sum()) - 1.0)
 
 
+def _threads(evidence: Evidence, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the threads of a launch of each configuration and those of one of its blocks, float, shape (n,), as far as
+    they were measured: a size that was not counts as 1.
+    """
+    threads, of_block = np.ones((2, n))
+    for column in evidence.columns:
+        if column.name in GRID_AND_BLOCK:
+            size = np.ones(n)
+            size[evidence.rows.configuration] = np.nan_to_num(np.asarray(column.values, float), nan=1.0)
+            threads *= size
+            of_block *= 1.0 if column.name in GRID else size
+    return threads, of_block
+
+
+def _best_values(arrow: Arrow, kernel_of: np.ndarray, evidence: Evidence) -> np.ndarray:
+    """Return for each configuration that whose value of a launch parameter varies least, of the same kernel, and of a
+    grid, of those with as many threads but for less than a block; int, shape (n_configurations,).
+
+    More threads in a larger grid are more data, as far as is known: only where a grid is larger because its blocks are
+    smaller does the program set it.
+    """
+    effect = evidence.effect_of(arrow)
+    gain = effect.slope * effect.position
+    threads, of_block = _threads(evidence, gain.size)
+    is_grid = not GRID.isdisjoint(arrow.node.members)
+    best = np.zeros(gain.size, dtype=int)
+    for kernel in np.unique(kernel_of):
+        mine = np.flatnonzero(kernel_of == kernel)
+        best[mine] = mine[np.argmin(gain[mine])]
+        for one in mine if is_grid else ():
+            alike = mine[np.abs(threads[mine] - threads[one]) < np.maximum(of_block[mine], of_block[one])]
+            best[one] = alike[np.argmin(gain[alike])]
+    return best
+
+
 def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
-    """Return the what-if of a launch parameter: every launch with the value, of those its kernel was launched with,
-    that varies least.
+    """Return the what-if of a launch parameter: every launch with the value, of those its kernel was launched with for
+    as much work, that varies least.
     """
     effect = model.evidence.effect_of(arrow)
     unit = effect.candidate.unit
     natural, kernel_of, error = launch_parameter_values(effect, model.evidence.rows)
-    best = np.zeros(natural.size, dtype=int)
-    for kernel in np.unique(kernel_of):
-        mine = np.flatnonzero(kernel_of == kernel)
-        best[mine] = mine[np.argmin(effect.slope * effect.position[mine])]
+    best = _best_values(arrow, kernel_of, model.evidence)
     moved = effect.position[best] - effect.position
-    if model.constant_target() or not moved.any():
-        return [_row(arrow, "as it was", "as it was", reason="every kernel was launched with one value only")]
+    if model.constant_target():
+        return [_row(arrow, "as it was", "as it was", reason="refused: the target is zero as it is")]
+    if not moved.any():
+        return [_row(arrow, "as it was", "another grid", reason=OF_THE_WORK)]
     ends = [scaled_target(slope * moved, model) for slope in slope_interval(effect, error)]
     change = ends[0]
     low = min(ends)
     high = max(ends)
-    before = setting_value(most_frequent_value(natural, model.times), unit)
-    after = ", ".join(setting_value(value, unit) for value in sorted(set(natural[best].tolist()))[:3])
+    is_moved = moved != 0
+    before = setting_value(most_frequent_value(natural, model.times, is_moved), unit)
+    after = ", ".join(setting_value(value, unit) for value in sorted(set(natural[best[is_moved]].tolist()))[:3])
+    if after == before:
+        return [_row(arrow, before, after, reason="refused: the best value and the usual one agree to three digits")]
     verdict, reason = intervention_verdict([arrow], low, high)
     found = Estimate(value=change, low=low, high=high)
     return [_row(arrow, before, after, change=found, verdict=verdict, reason=reason)]
