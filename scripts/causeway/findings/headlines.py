@@ -50,6 +50,7 @@ LABELS = {
     "launched_after": "launch before it",
     "launched_second_after": "second launch before it",
     "since_start_ns": "time since the run began",
+    "iteration_position": "time since its range began",
 }
 """What headlines call features whose label is long or names what only the documentation explains."""
 LOSSES = {

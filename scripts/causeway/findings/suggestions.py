@@ -22,7 +22,11 @@ CAUSES = {
         "Keep the device busy before it (CUDA or HIP graphs, larger batches), or warm clocks and caches up on purpose."
     ),
     "drift": "Look for drift in the run: clocks, temperature, growing data; leave the warm-up out or fix the clocks.",
-    "iteration": "Compare early and late launches of an iteration: what runs beside them, and what is in the caches.",
+    "step_position": "Compare early and late launches of a step: what runs beside them, and what is in the caches.",
+    "since_range_began": (
+        "Compare launches that start soon and late after their range began: what the range does before, how long they"
+        " wait in the queue, what runs beside them, and what is in the caches."
+    ),
     "program_order": (
         "Find this launch in the program and look at what it works on: its layer, the sizes and layout of its tensors,"
         " and what the launch before leaves in the caches. Modules, or a range around each layer, would name it."

@@ -129,6 +129,10 @@ def test_headlines_have_none_of_our_own_words():
         ({"change": 49.0}, "mean time rises 49 % from low to high bytes copied host-to-device; its"),
         ({"feature": "rank", "level": "3"}, "mean time rises 4.2 % with rank = 3; its"),
         (
+            {"feature": "iteration_position", "group": "time", "direction": "lowers", "change": 6.4},
+            "mean time falls 6.4 % from low to high time since its range began; its variation costs",
+        ),
+        (
             {"feature": "launched_after", "level": "sum-of-rows-0a1b2c3d4e (grid 8)"},
             "mean time rises 4.2 % with launch before it = sum-of-rows (grid 8); its",
         ),

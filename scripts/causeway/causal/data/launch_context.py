@@ -241,8 +241,9 @@ def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
 
 
 def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:
-    """Add iteration_position: ns from the start of the enclosing range to that of the launch, float; NaN outside of
-    ranges.
+    """Add iteration_position: ns from the start of the innermost range around the call of the launch to the start of
+    the launch, float; NaN outside of ranges. The range is any one, mostly no iteration: `step_position` is that of the
+    step.
     """
     since_start = np.full(chosen.launch.size, -1, np.int64)
     ranges = chosen.ranges

@@ -128,6 +128,13 @@ def test_a_long_level_is_shortened_where_it_is_compared_with():
     assert len(cause_sentence(cause, Scope("d", "kernel_variability", "k"))) < 400
 
 
+def test_the_time_since_a_range_began_is_no_position_in_an_iteration():
+    cause = arrow("iteration_position", group="time", sign="-", sign_of="value")
+    said = cause_sentence(cause, Scope("d", "kernel_variability", "k"))
+    assert said.startswith("Longer times since the innermost range began make the launch itself ")
+    assert "iteration" not in said
+
+
 def test_a_small_share_is_not_said_to_be_nothing():
     cause = arrow("x", contribution=(30, 20, 40), variance=(0.11, 0.01, 0.21))
     words = "and explain 0.1 % [<0.1, 0.2] of the variance of the durations, if"
