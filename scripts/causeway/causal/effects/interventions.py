@@ -31,7 +31,7 @@ NO_LEVER = dict.fromkeys(MOMENTS, "a moment cannot be set; it stands for whateve
 """Why each of `MOMENTS` is refused."""
 GRID = frozenset(name for name in GRID_AND_BLOCK if name.startswith("grid"))
 """Launch parameters that a program mostly takes from the size of its data."""
-OF_THE_WORK = "refused: the grid goes with the size of the work: no launch with another grid had as many threads"
+OF_THE_WORK = "refused: a grid goes with the size of the work: no launch had as many threads in blocks of another size"
 
 
 @dataclass
@@ -275,10 +275,11 @@ def _threads(evidence: Evidence, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _best_values(arrow: Arrow, kernel_of: np.ndarray, evidence: Evidence) -> np.ndarray:
     """Return for each configuration that whose value of a launch parameter varies least, of the same kernel, and of a
-    grid, of those with as many threads but for less than a block; int, shape (n_configurations,).
+    grid, of those with as many threads, but for less than a block, in blocks of another size; int, shape
+    (n_configurations,).
 
-    More threads in a larger grid are more data, as far as is known: only where a grid is larger because its blocks are
-    smaller does the program set it.
+    More threads in a larger grid are more data, as far as is known, and as many blocks in other directions data of
+    another shape: only where a grid is larger because its blocks are smaller does the program set it.
     """
     effect = evidence.effect_of(arrow)
     gain = effect.slope * effect.position
@@ -289,8 +290,9 @@ def _best_values(arrow: Arrow, kernel_of: np.ndarray, evidence: Evidence) -> np.
         mine = np.flatnonzero(kernel_of == kernel)
         best[mine] = mine[np.argmin(gain[mine])]
         for one in mine if is_grid else ():
-            alike = mine[np.abs(threads[mine] - threads[one]) < np.maximum(of_block[mine], of_block[one])]
-            best[one] = alike[np.argmin(gain[alike])]
+            alike = np.abs(threads[mine] - threads[one]) < np.maximum(of_block[mine], of_block[one])
+            free = mine[(alike & (of_block[mine] != of_block[one])) | (mine == one)]
+            best[one] = free[np.argmin(gain[free])]
     return best
 
 

@@ -11,12 +11,13 @@ from causeway.causal.effects.interventions import what_ifs
 
 SIZES = 2.0 ** np.arange(4, 12)
 ROWS = 6000
+REASON = "refused: a grid goes with the size of the work: no launch had as many threads in blocks of another size"
 
 
-def what_if(grid, block, kernel, scale):
+def what_if(grid, block, kernel, scale, other=None):
     """Return the what-ifs of launches whose noise has a scale, given for each of them."""
     rng = np.random.default_rng(8)
-    sizes = {"grid_x": grid, "block_x": block}
+    sizes = {"grid_x": grid, "grid_y": other, "block_x": block}
     columns = [
         Feature(name, values, "launch", "launch configuration") for name, values in sizes.items() if values is not None
     ]
@@ -41,9 +42,14 @@ def test_a_grid_that_grows_with_the_threads_is_not_set(block):
     grid = drawn(16)
     (row,) = what_if(grid, None if block is None else np.full(ROWS, block), np.zeros(ROWS, int), 0.05 * grid)
     assert (row.verdict, row.change) == ("refused", None)
-    assert row.reason == (
-        "refused: the grid goes with the size of the work: no launch with another grid had as many threads"
-    )
+    assert row.reason == REASON
+
+
+def test_a_grid_of_as_many_blocks_in_another_direction_is_not_set():
+    """Tiles of matrices: rows times columns are the same, and so are the blocks; the shape of the data is another."""
+    grid = drawn(16)
+    (row,) = what_if(grid, np.full(ROWS, 256.0), np.zeros(ROWS, int), 0.05 * grid, other=2.0**15 / grid)
+    assert (row.verdict, row.reason) == ("refused", REASON)
 
 
 def test_blocks_with_a_grid_of_as_many_threads_are_set_and_no_value_is_proposed_instead_of_itself():
