@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 
 import numpy as np
 
@@ -173,6 +174,16 @@ def base_unit(unit: str) -> tuple[str, float, bool]:
 def scaled(value: float, factor: float) -> float:
     """Return a value in its base unit; divided rather than multiplied by a fraction, so that 3.98 % is 0.0398."""
     return value * factor if factor >= 1 else value / _tidy(1 / factor)
+
+
+def scaled_integer(value: float, factor: float) -> int | None:
+    """Return a value in its base unit as an integer that fits 64 bits, by its decimal digits; None if it is none.
+
+    >>> scaled_integer(8.19, 1000.0), scaled_integer(63.0, 1024.0), scaled_integer(8.1915, 1000.0)
+    (8190, 64512, None)
+    """
+    exact = Decimal(repr(value)) * Decimal(repr(factor))
+    return integer(int(exact)) if exact == exact.to_integral_value() else None
 
 
 def _tidy(factor: float) -> float:

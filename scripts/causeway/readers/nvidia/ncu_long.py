@@ -18,7 +18,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import PRINTED_BYTES, first_bytes
-from causeway.readers.common.numbers import base_unit, integer, notation, sizes_of, without_instances
+from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.sink import Sink
@@ -272,7 +272,7 @@ class NcuReader:
             self.mixed += 1
         if shape:
             value = self.table.parse(text)
-            size = None if value is None else integer(value * base_unit(unit)[1])
+            size = None if value is None else scaled_integer(value, base_unit(unit)[1])
             self._shape(shape, launch, size)
             return
         self.table.add(launch, section, metric, unit, text, european=seen == "european" if seen else None)

@@ -28,6 +28,7 @@ from causeway.readers.common.numbers import (
     notation,
     number,
     scaled,
+    scaled_integer,
     size_columns,
     with_null,
     without_instances,
@@ -336,6 +337,7 @@ class WideReader:
             ours = self.shapes.get(name)
             if ours and ours not in shape:
                 parsed = [number(row[at], self.european) if at < len(row) else None for row in rows]
-                whole = [None if value is None else scaled(value, units[at][1]) for value in parsed]
-                shape[ours] = with_null(integer(value) for value in whole)
+                shape[ours] = with_null(
+                    None if value is None else scaled_integer(value, units[at][1]) for value in parsed
+                )
         return shape

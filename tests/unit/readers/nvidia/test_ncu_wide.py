@@ -242,3 +242,37 @@ def test_a_second_page_with_other_columns_or_units_is_not_read_as_the_first(what
     assert read.error["advice"] == "Split the file there, and give each page a row of its own in the sheet."
     assert read.counters.column("gpu_time").to_pylist() == [11_810.0, 5_540.0]
     assert read.capabilities["ranks"] == [0]
+
+
+PRINTED = [f"{size / 1000:.2f}" for size in range(16, 100 << 10, 1008)] + ["8.19", "16.38", "64.51", "0.5", "8.1915"]
+"""Sizes of shared memory in Kbyte, as a page prints them in its own units."""
+
+
+def test_shared_memory_in_kbyte_is_whole_bytes_on_both_pages(tmp_path):
+    wanted = [
+        int(text.replace(".", "")) * 10 if len(text.split(".")[1]) == 2 else {"0.5": 500, "8.1915": None}[text]
+        for text in PRINTED
+    ]
+    columns = ["ID", "Process ID", "Kernel Name", "Device", "gpu__time_duration.sum"]
+    with open(tmp_path / "wide.csv", "w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, quoting=csv.QUOTE_ALL)
+        out.writerow([*columns, "launch__shared_mem_per_block_static"])
+        out.writerow(["", "", "", "", "nsecond", "Kbyte/block"])
+        for at, text in enumerate(PRINTED):
+            out.writerow([at, 1, "k(int)", 0, 100, text])
+    with open(tmp_path / "long.csv", "w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, quoting=csv.QUOTE_ALL)
+        out.writerow([*columns[:4], "Section Name", "Metric Name", "Metric Unit", "Metric Value"])
+        for at, text in enumerate(PRINTED):
+            section = "Launch Statistics"
+            out.writerow([at, 1, "k(int)", 0, "GPU Speed Of Light Throughput", "Duration", "nsecond", "100"])
+            out.writerow([at, 1, "k(int)", 0, section, "Static Shared Memory Per Block", "Kbyte/block", text])
+    for name in ("wide", "long"):
+        read = Read(tmp_path / f"{name}.csv", tmp_path / name)
+        sizes = dict(
+            zip(
+                *(read.configurations.column(one).to_pylist() for one in ("configuration", "static_shared_bytes")),
+                strict=True,
+            )
+        )
+        assert [sizes[one] for one in read.counters.column("configuration").to_pylist()] == wanted, name
