@@ -80,6 +80,12 @@ Profiler names no device of a launch that it groups by stream (its default): all
 device. Of its slices, launches, copies, calls of HIP, HSA and RCCL, markers and user regions are read; functions that
 it instruments or samples are not. The database (rocpd) has more of each.
 
+AMD's profilers count a grid in work-items, the others in blocks: of theirs, the threads of a launch are its grid, not
+its grid times its block. rocm_profile_data does not say which, and its launches have no number of threads.
+
+LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases of rocprofv3 that includes what is chosen
+at the launch (dynamic LDS); its CSV files have what the kernel declares.
+
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,
 `--hsa-trace`) are not.
 """

@@ -24,7 +24,7 @@ from causeway.readers.amd.rocpd_tables import (
     real,
     suffixes,
 )
-from causeway.readers.amd.trace_events import RocmEvents
+from causeway.readers.amd.trace_events import RocmEvents, allocated_lds
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_METRIC
 from causeway.readers.common.numbers import integers
@@ -210,8 +210,7 @@ class RocpdReader:
         for at, name in enumerate(("lds_bytes", "arch_vgpr", "accum_vgpr", "sgpr"), 1):
             values = integers([symbols.get(one, none)[at] for one in ids.tolist()])[0]
             if name == "lds_bytes":  # as in the CSV: what is allocated, not what is asked for
-                allocated = -(-values // self.lds_step) * self.lds_step
-                values = np.where(values == NULL, columns.get(name, values), allocated)
+                values = allocated_lds(values, columns.get(name, values), self.lds_step)
             if (values != NULL).any():
                 columns[name] = values
         self.events.launches(columns)

@@ -24,9 +24,8 @@ from causeway.readers.amd.rocprofv3_ids import (
     product,
     values_of,
 )
-from causeway.readers.amd.trace_events import RocmEvents, device_facts
+from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import ranks_in_names
 from causeway.readers.common.numbers import integer, with_null
@@ -286,8 +285,8 @@ class JsonReader:
         )
         columns["queue_id"] = self._integers(queues)
         step = self.rules["lds_granularity"]
-        lds = [symbol.get("group_segment_size") for symbol in symbols]
-        columns["lds_bytes"] = np.array([NULL if size is None else -(-size // step) * step for size in lds], np.int64)
+        lds = [self._integers(one.get("group_segment_size") for one in of) for of in (symbols, infos)]
+        columns["lds_bytes"] = allocated_lds(*lds, step)
         for ours, raw in (("arch_vgpr", "arch_vgpr_count"), ("accum_vgpr", "accum_vgpr_count"), ("sgpr", "sgpr_count")):
             columns[ours] = self._integers(symbol.get(raw) for symbol in symbols)
         return columns

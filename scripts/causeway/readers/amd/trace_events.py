@@ -153,6 +153,26 @@ class RocmEvents:
         self.sink.ranges(columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, kind)
 
 
+def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.ndarray:
+    """Return the LDS of launches as it is allocated.
+
+    Parameters
+    ----------
+    kernel, dispatch : ndarray of int64, shape (n,), bytes
+        What the kernel declares, and what its dispatch asks for, with what is chosen at the launch; `NULL` where there
+        is none.
+    step : int
+        Bytes by which more is allocated.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), bytes
+        `NULL` where neither is known.
+    """
+    asked = np.maximum(kernel, dispatch)
+    return np.where(asked == NULL, NULL, -(-asked // step) * step)
+
+
 def _codes(names: Iterable[str], known: dict[str, int], code_of) -> np.ndarray:
     codes = []
     for name in names:

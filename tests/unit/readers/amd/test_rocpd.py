@@ -88,6 +88,19 @@ def test_the_same_run_as_json_gives_equal_tables(version, suffix, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("declared", "asked", "lds"), [(0, 4096, 4096), (1000, 9000, 9216), (1000, 0, 1024), (0, 0, 0)]
+)
+def test_lds_that_is_chosen_at_the_launch_is_part_of_its_configuration(declared, asked, lds, tmp_path):
+    path = write_rocpd(make_run(n=6), tmp_path / "run.db", "")
+    changed(
+        path,
+        f"UPDATE rocpd_info_kernel_symbol SET group_segment_size = {declared}",
+        f"UPDATE rocpd_kernel_dispatch SET group_segment_size = {asked}",
+    )
+    assert set(Read(path, tmp_path / "t").configurations.column("lds_bytes").to_pylist()) == {lds}
+
+
 def test_counters_are_sums_and_exact(tmp_path):
     run = make_run(n=30)
     export = Read(write_rocpd(run, tmp_path / "r.db"), tmp_path / "t")

@@ -40,6 +40,12 @@ def test_launches_of_the_real_file_equal_its_records(real):
         assert [shapes[row][f"grid_{axis}"] for axis in "xyz"] == list(info["grid_size"].values())  # work-items
         assert [shapes[row][f"block_{axis}"] for axis in "xyz"] == list(info["workgroup_size"].values())
         assert shapes[row]["scratch_bytes"] == info["private_segment_size"]
+    declared = {one["kernel_id"]: one["group_segment_size"] for one in process["kernel_symbols"]}
+    asked = [one["dispatch_info"]["group_segment_size"] for one in records]
+    launched = [declared[one["dispatch_info"]["kernel_id"]] for one in records]
+    assert sum(one < size for one, size in zip(launched, asked, strict=True)) == 6050
+    lds = [shapes[one]["lds_bytes"] for one in found.column("configuration").to_pylist()]
+    assert all(0 <= one - size < 512 and one % 512 == 0 for one, size in zip(lds, asked, strict=True))
 
 
 def test_the_real_files_gpus_and_nothing_of_its_host(real):
@@ -85,6 +91,26 @@ def test_the_same_run_as_csv_and_json_gives_equal_tables(tmp_path):
     assert sorted(other.transfers.column("bytes").to_pylist()) == sorted(copy[-1] for copy in run["copies"])
     for key in ("tables", "time", "ranks", "kind", "values", "analyses"):
         assert one.capabilities[key] == other.capabilities[key], key
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked", "lds"), [(0, 4096, 4096), (1000, 9000, 9216), (1000, 0, 1024), (None, 513, 1024), (0, 0, 0)]
+)
+def test_lds_that_is_chosen_at_the_launch_is_part_of_its_configuration(declared, asked, lds, tmp_path):
+    process = json_process(make_run(n=6))
+    for symbol in process["kernel_symbols"]:
+        symbol["group_segment_size"] = declared
+    for record in process["buffer_records"]["kernel_dispatch"][:3]:
+        record["dispatch_info"]["group_segment_size"] = asked
+    for record in process["buffer_records"]["kernel_dispatch"][3:]:
+        del record["dispatch_info"]["group_segment_size"]
+    path = tmp_path / "run_results.json"
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [process]}))
+    export = Read(path, tmp_path / "t")
+    shapes = {row["configuration"]: row["lds_bytes"] for row in export.configurations.to_pylist()}
+    found = sorted(str(shapes[one]) for one in export.launches.column("configuration").to_pylist())
+    alone = None if declared is None else -(-declared // 512) * 512
+    assert found == sorted(map(str, [lds] * 3 + [alone] * 3))
 
 
 def test_several_processes_are_ranks(tmp_path):
