@@ -2,17 +2,20 @@
 
 Tables are read and written by `tables`, which checks them against these schemas.
 
-Imports run from left to right: `measured_tables` > `star_tables`, `causal_tables`, `fleet_tables` > `column_types`.
+Imports run from left to right: `launch_threads`, `measured_tables` > `star_tables`, `causal_tables`, `fleet_tables` >
+`column_types`.
 """
 
 import pyarrow as pa
 
 from causeway.core.schemas.causal_tables import CAUSAL_TABLES
 from causeway.core.schemas.fleet_tables import FLEET_TABLES
+from causeway.core.schemas.launch_threads import GRID, launch_threads
 from causeway.core.schemas.measured_tables import MEASURED_TABLES, STATISTICS
 from causeway.core.schemas.star_tables import GRID_AND_BLOCK, LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
 
 __all__ = [
+    "GRID",
     "GRID_AND_BLOCK",
     "LAUNCH_SHAPE",
     "OPEN_ENDED",
@@ -20,6 +23,7 @@ __all__ = [
     "SCHEMAS",
     "SCHEMA_VERSION",
     "STATISTICS",
+    "launch_threads",
 ]
 
 SCHEMA_VERSION = "1"

@@ -16,7 +16,7 @@ LAUNCH_SHAPE = (
 `_x`, and `_y` and `_z` are null.
 """
 GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
-"""Of these the size of the grid and of its blocks: their product is the number of threads."""
+"""Of these the size of the grid and of its blocks, from which `launch_threads` are known."""
 
 STAR_TABLES: dict[str, pa.Schema] = {
     # facts, ordered by start_ns, then by the order in the export

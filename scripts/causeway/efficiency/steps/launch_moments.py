@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas import GRID_AND_BLOCK, launch_threads
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.sweep import UNKNOWN
@@ -19,6 +19,8 @@ MOST_BEFORE = 0.1
 """Share of a rank's launches that may have been called before the recording began: these are then in no step. Of more
 of them, repeats are looked for in the order of the starts.
 """
+MOST_THREADS = 1 << 40
+"""Of one launch: the sums of steps fit 64 bits."""
 IN_NO_STEP = np.iinfo(np.int64).min
 """Moment of a launch that was called before the recording began."""
 _BY_START = np.iinfo(np.int64).max
@@ -68,13 +70,11 @@ def _of_calls(batch: pa.RecordBatch) -> event_streams.Block:
 
 
 def threads_of(folder: Path) -> np.ndarray:
-    """Return the threads of a launch of each configuration, grid times block; 0 where the export has neither; int64,
+    """Return the threads of a launch of each configuration, at most `MOST_THREADS`; 0 where they are not known; int64,
     shape (configurations,).
     """
     table = read_table(folder / "configurations.parquet", "configurations", list(GRID_AND_BLOCK))
-    sizes = np.stack([event_streams.numbers(table.column(name).combine_chunks(), 1) for name in GRID_AND_BLOCK])
-    known = table.column("grid_x").is_valid().to_numpy()
-    return np.where(known, np.prod(sizes.astype(np.float64), axis=0), 0).clip(0, 1 << 40).astype(np.int64)
+    return np.array([min(max(0, one or 0), MOST_THREADS) for one in launch_threads(table)], np.int64)
 
 
 def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_streams.Block]:

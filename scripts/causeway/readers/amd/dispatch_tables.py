@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.common.column_maps import column_map
@@ -185,6 +186,7 @@ class PassReader:
 
     def __init__(self, form: str, sink: Sink, options: Options) -> None:
         self.rules = column_map(form)
+        sink.metadata[GRID] = self.rules["grid"]
         self.sink = sink
         self.options = options
         self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])

@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.amd.rocprofv3_ids import PASS
 from causeway.readers.amd.trace_events import RocmEvents, agents
@@ -92,6 +93,7 @@ class _Reader:
         self.sink = sink
         self.options = options
         self.rules = column_map("rocm_perfetto")
+        sink.metadata[GRID] = self.rules["grid"]
         rocprofv3 = column_map("rocprofv3")
         self.lds_granularity = rocprofv3["lds_granularity"]
         self.store = CounterStore(sink, rocprofv3["units"], self.rules["duration"])

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
 from causeway.readers.amd.rocpd_tables import (
@@ -76,6 +77,7 @@ class RocpdReader:
         self.sink = sink
         self.options = options
         self.rules = column_map("rocpd")
+        sink.metadata[GRID] = self.rules["grid"]
         shared = column_map("rocprofv3")
         self.markers = shared["markers"]
         self.lds_step = shared["lds_granularity"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.rocprofv3_ids import PASS
@@ -148,6 +149,7 @@ class V3Reader:
         self.options = options
         rules = column_map("rocprofv3")
         self.markers = rules["markers"]
+        sink.metadata[GRID] = rules["grid"]
         counted = any(table.kind == "counter_collection" for table in tables)
         self.store = CounterStore(sink, rules["units"], rules["duration"]) if counted else None
         self.events = RocmEvents(sink, self.store)

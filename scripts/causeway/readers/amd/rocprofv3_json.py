@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.rocprofv3_ids import (
     PASS,
@@ -92,6 +93,7 @@ class JsonReader:
         self.sink = sink
         self.options = options
         self.rules = column_map("rocprofv3")
+        sink.metadata[GRID] = self.rules["grid"]
         self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
         self.events = RocmEvents(sink)
         self.progress = options.progress()

@@ -9,6 +9,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
 from causeway.readers.amd.rocpd_tables import real
@@ -75,6 +76,7 @@ class RpdReader:
         self.sink = sink
         self.options = options
         self.rules = column_map("rpd")
+        sink.metadata[GRID] = self.rules["grid"]
         self.events = RocmEvents(sink)
         self.store = CounterStore(sink, column_map("rocprofv3")["units"], self.rules["duration"])
         self.counted = export.estimated_rows(COUNTERS) > 0 if COUNTERS in export.tables else False

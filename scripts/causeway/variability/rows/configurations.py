@@ -5,7 +5,6 @@ the launch shape and the label agree; sorted by these, configurations get number
 exports nor on the number of ranks.
 """
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 from numba import int32, int64
 
 from causeway.core.errors import TableError
-from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas import launch_threads
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled
 from causeway.variability.rows.sources import Chunk
@@ -42,6 +41,7 @@ class Configurations:
     def __init__(self, folders: dict[str, Path]) -> None:
         self.kernels: list[dict] = []
         self._local: dict[str, dict[int, Key]] = {}
+        self._threads: dict[Key, int | None] = {}
         named: dict[str, dict] = {}
         for export, folder in folders.items():
             kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
@@ -74,15 +74,23 @@ class Configurations:
             For a configuration of an unknown kernel.
         """
         found = {}
-        for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
+        table = read_table(folder / "configurations.parquet", "configurations")
+        for row, threads in zip(table.to_pylist(), launch_threads(table), strict=True):
             if row["kernel"] not in kernels:
                 raise TableError(
                     f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel"
                     f" {row['kernel']}, which kernels.parquet does not have"
                 )
             shape = tuple(row[name] for name in LAUNCH_SHAPE)
-            found[row["configuration"]] = (kernels[row["kernel"]]["name"], shape, row["label"])
+            key = (kernels[row["kernel"]]["name"], shape, row["label"])
+            found[row["configuration"]] = key
+            self._note_threads(key, threads)
         return found
+
+    def _note_threads(self, key: Key, threads: int | None) -> None:
+        """Remember a configuration's threads: none where exports differ, since their grids count different things."""
+        if self._threads.setdefault(key, threads) != threads:
+            self._threads[key] = None
 
     def columns(self) -> list[str]:
         """Return the columns of launches that `own` reads."""
@@ -132,9 +140,8 @@ class Configurations:
         return _renumber(own, numbers, self.kernel_of, configuration, kernel)
 
     def threads(self) -> list[int | None]:
-        """Return the threads of a launch by number, grid times block; None where they are not known."""
-        sizes = (key[1][: len(GRID_AND_BLOCK)] for key in self.keys)
-        return [None if size[0] is None else math.prod(1 if one is None else one for one in size) for size in sizes]
+        """Return the threads of a launch by number; None where they are not known, or exports do not agree on them."""
+        return [self._threads[key] for key in self.keys]
 
     def shapes(self) -> pa.Table:
         """Return kernel id, launch shape and label by number, typed as in the schema."""

@@ -61,6 +61,7 @@ class HostConfigurations(Configurations):
             name, shape, label = known[configuration]
             words = [text for text in (label, labels[part - 1]) if text]
             found[index] = (name, shape, "; ".join(words) or None)
+            self._note_threads(found[index], self._threads[known[configuration]])
         return found
 
     def own(self, export: str, chunk: Chunk) -> np.ndarray:

@@ -1,0 +1,141 @@
+"""Threads of a launch where grids count work-items (AMD), blocks (NVIDIA), both in one dataset, or nobody knows what."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from layouts import FAMILY, LAYOUTS
+from reading import kernel, write_trace
+from whole_way import binned, tables_of
+
+from causeway.core.schemas import launch_threads
+from causeway.core.tables import read_table, table_metadata
+from causeway.efficiency.steps.launch_moments import MOST_THREADS, threads_of
+from causeway.readers.common.column_maps import FOLDER, column_map
+from causeway.variability.rows.configurations import Configurations
+
+HEAD = (
+    "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,"
+    "End_Timestamp,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z"
+)
+GRIDS = [(64, (64, 1, 1)), (64, (640, 2, 1)), (256, (1024, 1, 1)), (256, (2560, 3, 2)), (128, (4096, 1, 1))]
+"""Blocks along x and grids in work-items."""
+
+
+def ns(threads):
+    return 1000 + threads // 4
+
+
+def dispatches(path, grids):
+    """Write a kernel trace of rocprofv3 with three launches of each grid, whose time is a line in their threads."""
+    lines = [HEAD]
+    for number in range(3 * len(grids)):
+        block, grid = grids[number % len(grids)]
+        start = 10**9 + number * 10**6
+        stop = start + ns(grid[0] * grid[1] * grid[2])
+        lines.append(
+            f"KERNEL_DISPATCH,Agent 1,1,1,7,{number + 1},1,work(float*),{number + 1},{start},{stop},{block},1,1,"
+            + ",".join(map(str, grid))
+        )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def of_blocks(path, grids):
+    """Write the same launches as a trace whose grids count blocks."""
+    events = []
+    for number in range(3 * len(grids)):
+        block, grid = grids[number % len(grids)]
+        threads = grid[0] * grid[1] * grid[2]
+        events.append(
+            kernel(
+                number * 1000,
+                ns(threads) / 1000,
+                "work(float*)",
+                grid=[grid[0] // block, *grid[1:]],
+                block=[block, 1, 1],
+            )
+        )
+    return write_trace(path, events)
+
+
+@pytest.mark.parametrize("vendors", ["work-items", "blocks", "both"])
+def test_time_per_thread_does_not_depend_on_what_grids_count(vendors, tmp_path):
+    files = []
+    if vendors != "blocks":
+        files.append(dispatches(tmp_path / "amd_kernel_trace.csv", GRIDS))
+    if vendors != "work-items":
+        files.append(of_blocks(tmp_path / "nvidia.json", GRIDS))
+    names, folder = binned(tmp_path / "out", files, "kernel_variability")
+    (row,) = read_table(folder / "kernels.parquet", "kernel_summary").to_pylist()
+    assert row["size_constant"] == pytest.approx(1000, rel=1e-9)
+    assert row["size_slope"] == pytest.approx(0.25, rel=1e-9)
+    assert row["size_variance"] == pytest.approx(1, abs=1e-9)
+    assert row["configurations"] == len(GRIDS) * len(files)
+    for name in names:
+        assert threads_of(tmp_path / "out" / "tables" / name).tolist() == [64, 1280, 1024, 15360, 4096]
+
+
+def test_what_grids_count_stands_in_the_tables_of_every_export_of_amd(tmp_path):
+    stated = {path.stem: column_map(path.stem)["grid"] for path in FOLDER.glob("*.yaml") if _states(path.stem)}
+    assert set(stated) == {"rocprof", "rocprof_compute", "rocprofv3", "rocm_perfetto", "rocpd", "rpd"}
+    made = {layout: make for layout, make in LAYOUTS.items() if FAMILY[layout] in ("rocprof", "rocprofv3", "rocpd")}
+    assert len(made) == 11
+    for layout, make in made.items():
+        source = tmp_path / layout
+        source.mkdir()
+        path = make(source, "work", 4)
+        (name,) = tables_of(tmp_path / f"{layout}_out", [path], one_each=False)
+        folder = tmp_path / f"{layout}_out" / "tables" / name
+        counts = table_metadata(folder / "configurations.parquet")["grid"]
+        assert counts == ("as launched" if layout == "rpd" else "work-items"), layout
+        table = read_table(folder / "configurations.parquet", "configurations")
+        expected = [
+            None if counts == "as launched" or row["grid_x"] is None else _volume(row) for row in table.to_pylist()
+        ]
+        assert launch_threads(table) == expected, layout
+        assert threads_of(folder).tolist() == [one or 0 for one in expected], layout
+        assert any(expected) != (layout == "rpd"), layout
+
+
+def _states(name):
+    return isinstance(column_map(name).get("grid"), str)
+
+
+def _volume(row):
+    return int(np.prod([row[f"grid_{axis}"] or 1 for axis in "xyz"]))
+
+
+def table(counts, **columns):
+    names = [f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz"]
+    values = {name: pa.array(columns.get(name, [None]), pa.int64()) for name in names}
+    return pa.table(values).replace_schema_metadata({"causeway.grid": counts} if counts else None)
+
+
+@pytest.mark.parametrize(
+    ("counts", "threads"), [(None, 6 * 128), ("blocks", 6 * 128), ("work-items", 6), ("as launched", None)]
+)
+def test_threads_of_one_launch(counts, threads):
+    assert launch_threads(table(counts, grid_x=[2], grid_y=[3], block_x=[128])) == [threads]
+    assert launch_threads(table(counts, block_x=[128])) == [None]
+
+
+def test_threads_beyond_what_sums_of_steps_hold(tmp_path):
+    path = dispatches(tmp_path / "amd_kernel_trace.csv", [(64, (1 << 30, 1 << 20, 1))])
+    path.write_text(path.read_text().replace(str(10**9 + ns(1 << 50)), str(10**9 + 5000)))
+    (name,) = tables_of(tmp_path / "out", [path], one_each=False)
+    folder = tmp_path / "out" / "tables" / name
+    assert threads_of(folder).tolist() == [MOST_THREADS]
+
+
+def test_a_configuration_whose_exports_count_differently_has_no_number_of_threads(tmp_path):
+    first = dispatches(tmp_path / "amd_kernel_trace.csv", [(64, (640, 1, 1)), (64, (1280, 1, 1))])
+    (tmp_path / "b").mkdir()
+    other = write_trace(
+        tmp_path / "b" / "nvidia.json", [kernel(1, 5, "work(float*)", grid=[640, 1, 1], block=[64, 1, 1])]
+    )
+    names = tables_of(tmp_path / "out", [first, other], one_each=True)
+    folders = {name: tmp_path / "out" / "tables" / name for name in names}
+    found = Configurations(folders)
+    assert dict(zip([key[1][0] for key in found.keys], found.threads(), strict=True)) == {640: None, 1280: 1280}
+    again = Configurations(dict(reversed(folders.items())))
+    assert again.threads() == found.threads()
