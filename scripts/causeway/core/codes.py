@@ -77,6 +77,7 @@ WARP_STALLS = {
     "stall_branch_per_issue": "branch",
     "stall_sleeping_per_issue": "sleeping",
     "stall_math_pipe_per_issue": "arithmetic unit",
+    "stall_matrix_unit_per_issue": "matrix unit",
     "stall_fixed_latency_per_issue": "fixed latency",
     "stall_dispatch_per_issue": "dispatch",
     "stall_instruction_fetch_per_issue": "instruction fetch",
@@ -84,7 +85,7 @@ WARP_STALLS = {
     "stall_other_per_issue": "other",
 }
 """Counters of what warps wait for (`config/columns/counters.yaml`, group warp stalls), in words: memory, then other
-warps, then execution.
+warps, then execution. The last one is also that of reasons that are not listed.
 """
 GPU_TIME = "gpu_time"
 """The counter that is a launch's duration."""

@@ -1,6 +1,7 @@
 """What the warps of each kernel wait for: the mean of each counter of warp stalls over the kernel's launches."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +19,13 @@ LARGEST = 1 << 22
 """Cycles per issued instruction above which a value is no measurement: a launch of seconds has no more."""
 LONGEST_NS = 1 << 40
 """GPU time of a launch above which a value is no measurement: 18 minutes."""
+OTHER = list(WARP_STALLS)[-1]
+"""The reason to which those are added that are not listed: newer devices have more of them."""
+SELECTED = "selected"
+"""No reason to wait: the warp issues."""
+_REASON = re.compile(
+    r"smsp__average_(?:warps_issue_stalled_(\w+)_per_issue_active|warp_latency_issue_stalled_(\w+))\.ratio$"
+)
 NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -71,7 +79,7 @@ def _add(folder: Path, kernels: dict[str, _Kernel]) -> None:
     """Add the launches of an export."""
     with open_table(folder / "counters.parquet", "counters") as file:
         schema = file.schema_arrow
-        reasons = [reason for reason in WARP_STALLS if reason in schema.names]
+        reasons = _reasons(schema)
         if not reasons:
             return
         scale = NANOSECONDS.get(unit_of(schema.field(GPU_TIME))) if GPU_TIME in schema.names else None
@@ -87,15 +95,50 @@ def _add(folder: Path, kernels: dict[str, _Kernel]) -> None:
             _add_batch(own, values, gpu_time, facts, kernels)
 
 
+def _reasons(schema: pa.Schema) -> dict[str, list[str]]:
+    """Return the columns of each reason, in the order of `WARP_STALLS`; a reason that is not listed is one of `OTHER`.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the counters of an export.
+    """
+    found = {reason: [reason] for reason in WARP_STALLS if reason in schema.names}
+    seen = {SELECTED} | {_nsight_name(schema.field(reason)) for reason in found}
+    for field in schema:
+        name = _nsight_name(field)
+        if name and name not in seen and field.name not in found and pa.types.is_floating(field.type):
+            seen.add(name)
+            found.setdefault(OTHER, []).append(field.name)
+    return found
+
+
+def _nsight_name(field: pa.Field) -> str | None:
+    """Return Nsight Compute's word for the reason of a column, None for another counter."""
+    match = _REASON.search((field.metadata or {}).get(b"raw", b"").decode())
+    return match and (match[1] or match[2])
+
+
 def _batches(
-    file: pq.ParquetFile, of: np.ndarray, reasons: Sequence[str], scale: float | None
+    file: pq.ParquetFile, of: np.ndarray, reasons: dict[str, list[str]], scale: float | None
 ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray], np.ndarray | None]]:
     """Yield of some rows each the kernel, the counters by reason, NaN where not measured, and the GPU time in ns."""
-    columns = ["configuration", *reasons, *([] if scale is None else [GPU_TIME])]
+    counters = [name for names in reasons.values() for name in names]
+    columns = ["configuration", *counters, *([] if scale is None else [GPU_TIME])]
     for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
         values = {name: batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns[1:]}
         gpu_time = None if scale is None else values.pop(GPU_TIME) * scale
-        yield of[batch.column("configuration").to_numpy()], values, gpu_time
+        together = {reason: _together([values[name] for name in names]) for reason, names in reasons.items()}
+        yield of[batch.column("configuration").to_numpy()], together, gpu_time
+
+
+def _together(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of what is measured of several counters, shape (launches,); NaN where none is."""
+    if len(values) == 1:
+        return values[0]
+    table = np.stack(values)
+    measured = np.abs(table) <= LARGEST
+    return np.where(measured.any(axis=0), np.where(measured, table, 0).sum(axis=0), np.nan)
 
 
 def _add_batch(

@@ -109,3 +109,36 @@ def test_without_counters_of_warp_stalls_nothing_is_said(tmp_path):
     assert table.num_rows == 0
     assert warp_stalls(table, "d") is None
     assert "no counters of warp stalls" in str(draw_warp_stalls(table, dataset="d"))
+
+
+def ratio(reason, latency=False):
+    middle = f"warp_latency_issue_stalled_{reason}" if latency else f"warps_issue_stalled_{reason}_per_issue_active"
+    return f"smsp__average_{middle}.ratio"
+
+
+def test_reasons_that_are_not_listed_are_part_of_the_other_ones_and_of_the_whole(tmp_path):
+    """A device of the future waits for two things that no list has; `selected` is no wait, and a second column of one
+    reason is the same number.
+    """
+    raw = {
+        "tma": (ratio("tma"), [4.0, 6.0, None]),
+        "s_tmem": ("Section/" + ratio("tmem"), [1.0, None, None]),
+        "again": (ratio("tma", latency=True), [4.0, 6.0, 9.0]),
+        "barrier_again": (ratio("barrier", latency=True), [7.0, 7.0, 7.0]),
+        "selected": (ratio("selected"), [1.0, 1.0, 1.0]),
+        "sampled": ("smsp__pcsamp_warps_issue_stalled_tma", [100.0, 100.0, 100.0]),
+        BARRIER: (ratio("barrier"), [7.0, 7.0, 7.0]),
+        OTHER: (ratio("misc"), [0.5, None, 0.25]),
+    }
+    columns = {"launch": [0, 1, 2], "configuration": [0] * 3, "rank": [0] * 3}
+    columns |= {name: pa.array(values, pa.float64()) for name, (_, values) in raw.items()}
+    extra = [pa.field(name, pa.float64(), metadata={"raw": text}) for name, (text, _) in raw.items()]
+    write_export(tmp_path / "0", counters=columns, extra=extra, ranks=[0])
+    summarise_stalls("d", [tmp_path / "0"], tmp_path / "s.parquet")
+    rows = {row["reason"]: row for row in read_table(tmp_path / "s.parquet", "stall_reasons").to_pylist()}
+    assert {reason: row["cycles"] for reason, row in rows.items()} == {
+        BARRIER: 7.0,
+        OTHER: pytest.approx((5.5 + 6.0 + 0.25) / 3, abs=2.0**-19),
+    }
+    assert rows[OTHER]["measured"] == 3
+    assert rows[OTHER]["share"] == pytest.approx(11.75 / (11.75 + 21), rel=1e-6)

@@ -25,7 +25,7 @@ LABEL = 40
 MOST_KERNELS = 24
 MEMORY = ("#12343f", "#1b4d5b", "#2b7183", "#4997aa", "#78b6c4", "#355e8d", "#3d7fb5", "#8db8db")
 OTHER_WARPS = ("#a34f06", "#dd7a1f", "#fbdcbc")
-EXECUTION = ("#433e85", "#7a5fb0", "#b39ddb", "#c9a227", theme.GRID, theme.UNKNOWN)
+EXECUTION = ("#433e85", "#a54a8f", "#7a5fb0", "#b39ddb", "#c9a227", theme.GRID, theme.UNKNOWN)
 COLOURS = dict(zip(WARP_STALLS, (*MEMORY, *OTHER_WARPS, *EXECUTION), strict=True))
 """One hue for each family: memory blue, other warps orange, execution violet; grey is no loss, or not told."""
 

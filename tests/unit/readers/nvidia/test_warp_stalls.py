@@ -20,6 +20,7 @@ METRICS = {
     ),
     "smsp__average_warp_latency_issue_stalled_barrier.ratio": ("cycle/instruction", 1.75, "stall_barrier_per_issue"),
     "smsp__average_warp_latency_issue_stalled_wait.ratio": ("", 2.0, "stall_fixed_latency_per_issue"),
+    "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio": ("inst", 9.1, "stall_matrix_unit_per_issue"),
 }
 LAUNCH = {"ID": "0", "Process ID": "1", "Process Name": "p", "Host Name": "h", "Kernel Name": "k()", "Context": "1"}
 LAUNCH |= {"Stream": "7", "Block Size": "(256, 1, 1)", "Grid Size": "(10, 1, 1)", "Device": "0", "CC": "9.0"}

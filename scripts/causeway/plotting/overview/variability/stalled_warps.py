@@ -50,7 +50,7 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
     body = [_row(rows, reasons, short[rows[0]["name"]], file) for rows in kernels]
     heads = [
         tag("th", "kernel"),
-        *(tag("th", word, class_="n") for word in ("launches", "all reasons", *map(WARP_STALLS.get, reasons))),
+        *(tag("th", word, class_="n") for word in ("launches", "all recorded", *map(WARP_STALLS.get, reasons))),
     ]
     return joined(
         [
