@@ -1,4 +1,6 @@
-"""What a filter rules out: analyses of a reduced dataset that would take dropped events for events that never were."""
+"""What a filter rules out: analyses of a reduced dataset that would take dropped events for events that never were; and
+exports that have no time line of the program.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,16 +10,18 @@ from causeway.core.tables import read_json
 CONTEXT_FEATURES = "context_features"
 EFFICIENCY = "efficiency"
 STRAGGLERS = "stragglers"
+TIME_LINE = "time_line"
 FILTERED = (CONTEXT_FEATURES, EFFICIENCY, STRAGGLERS)
-"""Analyses that `capabilities.json` names for exports of reduced datasets alone: every other export allows them as far
-as its tables do.
+"""Analyses that `capabilities.json` names for exports of reduced datasets, and for exports without a time line of the
+program: every other export allows them as far as its tables do.
 """
 MEASURED = ("launches", "transfers", "counters")
 """Tables of what is measured; the others say what was beside it."""
 
 
 def why_not(folders: Iterable[str | Path], analysis: str) -> str | None:
-    """Return the sentence that says why a dataset's filter rules an analysis out; None where it does not.
+    """Return the sentence that says why a dataset's filter rules an analysis out, or that no export has a time line of
+    the program; None where neither does.
 
     Parameters
     ----------
@@ -31,11 +35,26 @@ def why_not(folders: Iterable[str | Path], analysis: str) -> str | None:
     TableError
         If a document cannot be read.
     """
-    for folder in folders:
-        state = read_json(Path(folder) / "capabilities.json").get("analyses", {}).get(analysis)
+    documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
+    for document in with_time_line(documents):
+        state = document.get("analyses", {}).get(analysis)
         if state and not state["possible"]:
             return state["why"]
     return None
+
+
+def has_time_line(document: Mapping) -> bool:
+    """Return whether the times of an export, by its `capabilities.json`, are those of the program: not where it has
+    none, nor where the profiler let one kernel run at a time.
+    """
+    if document["status"] == "refused" or not (document.get("time") or {}).get("has_start"):
+        return False
+    return document.get("analyses", {}).get(TIME_LINE, {"possible": True})["possible"]
+
+
+def with_time_line(documents: Sequence[Mapping]) -> Sequence[Mapping]:
+    """Return those of a dataset's exports that have a time line of the program, all where none has."""
+    return [document for document in documents if has_time_line(document)] or documents
 
 
 def based_on(folders: Iterable[str | Path]) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from causeway.core.formatting import first_of
-from causeway.core.reduced import FILTERED, based_on
+from causeway.core.reduced import FILTERED, based_on, with_time_line
 from causeway.core.tables import open_table, read_json, read_table
 
 SEVERITIES = ("info", "caution", "blocked")
@@ -327,8 +327,11 @@ def _analyses(documents: list[dict], issues: list[dict]) -> dict:
     }
     found = {}
     for name in dict.fromkeys(name for document in documents for name in document["analyses"]):
-        entries = [document["analyses"][name] for document in documents if name in document["analyses"]]
+        judged = with_time_line(documents) if name in FILTERED else documents
+        entries = [document["analyses"][name] for document in judged if name in document["analyses"]]
         enough = all if name in FILTERED else any
+        if not entries:
+            continue
         possible = enough(entry["possible"] for entry in entries) and name not in blocked
         reasons = dict.fromkeys(entry["why"] for entry in entries if entry["why"])
         found[name] = {"possible": possible, "why": None if possible else blocked.get(name) or "; ".join(reasons)}

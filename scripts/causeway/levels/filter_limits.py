@@ -115,8 +115,7 @@ def reduced_capabilities(document: Mapping, left: Sequence[Left], numbers: Mappi
 
 def _analyses(document: Mapping, rows: Mapping[str, int], limits: Mapping[str, str]) -> dict:
     """Return what the export allowed, less what needs dropped events or tables without a row."""
-    analyses = dict(document["analyses"])
-    analyses |= {name: {"possible": True, "why": None} for name in FILTERED}
+    analyses = {name: {"possible": True, "why": None} for name in FILTERED} | document["analyses"]
     reasons = dict(limits)
     for table, names in EMPTY.items():
         if rows.get(table) == 0 and document["tables"].get(table):

@@ -1,9 +1,17 @@
 """What one export holds and allows: the document `capabilities.json`."""
 
 from causeway.core.errors import ExportError
+from causeway.core.reduced import EFFICIENCY, STRAGGLERS
 from causeway.readers.common.constants import EPOCH_FROM_NS
-from causeway.readers.common.issues import ANALYSES
+from causeway.readers.common.issues import ANALYSES, CATALOGUE
 from causeway.readers.sink.sink import Facts, Sink
+
+SERIALISED_ISSUE = "serialised_launches"
+SERIALISED = (
+    "not computed: its launches are those of a collection of counters, which lets one kernel run at a time; record a"
+    " trace without counters"
+)
+"""Why an export allows no analysis of the time between launches."""
 
 
 def describe(identity: dict, sink: Sink | None, error: ExportError | None, refused: bool = False) -> dict:
@@ -36,7 +44,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
         "time": _time(facts, sink),
         "values": dict(sorted(facts.values.items())),
-        "analyses": _analyses(facts, error if refused else None),
+        "analyses": _analyses(facts, error if refused else None, bool(sink and sink.issues.count(SERIALISED_ISSUE))),
         "issues": _issues(facts, sink, refused),
     }
 
@@ -55,8 +63,17 @@ def _time(facts: Facts, sink: Sink | None) -> dict | None:
     }
 
 
-def _analyses(facts: Facts, error: ExportError | None) -> dict:
-    """Return for each analysis whether this export allows it, and why not."""
+def _analyses(facts: Facts, error: ExportError | None, serialised: bool) -> dict:
+    """Return for each analysis whether this export allows it, and why not.
+
+    Parameters
+    ----------
+    facts : Facts
+    error : ExportError or None
+        Why the export was refused.
+    serialised : bool
+        Whether the profiler let one kernel run at a time: the time between launches is not the program's.
+    """
     if error:
         return {name: {"possible": False, "why": "the export was refused"} for name in ANALYSES}
     launches = facts.tables.get("launches", 0)
@@ -78,7 +95,11 @@ def _analyses(facts: Facts, error: ExportError | None) -> dict:
             None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times"
         ),
     }
-    return {name: {"possible": missing[name] is None, "why": missing[name]} for name in ANALYSES}
+    names = ANALYSES
+    if serialised:
+        missing |= dict.fromkeys((*CATALOGUE[SERIALISED_ISSUE].rules_out, EFFICIENCY, STRAGGLERS), SERIALISED)
+        names = (*ANALYSES, EFFICIENCY, STRAGGLERS)
+    return {name: {"possible": missing[name] is None, "why": missing[name]} for name in names}
 
 
 def _issues(facts: Facts, sink: Sink | None, refused: bool) -> list[dict]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
-from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_table
 from causeway.numeric.mpi import Ranks, merged
 from causeway.waiting.idle.export_pass import Explained, explain_export
@@ -67,7 +67,7 @@ def explain_waiting(
         bounds = {}
         for at in ranks.share_of([folder_bytes(folder) for folder in usable]):
             document = read_json(usable[at] / "capabilities.json")
-            if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
+            if not has_time_line(document):
                 continue
             clock = clocks[document["export"]]
             own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}

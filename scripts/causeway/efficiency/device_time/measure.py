@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import TableError
+from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, regions
 from causeway.efficiency.device_time.launch_sums import LaunchSums
@@ -104,9 +105,9 @@ class Measured:
 
 
 def open_export(folder: Path) -> Opened | None:
-    """Return an export that has launches, transfers or graphs with times; None otherwise."""
+    """Return an export that has launches, transfers or graphs with the program's times; None otherwise."""
     document = read_json(folder / "capabilities.json")
-    if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
+    if not has_time_line(document):
         return None
     path = folder / "devices.parquet"
     rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []

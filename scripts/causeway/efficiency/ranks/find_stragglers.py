@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
-from causeway.core.reduced import STRAGGLERS, why_not
+from causeway.core.reduced import STRAGGLERS, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
 from causeway.efficiency.ranks.lateness_causes import OwnWork
@@ -66,7 +66,7 @@ def find_stragglers(
         mine = [given[at] for at in ranks.share_of([folder_bytes(folder) for folder in given])]
         capabilities = {folder: read_json(folder / "capabilities.json") for folder in mine}
         read = [] if filtered else mine
-        rows = {folder: collectives_of(folder) for folder in read if capabilities[folder]["status"] != "refused"}
+        rows = {folder: collectives_of(folder) for folder in read if has_time_line(capabilities[folder])}
         work = {folder: work_of(folder) for folder in read}
     documents = merged(ranks.exchange(capabilities))
     used = {folder: documents[folder] for folder in given if documents[folder]["status"] != "refused"}

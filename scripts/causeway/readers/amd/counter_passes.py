@@ -203,6 +203,7 @@ class CounterStore:
             return
         if timed and not self.sink.n_launches:
             self._emit_launches(database)
+            self.sink.issues.add("serialised_launches", timed)
         for process, device in database.execute("SELECT DISTINCT process, device FROM whole"):
             self.sink.processes.note(np.array([process]), np.array([max(0, min(device, 0xFFFF))]), launches=True)
         used = self._values.with_values(self._joined)

@@ -167,6 +167,12 @@ CATALOGUE = {
         "launches whose times and counters, or counters of several passes, come from several executions of the program:"
         " joined by the launch's number and kernel name, never by time",
     ),
+    "serialised_launches": Kind(
+        "caution",
+        "launches of a collection of counters, which lets one kernel run at a time: their durations are real, the time"
+        " between them is the profiler's; record a trace without counters for the time line",
+        ("time_line", "queue_delay", "overlap"),
+    ),
     "unmatched_counters": Kind(
         "caution", "counters without a launch or pass of the same number and kernel name; they were kept without one"
     ),

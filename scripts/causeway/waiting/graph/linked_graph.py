@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock, clocks_of
-from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import read_json
 from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.link_ranks import Links, linked
@@ -68,7 +68,7 @@ def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, 
     found = {}
     for folder in folders:
         document = read_json(folder / "capabilities.json")
-        if document["status"] != "refused" and (document["time"] or {}).get("has_start"):
+        if has_time_line(document):
             found[folder] = clocks[document["export"]]
     return found
 

@@ -1,0 +1,159 @@
+"""Launches that a collection of counters alone gives: the profiler lets one kernel run at a time, so that the time
+between them is none of the program's. Their durations and counters stay.
+"""
+
+import pytest
+from layouts import LAYOUTS
+from layouts.rocprofv3_samples import make_run, write_csv
+from reading import Read
+from test_filters import reduce
+
+from causeway.core.reduced import EFFICIENCY, STRAGGLERS
+from causeway.core.tables import read_json, read_table, table_metadata, write_json
+from causeway.efficiency.measure_efficiency import measure_efficiency
+from causeway.efficiency.ranks.find_stragglers import find_stragglers
+from causeway.efficiency.steps.find_steps import find_steps
+from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.stragglers import straggler_findings
+from causeway.inputs.quality import check
+from causeway.inputs.session_clocks import align
+from causeway.waiting.explain_waiting import explain_waiting
+from causeway.waiting.graph.linked_graph import linked_graph
+
+N = 40
+DURATION = 1000
+GAP = 50_000
+TRACE_GAP = 2_000
+RULED_OUT = {"time_line", "queue_delay", "overlap", EFFICIENCY, STRAGGLERS}
+CHOICES = {"bins": 10, "regions": 2, "kernel_wait_ns": 30, "small_kernel_us": 10}
+COUNTED = (
+    "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,Workgroup_Size,"
+    "Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp"
+)
+TRACED = "Kind,Agent_Id,Queue_Id,Thread_Id,Dispatch_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp"
+
+
+def counted(path):
+    """Write counters of `N` launches that the profiler ran one after the other."""
+    rows = [COUNTED]
+    for number in range(1, N + 1):
+        start = 10**9 + number * (DURATION + GAP)
+        rows.append(f"{number},{number},Agent 1,1,7,8,64,k(),64,SQ_WAVES,{number},{start},{start + DURATION}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def traced(path):
+    """Write the trace of the same launches, of another execution."""
+    rows = [TRACED]
+    for number in range(1, N + 1):
+        start = 10**9 + number * (DURATION + TRACE_GAP)
+        rows.append(f"KERNEL_DISPATCH,Agent 1,1,8,{number},k(),{number},{start},{start + DURATION}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def results(folder, exports):
+    """Return what is said of the time between launches of exports (name, folder of tables)."""
+    folder.mkdir()
+    clocks = folder / "clocks.json"
+    folders = list(exports)
+    write_json(align("d", folders), clocks, schema="clocks")
+    measure_efficiency("d", folders, clocks, CHOICES, folder / "efficiency.json", folder / "efficiency.parquet")
+    find_steps("d", folders, clocks, 1, folder / "steps.json", folder / "steps.parquet", folder / "causes.parquet")
+    find_stragglers("d", folders, clocks, 1, folder / "stragglers.json", folder / "stragglers.parquet")
+    explain_waiting("d", folders, clocks, folder / "steps.parquet", folder / "waiting.parquet")
+    return {name: read_json(folder / f"{name}.json") for name in ("efficiency", "steps", "stragglers")} | {
+        "waiting": read_table(folder / "waiting.parquet", "waiting").to_pylist(),
+        "why": table_metadata(folder / "waiting.parquet").get("why"),
+        "graph": linked_graph(folders, clocks, []),
+    }
+
+
+def export_of(path, place, name, position=0):
+    found = Read(path, place / name, position=position)
+    document = found.capabilities | {"export": name}
+    write_json(document, place / name / "capabilities.json", schema="capabilities")
+    return found
+
+
+def test_of_counters_alone_nothing_is_said_of_the_time_between_launches(tmp_path):
+    export = export_of(counted(tmp_path / "a_counter_collection.csv"), tmp_path, "0")
+    assert export.count("serialised_launches") == export.launches.num_rows == N
+    assert export.total("launches") == N * DURATION
+    assert export.counters.column("sq_waves").to_pylist() == [float(one) for one in range(1, N + 1)]
+    analyses = export.capabilities["analyses"]
+    (why,) = {analyses[name]["why"] for name in RULED_OUT}
+    assert not any(analyses[name]["possible"] for name in RULED_OUT)
+    assert {name for name, one in analyses.items() if one["possible"]} == {
+        "kernel_variability",
+        "counter_deviation",
+        "causes",
+    }
+    found = results(tmp_path / "r", [tmp_path / "0"])
+    assert found["efficiency"]["why"] == found["why"] == why
+    assert found["graph"] == (None, why)
+    assert found["stragglers"]["notes"] == [why]
+    assert why in str(found["steps"])
+    assert found["waiting"] == []
+    assert efficiency_findings(found["efficiency"]) == straggler_findings(found["stragglers"]) == []
+    quality = check("d", [tmp_path / "0"])
+    assert {name for name, one in quality["analyses"].items() if not one["possible"]} == RULED_OUT | {
+        "memory_stall"
+    } | {
+        "ranges",
+        "device_metrics",
+        "mpi_calls",
+    }
+
+
+def test_beside_a_trace_the_time_line_is_the_traces(tmp_path):
+    export_of(traced(tmp_path / "a_kernel_trace.csv"), tmp_path, "0")
+    export_of(counted(tmp_path / "b_counter_collection.csv"), tmp_path, "1", position=1)
+    alone = results(tmp_path / "alone", [tmp_path / "0"])
+    both = results(tmp_path / "both", [tmp_path / "0", tmp_path / "1"])
+    assert both["efficiency"]["why"] is None
+    assert both["efficiency"]["elapsed_ns"] == alone["efficiency"]["elapsed_ns"] == N * DURATION + (N - 1) * TRACE_GAP
+    assert both["waiting"] == alone["waiting"]
+    assert sum(row["wait_ns"] for row in both["waiting"] if row["step"] is None) == (N - 1) * TRACE_GAP
+    assert both["graph"][1] is None
+    analyses = check("d", [tmp_path / "0", tmp_path / "1"])["analyses"]
+    assert analyses["time_line"]["possible"]
+    assert analyses.get(EFFICIENCY, {"possible": True})["possible"]
+
+
+def test_with_a_trace_in_the_folder_the_launches_are_the_traces(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    traced(folder / "a_kernel_trace.csv")
+    counted(folder / "a_counter_collection.csv")
+    export = Read(folder, tmp_path / "t")
+    assert export.count("serialised_launches") == 0
+    assert export.capabilities["analyses"]["time_line"]["possible"]
+    assert EFFICIENCY not in export.capabilities["analyses"]
+    assert export.launches.column("start_ns").to_pylist()[1] - 10**9 == 2 * (DURATION + TRACE_GAP)
+
+
+@pytest.mark.parametrize(
+    ("layout", "serialised"),
+    [("rocprofiler-compute", True), ("rocprof folder", False), ("rocprofv3 csv", False), ("rocpd 3", False)],
+)
+def test_what_gives_the_launches_decides(layout, serialised, tmp_path):
+    export = Read(LAYOUTS[layout](tmp_path, "k()", 8), tmp_path / "t")
+    assert bool(export.count("serialised_launches")) == serialised
+    assert export.capabilities["analyses"]["time_line"]["possible"] != serialised
+
+
+def test_passes_without_a_trace_are_serialised_and_a_filter_does_not_change_that(tmp_path):
+    run = make_run(n=12)
+    write_csv(run, tmp_path / "csv")
+    for path in (tmp_path / "csv").iterdir():
+        if not path.name.endswith("counter_collection.csv"):
+            path.unlink()
+    export = export_of(tmp_path / "csv", tmp_path, "0")
+    assert export.count("serialised_launches") == 12
+    (tmp_path / "reduced").mkdir()
+    reduce(tmp_path / "0", tmp_path / "reduced" / "0", [{"min_duration_us": 0}])
+    analyses = read_json(tmp_path / "reduced" / "0" / "capabilities.json")["analyses"]
+    assert {name for name in RULED_OUT if not analyses[name]["possible"]} == RULED_OUT
+    assert analyses["context_features"]["possible"]
