@@ -142,7 +142,12 @@ WAITING = {
     "unknown": "Record runtime calls (nsys --trace cuda, ProfilerActivity.CPU) to see why devices wait.",
 }
 LATE_IN_CALLS = "Launch calls take the time: CUDA or HIP graphs, fused or larger kernels, fewer calls between launches."
-"""Of a host that is late most of all inside runtime calls."""
+"""Of a host that is late most of all inside runtime calls, most of them calls that launch."""
+LATE_IN_SET_UP = (
+    "Runtime calls that launch nothing take the time (the table of waiting names them): make streams, events, graphs"
+    " and memory once, before the work, and use them again."
+)
+"""The same where most of the time is in other calls: cudaGraphInstantiate, cudaStreamCreate, hipMalloc."""
 LATE_UNSEEN = (
     "Find out what the host does between launches (ranges or sampled stacks name it): CUDA or HIP graphs skip launch"
     " calls and the framework's code between them, not loading of data or other work."
@@ -212,10 +217,13 @@ def for_waiting(reason: str, details: Mapping[str, int]) -> str:
         return WAITING[reason]
     unseen = details.get(HOST_CODE, 0)
     calls = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL))
+    launching = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL) and "launch" in detail.lower())
     named = sum(details.values()) - unseen - calls
     if named >= max(unseen, calls):
         return WAITING[reason]
-    return LATE_IN_CALLS if calls > unseen else LATE_UNSEEN
+    if calls <= unseen:
+        return LATE_UNSEEN
+    return LATE_IN_CALLS if 2 * launching >= calls else LATE_IN_SET_UP
 
 
 LESS_IS_BETTER = ("copies", "contention", "queue", "idle_before")

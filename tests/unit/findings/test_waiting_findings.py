@@ -140,6 +140,9 @@ def test_a_reason_of_less_than_half_is_not_most_of_a_loss():
     ("reason", "detail", "tried"),
     [
         ("launch_starved", "in cudaLaunchKernel", "Launch calls take the time: CUDA or HIP graphs"),
+        ("launch_starved", "in hipGraphLaunch", "Launch calls take the time: CUDA or HIP graphs"),
+        ("launch_starved", "in cudaGraphInstantiate", "Runtime calls that launch nothing take the time"),
+        ("launch_starved", "in cudaStreamCreate", "Runtime calls that launch nothing take the time"),
         ("launch_starved", "host code not recorded", "Find out what the host does between launches"),
         ("launch_starved", "data loader: next_batch", "The host is late in what the table of waiting names"),
         ("blocked_host", "cudaFree", "The host blocks while the device runs dry"),
