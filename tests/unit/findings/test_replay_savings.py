@@ -127,6 +127,20 @@ def test_what_is_said_of_a_step_agrees_with_the_run(rows, steps, said):
     assert "the run of 1.10 s is 40.0 ms shorter" in one.sentence
 
 
+def test_a_step_that_is_left_with_no_time_is_not_spoken_of(rows):
+    """As of hosts that run ahead: steps of 1.92 ms, of which a replay without host time left 4 µs, 2 µs and 0."""
+    changed = [
+        predicting(row, 0 if row["step"] == 0 else 600_000_000) if row["step"] is not None else row for row in rows
+    ]
+    changed = [
+        predicting(row, 400_000_000) if row["change"] == "collectives_free" and row["step"] is None else row
+        for row in changed
+    ]
+    one = found_with(changed)["communication"]
+    assert "is 700 ms shorter" in one.sentence
+    assert "a step takes" not in one.sentence
+
+
 def test_a_run_that_is_hardly_shorter_is_no_shorter_in_the_headline(rows):
     hardly = [predicting(row, 1_099_889_000) if row["change"] == "host_free" else row for row in rows]
     one = found_with(hardly)["orchestration"]

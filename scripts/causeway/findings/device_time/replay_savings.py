@@ -132,14 +132,16 @@ def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int
     """Return the mean time of a step and what is predicted for it, rounded down to ns; None without steps, or where
     they are no parts of the run, before the change and after it: where the longest of all ranks sum to more than the
     run, steps of one number are not one step of the job; where they save more than the run does, or get longer, they
-    are steps of hosts that run ahead of their devices by a change, and a step says nothing of the run.
+    are steps of hosts that run ahead of their devices by a change, and a step says nothing of the run; so where one of
+    them is left with no time at all, though its kernels stay.
     """
     steps = [row for row in rows if (row["change"], row["name"]) == (whole["change"], whole["name"])]
     steps = [row for row in steps if row["step"] is not None]
     times, predicted = (sum(row[key] for row in steps) for key in ("time_ns", "predicted_ns"))
     saved = whole["time_ns"] - whole["predicted_ns"]
     are_parts = times <= whole["time_ns"] and predicted <= whole["predicted_ns"]
-    if not steps or not are_parts or not 0 <= times - predicted <= saved:
+    is_empty = any(not row["predicted_ns"] for row in steps)
+    if not steps or not are_parts or is_empty or not 0 <= times - predicted <= saved:
         return None, None
     return tuple(sum(row[key] for row in steps) // len(steps) for key in ("time_ns", "predicted_ns"))
 
