@@ -233,8 +233,9 @@ class RowValues:
         """Return where one of some times was saved rounded; bool, shape (n,)."""
         found = np.zeros(len(self.rows), bool)
         for ours in names:
-            cells = self.cells(ours) or [""] * len(self.rows)
-            found |= np.array([("E" in cell or "e" in cell) and is_rounded(cell) for cell in cells], bool)
+            cells = self.cells(ours)
+            if cells and "e" in "".join(cells).lower():
+                found |= np.array([is_rounded(cell) for cell in cells], bool)
         return found
 
     def rounded_time(self, at: int) -> str:

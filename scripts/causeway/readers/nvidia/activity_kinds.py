@@ -61,7 +61,8 @@ class RowKinds:
             if plain in self._kinds:
                 return self._kinds[plain]
         name = self._cell(row, "name")
-        if not name.startswith("[") and any(_SIZED.search(self._cell(row, grid)) for grid in ("grid_x", "grid")):
+        grid = self._cell(row, "grid_x") or self._cell(row, "grid")
+        if grid and not name.startswith("[") and _SIZED.search(grid):
             return self.LAUNCHES
         if name not in self._by_name:
             if len(self._by_name) > 1 << 16:
