@@ -70,6 +70,11 @@ class Opened:
         """Whether the export holds any copies; one without any may have had none, or not have looked."""
         return "no_transfers" not in self.issues
 
+    @property
+    def launches_missing(self) -> bool:
+        """Whether the numbers of its launches show that others ran between them."""
+        return "missing_dispatches" in self.issues
+
 
 @dataclass(kw_only=True)
 class Measured:

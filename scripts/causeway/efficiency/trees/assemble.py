@@ -28,6 +28,10 @@ STACKED = ("compute", "exposed_communication", "exposed_memory")
 GRAPH_NOTE = (
     "executions of whole graphs count as compute: the kernels inside were not traced, nor which device ran them"
 )
+MISSING = (
+    "launches of {ranks} are missing, as the numbers of the others leave some out: the time in which they ran counts as"
+    " idle"
+)
 NO_MPI = "no export holds MPI calls: there is no MPI tree"
 SHARED_NOTE = "GPUs that several ranks share count once, but in the flavour talp once per rank"
 NO_COPIES = (
@@ -229,6 +233,7 @@ def document(
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
     notes += [SHARED_NOTE] if dataset.shared else []
     for words, ranks in (
+        (MISSING, {r for one in dataset.measured if one.opened.launches_missing for r in one.opened.windows}),
         (NO_COPIES, set(dataset.elapsed) - dataset.with_copies),
         (ONE_EVENT, {r for r, n in dataset.events.items() if n < 2}),
     ):

@@ -121,7 +121,7 @@ class RocpdReader:
 
     def finish(self) -> None:
         """Count what only all databases show; raise the first failure."""
-        self.sink.issues.add("rounded_times", self.events.rounded)
+        self.events.finish()
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
@@ -215,6 +215,8 @@ class RocpdReader:
                 values = allocated_lds(values, columns.get(name, values), self.lds_step)
             if (values != NULL).any():
                 columns[name] = values
+        if "number" in batch:
+            self.events.dispatches(DISPATCHES, process, batch["number"])
         self.events.launches(columns)
         if self.counted and "event" in batch:
             self.store.launches(

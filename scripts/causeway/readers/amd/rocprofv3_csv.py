@@ -188,7 +188,7 @@ class V3Reader:
             if self.store is not None:
                 self.store.close()
             raise
-        self.sink.issues.add("rounded_times", self.events.rounded)
+        self.events.finish()
         for device, among_gpus, facts in self.agents:
             self.sink.device(0, among_gpus if self.by_type else device, **facts)
         self.sink.same_devices(range(len(self.sink.processes.keys)))
@@ -315,6 +315,8 @@ class V3Reader:
 
     def _launches(self, table: TraceFile, batch: CsvBatch) -> None:
         columns = self._launch_columns(table, batch)
+        if "number" in columns:
+            self.events.dispatches(table.label, columns["process"], columns["number"])
         columns["start"], columns["stop"], rounded = batch.times(table.ours["start"], table.ours["stop"])
         self.events.rounded += int(rounded.sum())
         columns = {name: column[~rounded] for name, column in columns.items()}

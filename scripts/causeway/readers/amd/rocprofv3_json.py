@@ -101,6 +101,7 @@ class JsonReader:
         self.failure: ExportError | None = None
         self.path_parts: tuple[str, ...] = ()
         self.rank: int | None = None
+        self.label = ""
         self.counted = False  # whether there are, or may still come, counters of the launches
         paths = self.rules["json"]
         self.takes: dict[str, Callable] = {
@@ -114,6 +115,7 @@ class JsonReader:
         """Read one file, whose name states `rank` or none; keep in `failure` where it is cut."""
         self.path_parts = tuple(part for part in Path(label).parts if not PASS.fullmatch(part))
         self.rank = rank
+        self.label = label
         text = Nested(path, set(), lambda done: self.progress.at(self.done + done))
         try:
             self._document(text, path)
@@ -130,7 +132,7 @@ class JsonReader:
 
     def finish(self) -> None:
         """Count what only all files show; raise the first failure."""
-        self.sink.issues.add("rounded_times", self.events.rounded)
+        self.events.finish()
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
@@ -299,6 +301,7 @@ class JsonReader:
         for size, ours in (("grid_size", "grid"), ("workgroup_size", "block")):
             for axis in "xyz":
                 columns[f"{ours}_{axis}"] = self._integers(inner(info, size, axis) for info in infos)
+        self.events.dispatches(self.label, columns["process"], columns["number"])
         self.events.launches(columns)
         if self.counted:
             self.store.launches(columns)

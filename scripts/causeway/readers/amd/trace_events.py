@@ -46,6 +46,30 @@ class RocmEvents:
         self._kernels: dict[str, int] = {}
         self._calls: dict[str, int] = {}
         self._ranges: dict[str, int] = {}
+        self._dispatches: dict[tuple[str, int], tuple[int, int, int]] = {}
+
+    def dispatches(self, part: str, process: np.ndarray, number: np.ndarray) -> None:
+        """Note the numbers of launches, also of those that cannot be used.
+
+        Parameters
+        ----------
+        part : str
+            The file, or database, of one execution.
+        process, number : ndarray of int64, shape (n,)
+            The profiler numbers the dispatches of a process one by one; `NULL` where there is no number.
+        """
+        known = number != NULL
+        for one in np.unique(process[known]).tolist():
+            mine = number[known & (process == one)]
+            low, high, count = self._dispatches.get((part, one), (int(mine[0]), int(mine[0]), 0))
+            self._dispatches[part, one] = min(low, int(mine.min())), max(high, int(mine.max())), count + mine.size
+
+    def finish(self) -> None:
+        """Count what only all events show: rounded times, and dispatches that others' numbers leave out."""
+        self.sink.issues.add("rounded_times", self.rounded)
+        for (part, _), (low, high, count) in self._dispatches.items():
+            missing = max(0, high - low + 1 - count)
+            self.sink.issues.add("missing_dispatches", missing, f"{part}: {count:,} of the numbers {low:,} to {high:,}")
 
     def kernels(self, names: Sequence[str]) -> np.ndarray:
         """Return the codes of kernel names as printed; launches without one are counted."""

@@ -167,6 +167,11 @@ CATALOGUE = {
         "launches whose times and counters, or counters of several passes, come from several executions of the program:"
         " joined by the launch's number and kernel name, never by time",
     ),
+    "missing_dispatches": Kind(
+        "caution",
+        "dispatches that the numbers of the others leave out: the export lacks them, and the time in which they ran"
+        " counts as idle",
+    ),
     "serialised_launches": Kind(
         "caution",
         "launches of a collection of counters, which lets one kernel run at a time: their durations are real, the time"
