@@ -99,12 +99,12 @@ def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
     of idle time.
     """
     lost = {finding.id: finding for document in efficiencies for finding in efficiency_findings(document)}
-    gpu_ns = {document["dataset"]: gpu_time_ns(document) for document in efficiencies}
+    of = {document["dataset"]: document for document in efficiencies}
     for path in waiting:
         dataset = dataset_of(path)
         own = {one.key: one for one in lost.values() if one.dataset == dataset}
-        rows = read_rows_of_run(path, "waiting").to_pylist()
-        waits = waiting_findings(dataset, rows, gpu_ns[dataset], own.get("orchestration"))
+        facts = gpu_time_ns(of[dataset]), own.get("orchestration"), of[dataset].get("formats", ())
+        waits = waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), *facts)
         lost |= {one.id: one for one in waits}
         if waits and "idle" in own:
             del lost[own["idle"].id]

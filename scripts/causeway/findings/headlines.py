@@ -277,7 +277,7 @@ WAITING = {
     "dependency_stalled": "work was queued and waited for other work",
     "blocked_host": "the host was inside synchronising or allocating calls",
     "start_up": "start-up latency of queued work",
-    "unknown": "unknown, as launch calls are not recorded",
+    "unknown": "unknown, as its launch calls are not known",
 }
 
 

@@ -1,7 +1,7 @@
 """What to try, by the kind of cause or loss: concrete steps that an engineer can take, never a promise."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER
 from causeway.core.feature_registry import record_of
@@ -139,8 +139,16 @@ WAITING = {
         "The host blocks while the device runs dry: drop the synchronisation, or allocate once and outside of the loop."
     ),
     "start_up": "Gaps between launches: capture the sequence in a graph, or fuse small kernels.",
-    "unknown": "Record runtime calls (nsys --trace cuda, ProfilerActivity.CPU) to see why devices wait.",
 }
+RECORDING = {
+    "nsys": "nsys --trace cuda",
+    "cupti": "nsys --trace cuda",
+    "kineto": "ProfilerActivity.CPU",
+    "rocprofv3": "rocprofv3 --hip-runtime-trace",
+    "rocpd": "rocprofv3 --hip-runtime-trace",
+    "rocprof": "rocprofv3 --hip-runtime-trace",
+}
+"""How the tools of a format record runtime calls."""
 LATE_IN_CALLS = "Launch calls take the time: CUDA or HIP graphs, fused or larger kernels, fewer calls between launches."
 """Of a host that is late most of all inside runtime calls, most of them calls that launch."""
 LATE_IN_SET_UP = (
@@ -203,7 +211,7 @@ NETWORK = (
 )
 
 
-def for_waiting(reason: str, details: Mapping[str, int]) -> str:
+def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str]) -> str:
     """Return what to try about the time that devices wait.
 
     Parameters
@@ -212,7 +220,13 @@ def for_waiting(reason: str, details: Mapping[str, int]) -> str:
         The one with the most time, as `waiting` has it.
     details : mapping of str to int
         What is behind it, with its time, ns.
+    formats : collection of str
+        Of the exports: their tools are named.
     """
+    if reason == "unknown":
+        tools = dict.fromkeys(words for one, words in RECORDING.items() if one in formats)
+        how = f" ({', '.join(tools)})" if tools else ""
+        return f"Record runtime calls and kernels in one run{how} to see why devices wait."
     if reason != "launch_starved":
         return WAITING[reason]
     unseen = details.get(HOST_CODE, 0)

@@ -10,11 +10,13 @@ import pytest
 from made_results import efficiency
 
 from causeway.core.tables import SCHEMAS, write_table
+from causeway.findings import suggestions
 from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.document import summarise
 from causeway.plotting.figures.device_time.waiting import draw_waiting
 from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
+from causeway.readers.registry import FORMATS
 
 HOSTILE = "range: <script>alert('x')</script>\"; DROP TABLE t"
 ROWS = [
@@ -170,3 +172,26 @@ def test_what_to_try_follows_all_that_the_host_did_not_the_largest_single_part(n
     (finding,) = waiting_findings("demo", rows, 2_000_000_000)
     assert finding.suggestion.startswith(tried)
     assert "The largest part of that, 40.0 ms: host code not recorded." in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("formats", "tools"),
+    [
+        (["nsys"], " (nsys --trace cuda)"),
+        (["rocprofv3"], " (rocprofv3 --hip-runtime-trace)"),
+        (["rocpd", "rocprof"], " (rocprofv3 --hip-runtime-trace)"),
+        (["kineto", "rocprofv3"], " (ProfilerActivity.CPU, rocprofv3 --hip-runtime-trace)"),
+        ([], ""),
+    ],
+)
+def test_the_tool_that_records_calls_is_that_of_the_exports(formats, tools):
+    detail = "no call is correlated with the work that ended the gap"
+    rows = rows_of(unknown=(detail, 400_000_000))
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000, None, formats)
+    assert finding.suggestion == f"Record runtime calls and kernels in one run{tools} to see why devices wait."
+    assert finding.headline.endswith("unknown, as its launch calls are not known.")
+    assert detail in finding.sentence
+
+
+def test_every_vendor_whose_traces_are_read_has_a_tool_that_records_calls():
+    assert suggestions.RECORDING.keys() == set(FORMATS) - {"ncu", "table"}, "these have no time line"

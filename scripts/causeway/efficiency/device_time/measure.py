@@ -54,6 +54,8 @@ class Opened:
         Ascending.
     gpus : dict of Device to str
         Which GPU a device is, where the export says so: digits within the export, else anywhere.
+    format : str or None
+        Its word, as the sheet names it.
     """
 
     export: str
@@ -64,6 +66,7 @@ class Opened:
     graphs: event_streams.Block
     issues: frozenset[str] = frozenset()
     gpus: Mapping[Device, str] = field(default_factory=dict)
+    format: str | None = None
 
     @property
     def copies_recorded(self) -> bool:
@@ -137,6 +140,7 @@ def open_export(folder: Path) -> Opened | None:
         graphs=found,
         issues=kinds,
         gpus=gpus,
+        format=document.get("format"),
     )
 
 

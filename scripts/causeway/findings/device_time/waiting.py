@@ -1,7 +1,7 @@
 """Findings about why devices wait: the main reason of their idle time, and what is behind it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from causeway.core.formatting import elided, time_three_digits
@@ -16,7 +16,9 @@ OUTSIDE = ("before_first", "after_last", "graph_internal")
 """Reasons that are no waiting between work: a graph that was traced as a whole may have been busy."""
 
 
-def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: Finding | None = None) -> list[Finding]:
+def waiting_findings(
+    dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: Finding | None = None, formats: Collection[str] = ()
+) -> list[Finding]:
     """Return the main reason why the devices of a dataset wait, if they do so for a noticeable part of its GPU time.
 
     Where the loss while nothing runs on the busiest device makes up half of that time or more, both are one loss, and
@@ -32,6 +34,8 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: F
         GPU time of the dataset.
     loss : Finding or None
         That loss, as `efficiency_findings` gives it; None where it is no finding.
+    formats : collection of str
+        Of the exports, as `efficiency.json` has them.
     """
     inside = [row for row in rows if row["step"] is None and row["reason"] not in OUTSIDE]
     by_reason: Counter = Counter()
@@ -70,7 +74,7 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: F
         verdict=SUPPORTED,
         effect=Effect(value=value, unit="percent of the idle time"),
         evidence=Evidence(table=path, query=query, value=value),
-        suggestion=suggestions.for_waiting(main, details),
+        suggestion=suggestions.for_waiting(main, details, formats),
         link=link_to(dataset, "waiting"),
         undone_by="host_free" if main in BY_HOST and not is_one else None,
         explains=loss.id if is_one else None,

@@ -79,6 +79,7 @@ def test_it_stands_beside_the_idle_time(kept, said, tmp_path):
     clocks = tmp_path / "clocks.json"
     write_document(align("d", [folder]), clocks, schema="clocks")
     measure_efficiency("d", [folder], clocks, CHOICES, tmp_path / "e.json", tmp_path / "e.parquet")
+    assert read_json(tmp_path / "e.json")["formats"] == ["rocprofv3"]
     notes = [note for note in read_json(tmp_path / "e.json")["notes"] if note.startswith("launches of")]
     assert (
         notes
