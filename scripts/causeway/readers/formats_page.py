@@ -49,8 +49,11 @@ read into a table.
 
 A CUDA graph that was traced as a whole (`--cuda-graph-trace=graph`, the table CUPTI_ACTIVITY_KIND_GRAPH_TRACE) has no
 rows for the kernels inside. Each of its executions becomes a range of kind `cuda_graph`, named after the graph's
-number, so that its GPU time can be seen; it is no launch and takes no part in variability. Trace graphs with
-`--cuda-graph-trace=node` to get their kernels.
+number, so that its GPU time can be seen, and a row of `graphs` with its device, stream and launch call; it is no launch
+and takes no part in variability. Trace graphs with `--cuda-graph-trace=node` to get their kernels.
+
+Overhead of the profiler is read with its process: rows of `profiler_overhead`. Kinds of overhead that are CUDA's own
+(compilation, loading of modules and functions, a full command buffer) are left out: a run without a profiler has them.
 
 A file of any format may be compressed with gzip, xz, bzip2 or zstd (`.rpd.gz`, `.csv.xz`, `.json.zst`). Traces in
 gzip (Kineto, rocprofv3, CUPTI) are read as they are; others are unpacked block by block beside their tables, which

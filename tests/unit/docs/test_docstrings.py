@@ -32,7 +32,7 @@ MISSING = {
     "readers/nvidia": 2,
     "readers/plain": 3,
     "readers/pytorch": 2,
-    "readers/sink": 33,
+    "readers/sink": 31,
     "simulate": 2,
     "validation": 1,
     "variability": 1,

@@ -91,6 +91,24 @@ STAR_TABLES: dict[str, pa.Schema] = {
             *columns("event correlation", I64, nullable=True),
         ]
     ),
+    # executions of CUDA graphs that were traced as a whole, without the kernels inside, on the stream of their launch
+    "graphs": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("device", U16),
+            column("stream", U32, nullable=True),
+            column("correlation", I64, nullable=True),
+        ]
+    ),
+    # when the profiler itself was at work in a rank's process, and at what; rows of a rank do not overlap
+    "profiler_overhead": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+        ]
+    ),
     # one row per collective kernel, where the export identifies the collective; its launch has the same start, device
     # and stream
     "collectives": pa.schema(

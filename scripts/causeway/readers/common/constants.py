@@ -10,10 +10,18 @@ written.
 NO_KIND = 255
 """The absent memory kind of a transfer's end, in its unsigned byte."""
 
+NO_STREAM = (1 << 32) - 1
+"""Stream of synchronisations that concern no stream (CUPTI_SYNCHRONIZATION_INVALID_VALUE), and of work whose stream is
+not recorded.
+"""
+
 UNNAMED_CALL = "(unnamed call)"
 UNNAMED_RANGE = "(unnamed range)"
 UNNAMED_METRIC = "(unnamed metric)"
-"""What calls, ranges and sampled metrics without a name are called; of kernels, see `kernel_names.UNNAMED`."""
+UNNAMED_OVERHEAD = "work that is not named"
+"""What calls, ranges, sampled metrics and a profiler's work without a name are called; of kernels, see
+`kernel_names.UNNAMED`.
+"""
 
 EPOCH_FROM_NS = 10**18
 """Times beyond this count from 1970 (here: after 2001), as CUPTI's do; smaller ones from the start of the session."""

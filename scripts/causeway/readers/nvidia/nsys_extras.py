@@ -3,14 +3,14 @@ own overhead and messages.
 
 A CUDA graph traced as a whole (`--cuda-graph-trace=graph`, the default of nsys) has one row for its execution and none
 for the kernels inside. Such an execution is not a launch of a kernel, so it does not count as one: it becomes a range
-of kind `cuda_graph` without a thread, and an issue names the time spent in graphs.
+of kind `cuda_graph` without a thread and a row of `graphs`, and an issue names the time spent in graphs.
 """
 
 import re
 
 import numpy as np
 
-from causeway.readers.common.constants import NULL, UNNAMED_CALL
+from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.nvidia.nsys_tables import NsysTables
 
@@ -29,6 +29,11 @@ _UNITS = (  # the unit in brackets at the end of a metric's name: suffix of our 
 )
 
 
+OVERHEAD_OF_CUDA = (2, 6, 7, 8)
+"""Compilation, loading of modules and functions, and a full command buffer, of ENUM_CUPTI_OVERHEAD_TYPE: the table of
+names says "(CUDA)" behind these and "(Profiler)" behind others. A run without a profiler has them, too.
+"""
+
 _LOST = re.compile(
     r"not all (?:cuda|gpu|cupti)\b.*\bmight have been"
     r" collected|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b",
@@ -39,19 +44,31 @@ _LOST = re.compile(
 
 def read_diagnostics(tables: NsysTables) -> None:
     """Take the profiler's own work, and count its messages of lost events."""
+    names: dict[int, int] = {}
+
+    def overhead_code(_: int, text: bytes | None) -> int:
+        return tables.sink.overhead.names.code((clean_text(text) if text else "") or UNNAMED_OVERHEAD)
+
     for _, batch in tables.tables_giving("overhead"):
-        tables.sink.overhead.take(batch["start_ns"], batch["end_ns"])
+        rows = len(batch["start_ns"])
+        absent = np.full(rows, NULL)
+        process = np.broadcast_to(tables.process(batch, "global_thread", rows), rows)
+        if tables.several and "global_thread" not in batch:
+            process = absent
+        name = tables.text_codes(batch.get("name", absent), names, overhead_code)
+        own = ~np.isin(batch.get("kind", absent), OVERHEAD_OF_CUDA)
+        tables.sink.overhead.take(*(one[own] for one in (batch["start_ns"], batch["end_ns"], process, name)))
     for _, batch in tables.tables_giving("diagnostics"):
         texts = [text.decode("utf-8", "replace") for text in batch["text"].to_pylist() if text is not None]
         tables.sink.issues.add("dropped_events", sum(bool(_LOST.search(text[:400])) for text in texts))
 
 
 def read_graphs(tables: NsysTables) -> None:
-    """Take the executions of whole graphs as ranges named `CUDA graph <id>`, and count their time as an issue."""
+    """Take the executions of whole graphs, also as ranges named `CUDA graph <id>`, and count their time as an issue."""
     sink = tables.sink
     names = {}
     graphs = total = 0
-    for _, batch in tables.tables_giving("graphs"):
+    for table, batch in tables.tables_giving("graphs"):
         rows = len(batch["start_ns"])
         ids = batch.get("graph", np.full(rows, NULL))
         used, inverse = np.unique(ids, return_inverse=True)
@@ -59,7 +76,19 @@ def read_graphs(tables: NsysTables) -> None:
             names.setdefault(key, sink.range_names.code("CUDA graph" if key == NULL else f"CUDA graph {key}"))
         process = tables.process(batch, "process", rows)
         tables.note_users(process, batch)
-        sink.processes.note(process, np.clip(batch.get("device", np.zeros(rows, np.int64)), 0, 0xFFFF), launches=False)
+        device = batch.get("device")
+        if device is None:  # that on which the process launches
+            device = np.array([sink.processes.devices.get(code, 0) for code in process.tolist()], np.int64)
+            sink.issues.add("device_assumed", 1, table)
+        sink.processes.note(process, np.clip(device, 0, 0xFFFF), launches=False)
+        sink.graphs(
+            batch["start_ns"],
+            batch["end_ns"],
+            process,
+            device=device,
+            stream=batch.get("stream", NULL),
+            correlation=batch.get("correlation", NULL),
+        )
         sink.ranges(
             batch["start_ns"],
             batch["end_ns"],

@@ -16,7 +16,7 @@ from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import EPOCH_FROM_NS, NO_KIND, NULL, UNNAMED_RANGE
+from causeway.readers.common.constants import EPOCH_FROM_NS, NO_KIND, NULL, UNNAMED_OVERHEAD, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text, unnamed
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -90,10 +90,19 @@ class NvprofReader(ActivityTables):
             self._calls(table, batch)
         self._markers()
         for _, batch in self.tables_giving("overhead"):
-            sink.overhead.take(batch["start_ns"], batch["end_ns"])
+            self._overhead(batch)
         self._devices()
         if self.failure:
             raise self.failure
+
+    def _overhead(self, batch: dict) -> None:
+        kinds = batch.get("kind", np.zeros(len(batch["start_ns"]), np.int64))
+        used, inverse = np.unique(kinds, return_inverse=True)
+        known = self.map["overhead_kinds"]
+        names = [self.sink.overhead.names.code(known.get(kind, UNNAMED_OVERHEAD)) for kind in used.tolist()]
+        own = ~np.isin(kinds, self.map["overhead_of_cuda"])
+        columns = batch["start_ns"], batch["end_ns"], np.full(len(kinds), self.process), np.array(names)[inverse]
+        self.sink.overhead.take(*(one[own] for one in columns))
 
     def _rank(self) -> int | None:
         """Return the rank in the process's name (`nvprof --process-name "MPI Rank 3"`)."""

@@ -229,7 +229,9 @@ class JaxReader:
         ]
         n = len(events)
         kind = np.full(n, self.sink.range_kinds.code("cuda_graph"))
-        self.sink.ranges(start, end, np.full(n, self.sink.processes.code(0)), np.full(n, NULL), np.array(names), kind)
+        process = np.full(n, self.sink.processes.code(0))
+        self.sink.ranges(start, end, process, np.full(n, NULL), np.array(names), kind)
+        self.sink.graphs(start, end, process, **self._origin(events, args))
 
     def _calls(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
         names = [_GRAPH.sub("", event.name) for event in events]

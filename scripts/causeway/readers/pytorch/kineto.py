@@ -345,7 +345,11 @@ class KinetoReader:
         return clean
 
     def _overhead(self, rows: CategoryEvents) -> None:
-        self.sink.overhead.take(*self._times(rows))
+        start, end = self._times(rows)
+        names = [self._clean(event.name) for event in rows.events]
+        own = np.array([name.lower() not in self.map["overhead_of_cuda"] for name in names], bool)
+        code = np.array([self.sink.overhead.names.code(name) for name in names], np.int64)
+        self.sink.overhead.take(start[own], end[own], rows.process[own], code[own])
 
     def _counters(self, rows: CategoryEvents) -> None:
         """Take range counters: every argument is one. CUPTI gives raw values; only names say which are per cent."""

@@ -78,6 +78,11 @@ class Processes:
                 begin, end = self._spans.get(code, span)
                 self._spans[code] = min(begin, span[0]), max(end, span[1])
 
+    @property
+    def working(self) -> list[int]:
+        """Codes of the processes that launched, ascending; without any, of those with other work of a device."""
+        return sorted(self._launches or self._work)
+
     def _gaps(self) -> list[int]:
         """Return how long it is, in ns, from the last launch of all earlier processes to the first of the next ones,
         wherever they do not overlap.
@@ -109,7 +114,7 @@ class Processes:
         origin : str
             "sheet", "export" or "position".
         """
-        used = sorted(self._launches or self._work)
+        used = self.working
         if len(used) <= 1:
             rank, origin = self._only_rank(self._reported.get(used[0]) if used else None, sheet, position, issues)
             return np.full(max(1, len(self.keys)), rank, np.int64), origin

@@ -1,8 +1,14 @@
-"""How long the profiler itself was at work."""
+"""When the profiler itself was at work, in which process, and at what."""
+
+from collections.abc import Mapping
 
 import numpy as np
+import pyarrow as pa
 
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import EPOCH_2100_NS, NULL, UNNAMED_OVERHEAD
+from causeway.readers.common.issues import Issues
+from causeway.readers.common.vocabularies import BoundedVocabulary
+from causeway.readers.sink.table_columns import coded_text
 
 MOST_INTERVALS = 1 << 20
 """Intervals held before they are merged into disjoint ones."""
@@ -10,49 +16,119 @@ MOST_INTERVALS = 1 << 20
 HEAVY_SHARE = 0.1
 """Share of the time from which on the profiler's own work is worth a caution; a choice without a source."""
 
+PROCESS, START, END, NAME = range(4)
+
 
 class ProfilerOverhead:
     """Intervals in which the profiler itself was at work.
 
     Attributes
     ----------
-    rows : int
-        Intervals taken so far.
+    names : BoundedVocabulary
+        Of what it did.
     """
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.names = BoundedVocabulary()
         self._held = 0
-        self._parts: list[np.ndarray] = []
+        self._parts = [np.zeros((4, 0), np.int64)]
+        self._rows: dict[int, int] = {}
 
-    def take(self, start_ns: np.ndarray, end_ns: np.ndarray) -> None:
-        """Take intervals, int64 of shape (n,), in any order; those without a start or end, or that end before they
+    def take(
+        self,
+        start_ns: np.ndarray,
+        end_ns: np.ndarray,
+        process: np.ndarray | int = NULL,
+        name: np.ndarray | int | None = None,
+    ) -> None:
+        """Take intervals in any order; those without a plausible start and end, or that end before they
         start, are none.
+
+        Parameters
+        ----------
+        start_ns, end_ns : ndarray of int64, shape (n,)
+        process : ndarray of int64, shape (n,), or int
+            Codes of `Processes.code`; `NULL` where the export does not say.
+        name : ndarray of int64, shape (n,), or int, or None
+            Codes of `names`.
         """
-        good = (start_ns != NULL) & (end_ns != NULL) & (end_ns >= start_ns)
-        self.rows += int(good.sum())
-        self._parts.append(np.stack([start_ns[good], end_ns[good]]))
-        self._held += self._parts[-1].shape[1]
+        name = self.names.code(UNNAMED_OVERHEAD) if name is None else name
+        rows = np.stack(np.broadcast_arrays(process, start_ns, end_ns, name)).astype(np.int64)
+        plausible = (np.abs(rows[START : END + 1]) <= EPOCH_2100_NS) & (rows[START : END + 1] != NULL)
+        rows = rows[:, plausible.all(axis=0) & (rows[END] >= rows[START])]
+        used, counts = np.unique(rows[PROCESS], return_counts=True)
+        for code, n in zip(used.tolist(), counts.tolist(), strict=True):
+            self._rows[code] = self._rows.get(code, 0) + n
+        self._parts.append(rows)
+        self._held += rows.shape[1]
         if self._held > MOST_INTERVALS:
-            self._parts = [_merged(np.concatenate(self._parts, axis=1))]
+            self._parts = [disjoint(np.concatenate(self._parts, axis=1))]
             self._held = self._parts[0].shape[1]
 
-    def within(self, first_ns: int, last_ns: int) -> int:
-        """Return the nanoseconds between two times that the intervals cover."""
-        if not self._parts:
-            return 0
-        start, end = np.clip(_merged(np.concatenate(self._parts, axis=1)), first_ns, last_ns)
+    def within(self, first_ns: int, last_ns: int, process: int = NULL) -> int:
+        """Return the nanoseconds between two times that the intervals of a process cover."""
+        rows = disjoint(np.concatenate(self._parts, axis=1))
+        start, end = np.clip(rows[START : END + 1, rows[PROCESS] == process], first_ns, last_ns)
         return int((end - start).sum())
 
+    def settle(self, ranks: Mapping[int, int], first_ns: int, last_ns: int, issues: Issues) -> None:
+        """Keep what is of the processes that are ranks and count the rest; note the share of a time in which the
+        profiler was at work, of several processes the largest. What is of no named process is of the only rank, where
+        there is one.
 
-def _merged(intervals: np.ndarray) -> np.ndarray:
-    """Return the same points as ascending, disjoint intervals; int64, shape (2, n).
+        Parameters
+        ----------
+        ranks : mapping of int to int
+            The rank of each process, by its code.
+        first_ns, last_ns : int
+        issues : Issues
+        """
+        rows = np.concatenate(self._parts, axis=1)
+        if len(ranks) == 1 and NULL in self._rows:
+            only = next(iter(ranks))
+            rows[PROCESS, rows[PROCESS] == NULL] = only
+            self._rows[only] = self._rows.get(only, 0) + self._rows.pop(NULL)
+        self._parts = [rows[:, np.isin(rows[PROCESS], list(ranks))]]
+        others = [process for process in self._rows if process not in ranks]
+        issues.add("other_processes", sum(self._rows.pop(process) for process in others))
+        busy = max((self.within(first_ns, last_ns, process) for process in self._rows), default=0)
+        if busy:
+            share = busy / (last_ns - first_ns)
+            where = " in the process with most of it" if len(self._rows) > 1 else ""
+            detail = f"{100 * share:.1f} % of the time between the first launch and the last{where}"
+            kind = "heavy_profiler_overhead" if share > HEAVY_SHARE else "profiler_overhead"
+            issues.add(kind, sum(self._rows.values()), detail)
+
+    def table(self, ranks: Mapping[int, int]) -> pa.Table:
+        """Return the table `profiler_overhead`, after `settle` and with its `ranks`."""
+        rows = disjoint(np.concatenate(self._parts, axis=1))
+        rows = rows[:, np.argsort(rows[START], kind="stable")]
+        columns = {"start_ns": rows[START], "duration_ns": rows[END] - rows[START]}
+        columns["rank"] = np.array([ranks[process] for process in rows[PROCESS].tolist()], np.int64)
+        return pa.table(columns | {"name": coded_text(rows[NAME], self.names.texts)})
+
+
+def disjoint(rows: np.ndarray) -> np.ndarray:
+    """Return the same moments of each process as intervals that do not overlap: each moment is of that interval which
+    began first, of equal starts of the longest.
 
     Not `numeric.intervals.union`: small exports do not load its compiled code.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (4, n)
+        Process, start, end and name.
+
+    Returns
+    -------
+    ndarray of int64, shape (4, at most n)
+        By process, then start.
     """
-    if not intervals.shape[1]:
-        return intervals
-    start, end = intervals[:, np.argsort(intervals[0], kind="stable")]
-    end = np.maximum.accumulate(end)
-    opens = np.append(True, start[1:] > end[:-1])
-    return np.stack([start[opens], end[np.append(np.flatnonzero(opens)[1:] - 1, len(end) - 1)]])
+    found = [rows[:, :0]]
+    for process in np.unique(rows[PROCESS]).tolist():
+        mine = rows[:, rows[PROCESS] == process]
+        mine = mine[:, np.lexsort([-mine[END], mine[START]])]
+        reach = np.append(mine[START, :1], np.maximum.accumulate(mine[END])[:-1])
+        mine[START] = np.maximum(mine[START], reach)
+        found.append(mine[:, mine[END] > mine[START]])
+    return np.concatenate(found, axis=1)

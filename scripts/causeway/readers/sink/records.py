@@ -95,6 +95,9 @@ RECORDS = {
             )
         ]
     ),
+    "graphs": np.dtype(
+        [(name, "<i8") for name in ("start_ns", "duration_ns", "correlation", "process", "stream", "device")]
+    ),
     "samples": np.dtype(
         [("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]
     ),

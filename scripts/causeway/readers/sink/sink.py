@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, TableWriter
 from causeway.readers.common.background import BackgroundWriter
-from causeway.readers.common.constants import NO_KIND, NULL
+from causeway.readers.common.constants import NO_KIND, NO_STREAM, NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
 from causeway.readers.common.numbers import integer
@@ -198,28 +198,19 @@ class Sink:
     def calls(self, start_ns, end_ns, process, thread, name, correlation=NULL) -> None:
         """Take runtime calls; `name` are codes of `call_names`; conventions as `launches`."""
         columns = {"process": process, "thread": thread, "name": name, "correlation": correlation}
-        n, columns = self._possible(start_ns, end_ns, columns)
-        if n:
-            self._fit(columns, "thread")
-            self._events["calls"].add(event_batch("calls", n, columns))
+        self._take("calls", start_ns, end_ns, columns, "thread")
 
     def ranges(self, start_ns, end_ns, process, thread, name, kind) -> None:
         """Take named ranges; `name` are codes of `range_names`, `kind` of `range_kinds`; conventions as `launches`."""
         columns = {"process": process, "thread": thread, "name": name, "kind": kind}
-        n, columns = self._possible(start_ns, end_ns, columns)
-        if n:
-            self._fit(columns, "thread")
-            self._events["ranges"].add(event_batch("ranges", n, columns))
+        self._take("ranges", start_ns, end_ns, columns, "thread")
 
     def operators(self, start_ns, end_ns, process, thread, name, flags, inputs) -> None:
         """Take operators and modules of the host; `name` and `inputs` are codes of `operator_names`, `flags` those of
         `common.operators`; conventions as `launches`.
         """
         columns = {"process": process, "thread": thread, "name": name, "flags": flags, "inputs": inputs}
-        n, columns = self._possible(start_ns, end_ns, columns)
-        if n:
-            self._fit(columns, "thread")
-            self._events["operators"].add(event_batch("operators", n, columns))
+        self._take("operators", start_ns, end_ns, columns, "thread")
 
     def mpi(self, start_ns, end_ns, process, thread, name, size=NULL, peer=NULL, communicator=NULL) -> None:
         """Take MPI calls; `name` are codes of `mpi_names`, `peer` the other rank or the root, `size` the bytes sent
@@ -236,19 +227,21 @@ class Sink:
 
     def system_calls(self, start_ns, end_ns, process, thread, name) -> None:
         """Take calls of the operating system; `name` are codes of `system_call_names`; conventions as `launches`."""
-        n, columns = self._possible(start_ns, end_ns, {"process": process, "thread": thread, "name": name})
-        if n:
-            self._fit(columns, "thread")
-            self._events["system_calls"].add(event_batch("system_calls", n, columns))
+        columns = {"process": process, "thread": thread, "name": name}
+        self._take("system_calls", start_ns, end_ns, columns, "thread")
 
     def dependencies(self, start_ns, end_ns, process, kind, **columns) -> None:
         """Take synchronisations: `kind` are places in `codes.SYNCHRONISATIONS`, `columns` are stream, source_stream,
         event and correlation; conventions as `launches`.
         """
-        n, columns = self._possible(start_ns, end_ns, {"process": process, "kind": kind, **columns})
-        if n:
-            self._fit(columns)
-            self._events["dependencies"].add(event_batch("dependencies", n, columns))
+        self._take("dependencies", start_ns, end_ns, {"process": process, "kind": kind, **columns})
+
+    def graphs(self, start_ns, end_ns, process, **columns) -> None:
+        """Take executions of graphs that were traced as a whole: `columns` are device, stream and correlation;
+        conventions as `launches`.
+        """
+        columns["stream"] = np.where(np.equal(columns["stream"], NULL), NO_STREAM, columns["stream"])
+        self._take("graphs", start_ns, end_ns, {"process": process, **columns}, "device", "stream", of_device=True)
 
     def collectives(
         self, start_ns, end_ns, process, device, stream, correlation, name, communicator, sequence, group_size, size
@@ -258,10 +251,7 @@ class Sink:
         """
         columns = {"process": process, "device": device, "stream": stream, "correlation": correlation, "name": name}
         columns |= {"communicator": communicator, "sequence": sequence, "group_size": group_size, "bytes": size}
-        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
-        if n:
-            self._fit(columns, "device", "stream")
-            self._events["collectives"].add(event_batch("collectives", n, columns))
+        self._take("collectives", start_ns, end_ns, columns, "device", "stream", of_device=True)
 
     def samples(self, time_ns, process, device, metric, value) -> None:
         """Take samples of a device's metrics: `metric` are codes of `metrics`, `value` is float64 of shape (n,), values
@@ -314,6 +304,13 @@ class Sink:
 
     def _possible(self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False) -> tuple[int, dict]:
         return possible_events(start, end, columns, self.issues, of_device)
+
+    def _take(self, kind: str, start, end, columns: dict, *ids: str, of_device: bool = False) -> None:
+        """Take the rows of a kind that can be events, with ids that fit."""
+        n, columns = self._possible(start, end, columns, of_device)
+        if n:
+            self._fit(columns, *ids)
+            self._events[kind].add(event_batch(kind, n, columns))
 
     def _fit(self, columns: dict, *ids: str) -> None:
         """Replace columns of ids, and correlations, by ones that fit."""

@@ -11,21 +11,24 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import SYNCHRONISATIONS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
 from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
-from causeway.readers.sink.profiler_overhead import HEAVY_SHARE
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import StreamOrder
-from causeway.readers.sink.table_columns import FinalNumbers, coded_text, kernel_table, nullable
+from causeway.readers.sink.table_columns import (
+    FinalNumbers,
+    coded_text,
+    dependency_columns,
+    graph_columns,
+    kernel_table,
+    nullable,
+)
 
-NO_STREAM = (1 << 32) - 1
-"""Stream of synchronisations that concern no stream (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
 _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
 """Calls that launch one kernel each, of CUDA and HIP."""
 
@@ -66,14 +69,15 @@ class StarWriter:
         self._write_events("mpi", self._mpi_columns)
         self._write_events("collectives", self._collective_columns)
         self._write_events("system_calls", self._system_call_columns)
-        self._write_events("dependencies", self._dependency_columns)
+        self._write_events("dependencies", dependency_columns)
+        self._write_events("graphs", self._graph_columns)
         self._write_counters()
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
 
     def _check(self, unanswered: int) -> None:
-        """Count the issues that only all launches together show, and the streams of each rank."""
+        """Count the issues that only all launches show, and streams by rank; write when the profiler was at work."""
         issues = self.sink.issues
         facts = self.facts
         if facts.queue_known:
@@ -82,12 +86,9 @@ class StarWriter:
         for process, count in self.stream_order.count().items():
             rank = int(self.rank[process])
             facts.streams[rank] = facts.streams.get(rank, 0) + count
-        span = (facts.last_ns or 0) - (facts.first_ns or 0)
-        if self.sink.overhead.rows and span > 0:
-            busy = self.sink.overhead.within(facts.first_ns, facts.last_ns)
-            kind = "heavy_profiler_overhead" if busy > HEAVY_SHARE * span else "profiler_overhead"
-            detail = f"{100 * busy / span:.1f} % of the time between the first launch and the last"
-            issues.add(kind, self.sink.overhead.rows if busy else 0, detail)
+        ranks = {code: int(self.rank[code]) for code in self.sink.processes.working if self.rank[code] >= 0}
+        self.sink.overhead.settle(ranks, facts.first_ns or 0, facts.last_ns or 0, issues)
+        self._write_table("profiler_overhead", self.sink.overhead.table(ranks))
 
     def _of_ranks(self, rows: EventBatch) -> EventBatch:
         """Return the rows of processes that are ranks; count the others."""
@@ -164,12 +165,15 @@ class StarWriter:
 
     def _write_operators(self, numbers: OperatorNumbers) -> None:
         """Write the operators and shapes that launches refer to."""
-        for name, table in (("operators", numbers.operator_table()), ("shapes", numbers.shape_table())):
-            if table.num_rows:
-                with self.sink.writer(name) as writer:
-                    writer.write(table)
-                self.facts.tables[name] = table.num_rows
+        self._write_table("operators", numbers.operator_table())
+        self._write_table("shapes", numbers.shape_table())
         self.sink.issues.add("operators_left_out", numbers.lost)
+
+    def _write_table(self, name: str, table: pa.Table) -> None:
+        if table.num_rows:
+            with self.sink.writer(name) as writer:
+                writer.write(table)
+            self.facts.tables[name] = table.num_rows
 
     def _write_events(self, kind: str, columns_of: Callable[[EventBatch], dict]) -> None:
         """Write the events of a kind, block by block, with the columns that `columns_of` makes of a block's rows."""
@@ -218,13 +222,9 @@ class StarWriter:
         name = coded_text(rows["name"], self.sink.system_call_names.texts)
         return columns | {"thread": nullable(rows["thread"], pa.uint32()), "name": name}
 
-    def _dependency_columns(self, rows: EventBatch) -> dict:
-        columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-        columns["kind"] = coded_text(rows["kind"], list(SYNCHRONISATIONS)).cast(pa.string())
-        for name in ("stream", "source_stream"):
-            fits = (rows[name] >= 0) & (rows[name] < NO_STREAM)
-            columns[name] = nullable(np.where(fits, rows[name], NULL), pa.uint32())
-        return columns | {name: nullable(rows[name], pa.int64()) for name in ("event", "correlation")}
+    def _graph_columns(self, rows: EventBatch) -> dict:
+        self._note_devices(rows["process"], rows["device"])
+        return graph_columns(rows)
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:

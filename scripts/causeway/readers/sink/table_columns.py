@@ -3,10 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import SYNCHRONISATIONS
 from causeway.core.tables import SCHEMAS
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import NO_STREAM, NULL
 from causeway.readers.common.kernel_names import kernel_class, kernel_id, short_name
-from causeway.readers.sink.batches import is_repeated, looked_up
+from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
 from causeway.readers.sink.distinct import distinct
 
 
@@ -34,6 +35,24 @@ def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(
         pa.array(inverse.astype(np.int32)), pa.array([texts[code] for code in used.tolist()], pa.string())
     )
+
+
+def dependency_columns(rows: EventBatch) -> dict:
+    """Return the columns of `dependencies` but for the rank."""
+    columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
+    columns["kind"] = coded_text(rows["kind"], list(SYNCHRONISATIONS)).cast(pa.string())
+    for name in ("stream", "source_stream"):
+        fits = (rows[name] >= 0) & (rows[name] < NO_STREAM)
+        columns[name] = nullable(np.where(fits, rows[name], NULL), pa.uint32())
+    return columns | {name: nullable(rows[name], pa.int64()) for name in ("event", "correlation")}
+
+
+def graph_columns(rows: EventBatch) -> dict:
+    """Return the columns of `graphs` but for the rank."""
+    columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device")}
+    stream = rows["stream"].astype(np.int64)
+    columns["stream"] = nullable(np.where(stream == NO_STREAM, NULL, stream), pa.uint32())
+    return columns | {"correlation": nullable(rows["correlation"], pa.int64())}
 
 
 class FinalNumbers:

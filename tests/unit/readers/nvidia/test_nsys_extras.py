@@ -128,3 +128,30 @@ def test_exports_until_2021_name_their_gpus_by_the_number_of_the_device(tmp_path
     assert read.status == "read"
     found = [(row["device"], row["name"], row["multiprocessors"]) for row in read.devices.to_pylist()]
     assert found == [(1, "A100-PCIE-40GB", 108)]
+
+
+def test_whole_graphs_have_the_device_the_stream_and_the_call_that_the_export_states(database, tmp_path):
+    """Of old exports without these columns they are on the device on which their process launches."""
+    connection = sqlite3.connect(database)
+    connection.execute(f"UPDATE {KERNEL} SET deviceId = 1 WHERE globalPid = {700 << 24}")
+    connection.execute(
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, graphId, streamId, correlationId,"
+        " globalPid)"
+    )
+    rows = [(2000, 2100, 3, 1, 13, 88, 700 << 24), (2200, 2210, 0, 1, None, None, 600 << 24)]
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.commit()
+    names = ("start_ns", "duration_ns", "rank", "device", "stream", "correlation")
+    read = Read(database, tmp_path / "e")
+    found = [tuple(row[name] for name in names) for row in read.graphs.to_pylist()]
+    assert found == [(2000, 100, 0, 3, 13, 88), (2200, 10, 1, 0, None, None)]
+    assert [(row["rank"], row["device"]) for row in read.devices.to_pylist()] == [(0, 1), (0, 3), (1, 0)]
+    assert read.count("device_assumed") == 0
+    connection.execute("DROP TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
+    connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, globalPid)")
+    connection.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (2000, 2100, {700 << 24})")
+    connection.commit()
+    connection.close()
+    read = Read(database, tmp_path / "f")
+    assert [tuple(row[name] for name in names) for row in read.graphs.to_pylist()] == [(2000, 100, 0, 1, None, None)]
+    assert read.count("device_assumed") == 1

@@ -224,7 +224,7 @@ def test_a_made_up_run_with_every_table_is_the_same_in_every_form(form, tmp_path
     one, other = (
         Read(LAYOUTS[name](tmp_path, "kernel(int)", 500), tmp_path / "t" / name) for name in ("nsys.sqlite", form)
     )
-    tables = "launches transfers calls ranges samples operators configurations kernels devices"
+    tables = "launches transfers calls ranges samples operators configurations kernels devices profiler_overhead"
     assert one.names == set(tables.split())
     same(one, other)
     assert one.capabilities["time"] == other.capabilities["time"]
@@ -262,6 +262,11 @@ def test_whole_graphs_are_ranges_and_no_launches(data, tmp_path):
     assert graphs.column("thread").null_count == 1000  # so that no launch lies within one
     assert "3029632 ns" in read.issue("graphs_without_launches")["detail"]
     assert read.launches.column("range").null_count == 3000
+    rows = read.graphs.to_pylist()
+    calls = {row["correlation"]: row["name"] for row in read.calls.to_pylist()}
+    assert [calls[row["correlation"]] for row in rows] == ["cudaGraphLaunch"] * 1000
+    assert {(row["rank"], row["device"]) for row in rows} == {(0, 0)}
+    assert sum(row["duration_ns"] for row in rows) == 3_029_632
 
 
 def test_an_export_without_launches_keeps_what_it_has(data, tmp_path):

@@ -100,6 +100,9 @@ def test_a_graph_traced_as_a_whole_is_a_range(tmp_path):
     export = Read(write(tmp_path / "x.json", *NAMES, *DEVICE, graph), tmp_path / "t")
     assert export.ranges.column("name").to_pylist() == ["CUDA graph 5"]
     assert export.count("graphs_without_launches") == 1
+    (row,) = export.graphs.to_pylist()
+    assert (row["start_ns"], row["duration_ns"], row["rank"], row["device"]) == (40_000, 3_000, 0, 0)
+    assert row["stream"] in export.launches.column("stream").to_pylist()
     assert export.launches.num_rows == 4
 
 
