@@ -64,6 +64,9 @@ PATH_KINDS = {
 }
 """What a piece of a critical path is, in words: work of the device, then what it waited for."""
 
+PROFILER = "profiler"
+"""Reason of the time that devices wait while the profiler itself is at work."""
+
 WARP_STALLS = {
     "stall_global_memory_per_issue": "global memory",
     "stall_memory_queue_per_issue": "queue to memory",

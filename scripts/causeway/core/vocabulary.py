@@ -385,13 +385,13 @@ REPLAYED_CHANGES = {
     "no_straggler": "the rank that delays the others runs as their median",
 }
 """Changes with which a run is replayed, in words."""
-
 WAITING_REASONS = {
     "launch_starved": "nothing was queued: the host was late",
     "dependency_stalled": "work was queued and waited for other work",
     "blocked_host": "the host was inside a synchronising or allocating call",
     "start_up": "start-up latency of queued work",
-    "graph_internal": "inside one launch of a CUDA graph",
+    "graph_internal": "between work of one launch of a CUDA graph",
+    "profiler": "the profiler itself was at work",
     "unknown": "the export does not record the launch call",
     "before_first": "before the first work of the device",
     "after_last": "after the last work of the device",

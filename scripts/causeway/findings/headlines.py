@@ -277,6 +277,8 @@ WAITING = {
     "dependency_stalled": "work was queued and waited for other work",
     "blocked_host": "the host was inside synchronising or allocating calls",
     "start_up": "start-up latency of queued work",
+    "graph_internal": "between work of one launch of a CUDA graph",
+    "profiler": "the profiler itself was at work",
     "unknown": "unknown, as its launch calls are not known",
 }
 
@@ -286,6 +288,8 @@ WAITED_FOR = {
     "dependency_stalled": "for other work",
     "blocked_host": "for blocking calls",
     "start_up": "for start-up",
+    "graph_internal": "between nodes of CUDA graphs",
+    "profiler": "for the profiler",
 }
 """The same of most of a loss, in a few words; nothing of a reason that is not known."""
 

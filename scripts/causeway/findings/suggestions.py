@@ -139,6 +139,14 @@ WAITING = {
         "The host blocks while the device runs dry: drop the synchronisation, or allocate once and outside of the loop."
     ),
     "start_up": "Gaps between launches: capture the sequence in a graph, or fuse small kernels.",
+    "graph_internal": (
+        "Gaps between nodes of one graph: fuse small kernels, use programmatic dependent launch, or let branches of the"
+        " graph run side by side."
+    ),
+    "profiler": (
+        "Measure again with less of the profiler: fewer traces (of the operating system, backtraces, metrics), a"
+        " capture of fewer steps that begins after the set-up, flushes at its end alone."
+    ),
 }
 RECORDING = {
     "nsys": "nsys --trace cuda",

@@ -131,13 +131,14 @@ NO_THRESHOLDS = {
     "waiting/graph/scratch.py": "SMALLEST_FILE WINDOW",
     "waiting/path/critical_path.py": "MOST_PIECES",
     "waiting/idle/activities.py": "LONGEST_TEXT MOST_TEXTS",
-    "waiting/idle/device_events.py": "COPY FIRST_COPY",
+    "waiting/idle/device_events.py": "FIRST_COPY",
     "waiting/idle/event_waits.py": "MOST_WAITS NONE UNRECORDED",
     "waiting/idle/export_pass.py": "FIRST_PIECES NO_LIMIT",
-    "waiting/idle/gaps.py": "GRAPH_KIND",
+    "waiting/idle/gaps.py": "NO_STREAM",
     "waiting/idle/host_timeline.py": "CALL_SLOTS MOST_SEGMENTS NO_THREAD",
     "waiting/idle/stack_sweep.py": "DEPTH RANK_SPREAD",
-    "waiting/idle/totals.py": "CODES REASONS",
+    "waiting/idle/profiler_time.py": "MOST_NAMES",
+    "waiting/idle/totals.py": "CODES",
 }
 """Numbers that decide nothing about the data: sizes of pieces of work and of tables for people, bounds of memory and
 time, codes and fields of formats, units, bounds of rounding errors.

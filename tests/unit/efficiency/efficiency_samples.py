@@ -49,14 +49,12 @@ def export(
         "transfers": [event(s, e, rank=rank, **{"copy_kind": 1, **m}) for s, e, m in spread(copies)],
         "calls": [event(s, e, rank=rank, **{"name": "cudaLaunchKernel", **m}) for s, e, m in spread(calls)],
         "mpi": [event(s, e, rank=rank, **{"name": "MPI_Allreduce", **m}) for s, e, m in spread(mpi)],
-        "ranges": (
-            [event(s, e, rank=rank, **{"kind": "nvtx", "name": "step", **m}) for s, e, m in spread(ranges)]
-            + [event(s, e, rank=rank, kind="cuda_graph", name="CUDA graph 1") for s, e, _ in spread(graphs)]
-        ),
+        "ranges": [event(s, e, rank=rank, **{"kind": "nvtx", "name": "step", **m}) for s, e, m in spread(ranges)],
+        "graphs": [event(s, e, rank=rank, **m) for s, e, m in spread(graphs)],
         "collectives": more.get("collectives", []),
         "samples": more.get("samples", []),
     }
-    devices = sorted({row.get("device", 0) for name in ("launches", "transfers") for row in tables[name]})
+    devices = sorted({row.get("device", 0) for name in ("launches", "transfers", "graphs") for row in tables[name]})
     tables["devices"] = [
         {"rank": rank, "device": device, "name": more.get("gpu"), "gpu": more.get("identity")} for device in devices
     ]

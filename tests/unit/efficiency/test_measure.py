@@ -214,6 +214,17 @@ def test_executions_of_whole_graphs_are_busy(tmp_path):
     assert "whole graphs" in document["notes"][0]
 
 
+def test_a_whole_graph_counts_on_its_device_and_is_called_by_its_launch(tmp_path):
+    """On device 1 alone: idle from 20, called at 30, runs from 50 to 90; a graph without a call begins at 120."""
+    kernels = [(0, 10), (10, 20, {"device": 1})]
+    graphs = [(50, 90, {"device": 1, "stream": 7, "correlation": 4}), (120, 130, {"device": 1})]
+    folder = export(tmp_path / "0", 0, kernels, graphs=graphs, calls=[(30, 40, {"correlation": 4})])
+    parts = measured(tmp_path, [folder])[0]["breakdown"]
+    assert [parts[f"0/{device}"]["graph_ns"] for device in (0, 1)] == [0, 50]
+    assert [parts[f"0/{device}"]["idle_ns"] for device in (0, 1)] == [120, 70]
+    assert [parts["0/1"][f"idle_{cause}_ns"] for cause in ("host", "other")] == [30, 40]
+
+
 def test_without_mpi_and_without_calls_hosts_have_no_such_tree(tmp_path):
     folder = export(tmp_path / "0", 0, [(0, 100)], calls=[(10, 40)])
     host = measured(tmp_path, [folder])[0]["host"]

@@ -9,7 +9,7 @@ from causeway.findings.device_time.step_waits import idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
-from causeway.findings.suggestions import BLOCKING_STEPS, DATA_LOADER, LATE_UNSEEN, SLOW_STEPS
+from causeway.findings.suggestions import BLOCKING_STEPS, DATA_LOADER, LATE_UNSEEN, SLOW_STEPS, WAITING
 
 HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
 RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "on_device": False, "reason": None}
@@ -181,3 +181,39 @@ def test_what_may_be_the_rest_of_a_step_among_layers_is_no_loss(case):
     assert finding.sentence.endswith("it may be the rest of a longer step.")
     (ranked,) = summarise([finding], {"d": DatasetTime(gpu_ns=10**8, steps=80)}, "0" * 16)["findings"]
     assert (ranked["verdict"], ranked["recoverable_share"]) == ("inconclusive", None)
+
+
+def test_steps_that_are_slow_for_the_profiler_are_no_loss_of_the_program(tmp_path, monkeypatch):
+    """Steps 4 and 9 wait 400 us longer each: step 4 for 250 us in what the profiler did, of two kinds, step 9 for
+    150 us of it and 230 us in a call.
+    """
+    document, rows = made([slow(0, step, "idle_inside") for step in (4, 9)])
+    waits = [waiting(0, 4, detail, 125_000, "profiler") for detail in ("CUPTI Buffer flush", "dlopen")]
+    waits += [waiting(0, 9, "dlopen", 150_000, "profiler"), waiting(0, 9, "cudaFree", 230_000, "blocked_host")]
+    write_table(
+        pa.Table.from_pylist(rows, schema=SCHEMAS["step_causes"]), tmp_path / "d" / "step_causes.parquet", "step_causes"
+    )
+    monkeypatch.chdir(tmp_path)
+    program, profiler = step_findings(document, rows, {0: step_waits(document, 0, waits)})
+    assert (program.n, program.worth.ns, program.recoverable_ns) == (1, 399_999, 399_999)
+    assert program.headline.startswith("Step 9 of rank 0")
+    assert "the largest part of that, 230 µs: cudaFree." in program.sentence
+    assert program.suggestion == BLOCKING_STEPS[True]
+    assert profiler.headline.startswith("Step 4 of rank 0")
+    assert "the largest part of that, 250 µs: the profiler's own work. The program without" in profiler.sentence
+    assert (profiler.verdict, profiler.worth, profiler.recoverable_ns) == ("supported", None, None)
+    assert profiler.suggestion == WAITING["profiler"]
+    for finding in (program, profiler):
+        assert duckdb.connect().execute(finding.evidence.query).fetchall() == [(399_999,)]
+    assert profiler.id != program.id
+    severities = {one["id"]: one["severity"] for one in summarise([program, profiler], {}, "0" * 16)["findings"]}
+    assert severities[profiler.id] == "none"
+
+
+def test_less_than_half_of_the_profilers_own_work_leaves_a_slow_step_the_programs():
+    document, rows = made([slow(0, 4, "idle_inside")])  # 399,999 ns of idle time
+    for own, ids in ((200_000, "d/step_time/dataset/step/rank0/idle_inside/profiler"), (199_999, None)):
+        waits = step_waits(document, 0, [waiting(0, 4, "flush", own, "profiler")])
+        (finding,) = step_findings(document, rows, {0: waits})
+        assert (finding.worth is None) == (ids is not None)
+        assert finding.id == (ids or "d/step_time/dataset/step/rank0/idle_inside")

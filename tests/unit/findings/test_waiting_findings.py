@@ -88,8 +88,10 @@ def loss_of(lost_ns):
 
 
 def rows_of(**reasons):
+    """Return rows of two devices in turn."""
     return [
-        {"step": None, "reason": reason, "detail": detail, "wait_ns": ns} for reason, (detail, ns) in reasons.items()
+        {"rank": at % 2, "device": 0, "step": None, "reason": reason, "detail": detail, "wait_ns": ns}
+        for at, (reason, (detail, ns)) in enumerate(reasons.items())
     ]
 
 
@@ -149,6 +151,7 @@ def test_a_reason_of_less_than_half_is_not_most_of_a_loss():
         ("launch_starved", "data loader: next_batch", "The host is late in what the table of waiting names"),
         ("blocked_host", "cudaFree", "The host blocks while the device runs dry"),
         ("start_up", "between queued work", "Gaps between launches"),
+        ("profiler", "CUPTI Buffer flush", "Measure again with less of the profiler"),
     ],
 )
 def test_what_to_try_follows_what_the_host_did(reason, detail, tried):
@@ -166,7 +169,7 @@ def test_what_to_try_follows_all_that_the_host_did_not_the_largest_single_part(n
     times = {"in cudaLaunchKernel": 30, "in cudaMemcpyAsync": 30, "host code not recorded": 40}
     times |= {"range: forward": named // 2, "range: backward": named - named // 2}
     rows = [
-        {"step": None, "reason": "launch_starved", "detail": detail, "wait_ns": ms * 1_000_000}
+        {"rank": 0, "device": 0, "step": None, "reason": "launch_starved", "detail": detail, "wait_ns": ms * 1_000_000}
         for detail, ms in times.items()
     ]
     (finding,) = waiting_findings("demo", rows, 2_000_000_000)
@@ -195,3 +198,44 @@ def test_the_tool_that_records_calls_is_that_of_the_exports(formats, tools):
 
 def test_every_vendor_whose_traces_are_read_has_a_tool_that_records_calls():
     assert suggestions.RECORDING.keys() == set(FORMATS) - {"ncu", "table"}, "these have no time line"
+
+
+@pytest.mark.parametrize(("own", "said"), [(20, True), (3, False)])
+def test_how_much_of_the_idle_time_is_the_profilers_is_said_from_a_hundredth_on(own, said):
+    rows = rows_of(
+        launch_starved=("host code not recorded", 400_000_000), profiler=("CUPTI Buffer flush", own * 1_000_000)
+    )
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000)
+    words = f" In {own}.0 ms of it the profiler itself was at work: that is no time of the program."
+    assert finding.sentence.endswith(words) == said
+    assert ("profiler" in finding.sentence) == said
+
+
+def test_idle_time_that_is_mostly_the_profilers_is_said_to_be():
+    rows = rows_of(launch_starved=("in cudaLaunchKernel", 100_000_000), profiler=("CUPTI Buffer flush", 300_000_000))
+    loss, waits = waiting_findings("demo", rows, 2_000_000_000, loss_of(400_000_000))
+    assert loss.headline.endswith("is lost while devices wait, mostly for the profiler.")
+    assert "75 % of it: the profiler itself was at work. The largest part of that, 300 ms: CUPTI" in waits.sentence
+    assert waits.suggestion.startswith("Measure again with less of the profiler")
+
+
+def test_one_device_is_no_busiest_of_several():
+    rows = [row | {"rank": 0} for row in rows_of(start_up=("between queued work", 500_000_000))]
+    _, waits = waiting_findings("demo", rows, 2_000_000_000, loss_of(400_000_000))
+    assert "(what is lost is 400 ms); 100 % of it" in waits.sentence
+    assert "busiest" not in waits.sentence
+
+
+def test_gaps_between_nodes_of_a_graph_are_idle_time_with_a_reason_of_their_own(tmp_path, monkeypatch):
+    rows = rows_of(graph_internal=("between nodes of one graph launch", 300_000_000), unknown=("x", 100_000_000))
+    loss, waits = waiting_findings("demo", rows, 2_000_000_000, loss_of(400_000_000))
+    assert loss.headline.endswith("is lost while devices wait, mostly between nodes of CUDA graphs.")
+    assert "400 ms of GPU time between their first and their last work, which is what is lost; 75 %" in waits.sentence
+    assert waits.suggestion.startswith("Gaps between nodes of one graph")
+    made = [dict.fromkeys(SCHEMAS["waiting"].names) | row for row in rows]
+    table = pa.Table.from_pylist(made, schema=SCHEMAS["waiting"])
+    write_table(table, tmp_path / "demo" / "waiting.parquet", "waiting")
+    monkeypatch.chdir(tmp_path)
+    assert duckdb.connect().sql(waits.evidence.query).fetchall() == [(75,)]
+    said = re.sub("<[^>]*>", "", html.unescape(str(idle_sentence(table, "demo"))))
+    assert "devices are idle for 400 ms; the largest part of it: 75 % between work of one launch" in said

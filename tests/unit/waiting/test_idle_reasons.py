@@ -50,12 +50,10 @@ def test_the_sums_of_steps_are_the_idle_time_within_them(tmp_path, monkeypatch):
     assert {found.devices[device][0] % 2 for device, *_ in found.totals.steps} == {0}
     for device, (rank, _) in enumerate(found.devices):
         busy = np.zeros(2_000, bool)
-        for name in ("launches", "transfers"):
+        for name in ("launches", "transfers", "graphs"):  # a graph that was traced as a whole is no idle time
             for row in each[rank][name]:
                 busy[row["start_ns"] : row["start_ns"] + row["duration_ns"]] = True
-        graphs = [row for row in each[rank]["ranges"] if row["kind"] == "cuda_graph"]
-        spans = [(r["start_ns"], r["start_ns"] + r["duration_ns"]) for r in graphs]
-        ends = [*np.flatnonzero(busy)[[0, -1]], *(s for s, _ in spans), *(e - 1 for _, e in spans)]
+        ends = np.flatnonzero(busy)[[0, -1]]
         for begin, end, step in zip(low, high, number, strict=True) if rank % 2 == 0 else ():
             inside = slice(max(min(ends), begin), min(max(ends) + 1, end))
             expected = int((~busy[inside]).sum()) if inside.start < inside.stop else 0
@@ -78,6 +76,35 @@ def test_the_start_up_latency_is_the_median_of_launches_on_an_idle_device(tmp_pa
     few = tmp_path / "few"
     write_export(few, {"calls": calls[:9], "launches": launches[:9]})
     assert export_pass.start_up_bound(few) == export_pass.DEFAULT_START_UP_NS
+
+
+def test_a_whole_graph_is_work_that_its_own_call_launched(tmp_path, monkeypatch):
+    """A kernel ends at 10; a graph, called from 12 to 20, runs from 30 to 60 on the same stream; a kernel, called before
+    that, begins at 70.
+    """
+    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
+    work = {"rank": 0, "device": 0, "stream": 7}
+    call = {"rank": 0, "thread": 1}
+    tables = {
+        "launches": [
+            work | {"start_ns": 0, "duration_ns": 10, "configuration": 0},
+            work | {"start_ns": 70, "duration_ns": 5, "configuration": 0, "correlation": 2},
+        ],
+        "graphs": [work | {"start_ns": 30, "duration_ns": 30, "correlation": 1}],
+        "calls": [
+            call | {"start_ns": 12, "duration_ns": 8, "name": "cudaGraphLaunch", "correlation": 1},
+            call | {"start_ns": 40, "duration_ns": 1, "name": "cudaLaunchKernel", "correlation": 2},
+        ],
+    }
+    write_export(tmp_path / "e0", tables)
+    assert by_rank(export_pass.explain_export(tmp_path / "e0", {}))[0] == {
+        ("launch_starved", "host code not recorded"): 2,
+        ("launch_starved", "in cudaGraphLaunch"): 8,
+        ("start_up", "from the end of the launch call to the start"): 4,
+        ("dependency_stalled", "queued behind a kernel of its own stream; events are not recorded"): 6,
+        ("start_up", "between queued work"): 4,
+        ("dependency_stalled", "queued behind a graph of its own stream; events are not recorded"): 6,
+    }
 
 
 def test_work_without_calls_is_unknown_and_says_so(tmp_path):

@@ -95,14 +95,10 @@ def _device_time(folder):
 
 
 def _graphs(folder, rank):
-    if not (folder / "ranges.parquet").is_file():
+    if not (folder / "graphs.parquet").is_file():
         return []
-    rows = read_table(folder / "ranges.parquet", "ranges", ["start_ns", "duration_ns", "rank", "kind"]).to_pylist()
-    return [
-        (row["start_ns"], row["start_ns"] + row["duration_ns"])
-        for row in rows
-        if row["kind"] == "cuda_graph" and row["rank"] == rank
-    ]
+    rows = read_table(folder / "graphs.parquet", "graphs", ["start_ns", "duration_ns", "rank"]).to_pylist()
+    return [(row["start_ns"], row["start_ns"] + row["duration_ns"]) for row in rows if row["rank"] == rank]
 
 
 def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):

@@ -20,7 +20,9 @@ CALLS = (
 )
 RANGES = ("load_batch 3", "step 7", "forward")
 BLOCKING = {"cudaStreamSynchronize", "cudaMalloc", "cudaMemcpy"}
-EVENTS = ("launches", "transfers")
+EVENTS = ("launches", "transfers", "graphs")
+TABLES = (*EVENTS, "calls", "ranges", "mpi", "system_calls", "dependencies", "profiler_overhead")
+PROFILER = ("CUPTI Buffer flush", "dlopen(libcupti.so)")
 
 
 def write(folder, name, rows):
@@ -51,8 +53,9 @@ def write_export(folder, tables, export="e0"):
 
 def random_rank(random, rank):
     """Return the rows of one rank by table: some dozen events within some hundred ns."""
-    tables = {name: [] for name in ("launches", "transfers", "calls", "ranges", "mpi", "system_calls", "dependencies")}
+    tables = {name: [] for name in TABLES}
     moment = int(random.integers(0, 60))
+    further = np.random.default_rng([rank, moment])
     sparse = int(random.integers(1, 25))
     for number in range(int(random.integers(2, 9))):
         thread = int(random.integers(1, 3))
@@ -93,11 +96,19 @@ def random_rank(random, rank):
     if random.random() < 0.2:
         start = int(random.integers(0, moment + 1))
         graph = {"start_ns": start, "duration_ns": int(random.integers(1, 30)), "rank": rank}
-        tables["ranges"].append(graph | {"kind": "cuda_graph", "name": "CUDA graph 1"})
+        stream = int(further.integers(0, 2)) if further.random() < 0.7 else None
+        call = int(further.integers(0, 9)) if further.random() < 0.5 else None
+        tables["graphs"].append(graph | {"stream": stream, "correlation": call})
     for _ in range(int(random.integers(0, 4))):
         row = {"start_ns": int(random.integers(0, moment + 1)), "rank": rank, "kind": "wait"}
         source = int(random.integers(0, 3)) or None
         tables["dependencies"].append(row | {"stream": int(random.integers(0, 2)), "source_stream": source})
+    at = int(further.integers(0, 40))
+    while further.random() < 0.6:  # the profiler's own work: touching rows and rows beyond the events, too
+        long = int(further.integers(1, 25))
+        name = PROFILER[int(further.integers(0, len(PROFILER)))]
+        tables["profiler_overhead"].append({"start_ns": at, "duration_ns": long, "rank": rank, "name": name})
+        at += long + int(further.integers(0, 40))
     return tables
 
 
@@ -124,7 +135,7 @@ def _host_at(tables, thread, moment):
     found = []
     for table in ("calls", "ranges", "mpi", "system_calls"):
         for row in tables[table]:
-            if row.get("kind") != "cuda_graph" and row["thread"] == thread and row["start_ns"] <= moment < _end(row):
+            if row["thread"] == thread and row["start_ns"] <= moment < _end(row):
                 priority, reason, detail = _described(table, row["name"])
                 inner = (row["start_ns"], -_end(row))
                 rank = tuple(-one for one in inner) if priority == 2 else inner
@@ -135,33 +146,32 @@ def _host_at(tables, thread, moment):
 def explained(tables, bound, has_calls):
     """Return ns by reason and detail, of one rank with one device, by looking at each nanosecond."""
     works = [(row["start_ns"], at, row) for at, name in enumerate(EVENTS) for row in tables[name]]
-    graphs = [(row["start_ns"], 2, row) for row in tables["ranges"] if row["kind"] == "cuda_graph"]
-    events = sorted([*works, *graphs], key=lambda item: item[:2])
+    events = sorted(works, key=lambda item: item[:2])
     found = Counter()
     user = {}  # by correlation: whether work of the call was seen
     called = {}
-    reach = graph_reach = done = events[0][0]
+    reach = done = events[0][0]
     last = None
     for start, kind, row in events:
-        calls = [] if kind == 2 else [c for c in tables["calls"] if c["correlation"] == row["correlation"]]
+        calls = [
+            c for c in tables["calls"] if row["correlation"] is not None and c["correlation"] == row["correlation"]
+        ]
         call = max(calls, key=_end) if calls else None
         queue = row.get("queue_ns") if kind == 0 else None
         returned = _end(call) if call else (start - queue if queue is not None else None)
         asked = call["start_ns"] if call else returned
         idle = [t for t in range(done, start) if t >= reach]
-        for t in idle:
-            if t < graph_reach:
-                found[
-                    "graph_internal", "inside a CUDA graph that was traced as a whole: its kernels are not recorded"
-                ] += 1
-        idle = [t for t in idle if t >= graph_reach]
         if idle:
             a = idle[0]
             for t in idle:
-                if returned is None:
+                inside = call and call["name"] == "cudaGraphLaunch" and row["correlation"] in user
+                busy = [one for one in tables["profiler_overhead"] if one["start_ns"] <= t < _end(one)]
+                if busy and not inside:
+                    found["profiler", busy[0]["name"]] += 1
+                elif returned is None:
                     words = "no call is correlated with the work that ended the gap"
                     found["unknown", words if has_calls else "the export has no runtime calls"] += 1
-                elif call and call["name"] == "cudaGraphLaunch" and row["correlation"] in user:
+                elif inside:
                     found["graph_internal", "between nodes of one graph launch"] += 1
                 elif t < returned:
                     words = _host_at(tables, call["thread"], t) if call else None
@@ -176,14 +186,9 @@ def explained(tables, bound, has_calls):
             user[row["correlation"]] = True
         if asked is not None:
             called[row.get("stream", 0)] = asked
-        if _end(row) > max(reach, graph_reach):
+        if _end(row) > reach:
             last = (kind, row)
-        if kind == 2:
-            graph_reach = max(graph_reach, _end(row))
-        else:
-            reach = max(reach, _end(row))
-    rest = max(graph_reach - max(reach, done), 0)
-    found["graph_internal", "inside a CUDA graph that was traced as a whole: its kernels are not recorded"] += rest
+        reach = max(reach, _end(row))
     return Counter({key: ns for key, ns in found.items() if ns})
 
 
@@ -196,12 +201,13 @@ def _waited(tables, row, called, asked, last):
         return f"event wait on {'a stream that is not recorded' if source is None else f'stream {source}'}"
     kind, work = last
     if kind == 2:
-        return "queued behind a graph of another stream"
-    if kind == 0:
+        name = "a graph"
+    elif kind == 0:
         name = ("a kernel", "collective ncclDevKernel_AllReduce")[work["configuration"]]
     else:
         name = f"a copy ({ {1: 'host to device', 2: 'device to host', 8: 'device to device'}[work['copy_kind']] })"
-    return f"queued behind {name} of {'its own' if work['stream'] == stream else 'another'} stream"
+    own = stream is not None and work["stream"] == stream
+    return f"queued behind {name} of {'its own' if own else 'another'} stream"
 
 
 def random_export(folder, seed, ranks):

@@ -113,27 +113,33 @@ def _key(folder: Path) -> list[str]:
 
 def _identity(batch: pa.RecordBatch) -> Block:
     """Return where events ran: rank, device, stream, and the correlation with their call, -1 if unknown."""
-    columns = {name: shortened(batch.column(name).to_numpy()) for name in ("rank", "device", "stream")}
+    columns = {name: shortened(batch.column(name).to_numpy()) for name in ("rank", "device")}
+    stream = batch.column("stream")
+    columns["stream"] = shortened((stream.fill_null(0) if stream.null_count else stream).to_numpy())
     correlated = "correlation" in batch.schema.names
     return columns | {
         "correlation": numbers(batch.column("correlation"), -1) if correlated else repeated(-1, batch.num_rows)
     }
 
 
-def graphs(rows: Block) -> Iterator[Block]:
-    """Give executions of whole graphs (start, end, rank, device) as events, with the columns of `launches`."""
-    n = rows["start"].size
-    if n:
-        kind = states.GRAPH.bit_length() - 1
-        fill = {
-            "stream": np.uint32(0),
-            "correlation": -1,
-            "kind": np.uint8(kind),
-            "returned": UNKNOWN,
-            "launch": np.uint8(0),
-        }
-        fill |= {"copy": np.uint8(0), "bytes": -1}
-        yield rows | {name: np.full(n, value) for name, value in fill.items()}
+def graphs(folder: Path) -> Iterator[Block]:
+    """Give executions of whole graphs as events, with the columns of `launches`; the stream is 0 where it is not
+    recorded.
+    """
+    kind = states.GRAPH.bit_length() - 1
+    for batch in chunks(folder, "graphs", ["start_ns", "duration_ns", "rank", "device", "stream", *_key(folder)]):
+        n = batch.num_rows
+        yield (
+            times(batch)
+            | _identity(batch)
+            | {
+                "kind": repeated(kind, n, np.uint8),
+                "returned": repeated(UNKNOWN, n),
+                "launch": repeated(0, n, np.uint8),
+                "copy": repeated(0, n, np.uint8),
+                "bytes": repeated(-1, n),
+            }
+        )
 
 
 def calls(folder: Path) -> Iterator[Block]:

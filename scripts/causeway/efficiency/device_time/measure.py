@@ -52,6 +52,8 @@ class Opened:
         Start of the first and end of the last launch, transfer or graph of each rank, ns, own clock.
     devices : list of Device
         Ascending.
+    graphs : mapping of int to int
+        How many executions of whole graphs each rank has, where it has any.
     gpus : dict of Device to str
         Which GPU a device is, where the export says so: digits within the export, else anywhere.
     format : str or None
@@ -63,7 +65,7 @@ class Opened:
     node: str | None
     windows: dict[int, tuple[int, int]]
     devices: list[Device]
-    graphs: event_streams.Block
+    graphs: Mapping[int, int]
     issues: frozenset[str] = frozenset()
     gpus: Mapping[Device, str] = field(default_factory=dict)
     format: str | None = None
@@ -120,12 +122,8 @@ def open_export(folder: Path) -> Opened | None:
     path = folder / "devices.parquet"
     rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
     devices = sorted({(row["rank"], row["device"]) for row in rows})
-    found = regions.graph_executions(folder, dict(reversed(devices)))
-    devices = sorted({*devices, *zip(found["rank"].tolist(), found["device"].tolist(), strict=True)})
     windows = _windows(folder, document)
-    for start, end, rank in zip(found["start"].tolist(), found["end"].tolist(), found["rank"].tolist(), strict=True):
-        first, last = windows.get(rank, (start, end))
-        windows[rank] = min(first, start), max(last, end)
+    graphs = _with_graphs(folder, windows)
     if not windows:
         return None
     devices = [device for device in devices if device[0] in windows]
@@ -137,7 +135,7 @@ def open_export(folder: Path) -> Opened | None:
         node=document["node"],
         windows=windows,
         devices=devices,
-        graphs=found,
+        graphs=graphs,
         issues=kinds,
         gpus=gpus,
         format=document.get("format"),
@@ -166,6 +164,22 @@ def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
                 before = found.get(rank, (first, last))
                 found[rank] = min(first, before[0]), max(last, before[1])
     return found
+
+
+def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> dict[int, int]:
+    """Widen the windows of ranks by executions of whole graphs; return how many each rank has."""
+    counts: dict[int, int] = {}
+    for batch in event_streams.chunks(folder, "graphs", ["start_ns", "duration_ns", "rank"]):
+        block = event_streams.times(batch)
+        ranks = batch.column("rank").to_numpy()
+        for rank in np.unique(ranks).tolist():
+            mine = ranks == rank
+            counts[rank] = counts.get(rank, 0) + int(mine.sum())
+            first = int(block["start"][mine].min())
+            last = int(block["end"][mine].max())
+            before = windows.get(rank, (first, last))
+            windows[rank] = min(first, before[0]), max(last, before[1])
+    return counts
 
 
 class _Host:
@@ -258,13 +272,13 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
     sources = [
         event_streams.launches(opened.folder, launches),
         moved(event_streams.transfers(opened.folder)),
-        event_streams.graphs(opened.graphs),
+        event_streams.graphs(opened.folder),
     ]
     for block in event_streams.merged([event_streams.only(source, EVENT) for source in sources]):
         device = _device_indices(block, index_of, opened.folder)
         called, returned = calls.find(block)
         sweep.take(device, block["kind"], block["start"], block["end"], called)
-        kept = (block["launch"] == 1) | (block["kind"] != 3) if opened.graphs["start"].size else None
+        kept = (block["launch"] == 1) | (block["kind"] != 3) if opened.graphs else None
         if kept is not None and not kept.all():
             block = {name: values[kept] for name, values in block.items()}
             device = device[kept]

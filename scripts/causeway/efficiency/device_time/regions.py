@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,6 @@ from causeway.numeric import intervals
 
 HOST_KINDS = ("nvtx", "roctx", "annotation")
 """Kinds of ranges that a host thread opened and closed; copies of them on the device's time line are left out."""
-GRAPH_KIND = "cuda_graph"
 MOST_INSTANCES = 1_000_000
 """Instances of one region in one export beyond which it is left out: they are held in memory."""
 _NUMBER = re.compile(r"\d+")
@@ -80,16 +79,3 @@ def instances(folder: Path, names: Iterable[str]) -> Sets:
                     rows = mine & (rank == one)
                     parts.setdefault((one, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))
     return {key: intervals.union(*np.concatenate(found, axis=1)) for key, found in parts.items()}
-
-
-def graph_executions(folder: Path, devices: Mapping[int, int]) -> event_streams.Block:
-    """Return executions of whole graphs (start, end, rank, device); `devices` gives each rank's device, as ranges do
-    not name one.
-    """
-    parts = [{"start": np.empty(0, np.int64), "end": np.empty(0, np.int64), "rank": np.empty(0, np.uint32)}]
-    for batch in event_streams.chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "rank"]):
-        chosen = np.array(batch.column("kind").to_pylist(), object) == GRAPH_KIND
-        block = event_streams.times(batch) | {"rank": batch.column("rank").to_numpy()}
-        parts.append({name: values[chosen] for name, values in block.items()})
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return rows | {"device": np.array([devices.get(rank, 0) for rank in rows["rank"].tolist()], np.uint16)}

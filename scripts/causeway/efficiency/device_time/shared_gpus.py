@@ -88,7 +88,7 @@ def _events(one: Opened, devices: Sequence[Device], clock: Clock) -> Iterator[ev
     """Give the events of some devices of an export on the dataset's time line."""
     wanted = np.array([rank << 16 | device for rank, device in devices], np.int64)
     for block in event_streams.merged(
-        [event_streams.launches(one.folder), event_streams.transfers(one.folder), event_streams.graphs(one.graphs)]
+        [event_streams.launches(one.folder), event_streams.transfers(one.folder), event_streams.graphs(one.folder)]
     ):
         mine = np.isin(block["rank"].astype(np.int64) << 16 | block["device"], wanted)
         if mine.any():

@@ -13,7 +13,7 @@ import numpy as np
 
 from causeway.core.tables import LAUNCH_SHAPE, read_table
 from causeway.core.vocabulary import LATENESS_CAUSES
-from causeway.efficiency.device_time import event_streams, regions
+from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.states import COMMUNICATION, time_in
 from causeway.efficiency.device_time.sweep import Sweep
 from causeway.efficiency.ranks.collectives import MatchedCollectives
@@ -108,9 +108,8 @@ class OwnWork:
     def _split(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
         """Split own time into what the devices did; communication counts where nothing else runs."""
         sweeps = {rank: Sweep([row[0]], [row[-1]], row) for rank, row in edges.items()}
-        graphs = regions.graph_executions(folder, {})
         for block in event_streams.merged(
-            [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(graphs)]
+            [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(folder)]
         ):
             for number, sweep in sweeps.items():
                 mine = block["rank"] == number

@@ -260,7 +260,7 @@ def _sweep(opened: Opened, launches: Mapping[int, _Launches]) -> dict[int, tuple
         sweeps[rank] = Sweep(ends[:, 0], ends[:, 1], edges)
     moved = {rank: np.zeros(one.steps.start.size, np.int64) for rank, one in launches.items()}
     folder = opened.folder
-    sources = [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(opened.graphs)]
+    sources = [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(folder)]
     for block in event_streams.merged(sources):
         for rank, sweep in sweeps.items():
             mine = block["rank"] == rank

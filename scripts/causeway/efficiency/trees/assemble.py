@@ -25,9 +25,7 @@ from causeway.efficiency.trees.trees import (
 
 STACKED = ("compute", "exposed_communication", "exposed_memory")
 """Sets of states that the waterfall stacks: each is the part of its work that those before it leave uncovered."""
-GRAPH_NOTE = (
-    "executions of whole graphs count as compute: the kernels inside were not traced, nor which device ran them"
-)
+GRAPH_NOTE = "executions of whole graphs count as compute: the kernels inside were not traced"
 MISSING = (
     "launches of {ranks} are missing, as the numbers of the others leave some out: the time in which they ran counts as"
     " idle"
@@ -82,8 +80,8 @@ class MeasuredDataset:
         for one in self.measured:
             for (rank, _, _), fields in one.streams.items():
                 self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
-            for rank in one.opened.graphs.get("rank", np.empty(0)).tolist():
-                self.events[rank] = self.events.get(rank, 0) + 1
+            for rank, executions in one.opened.graphs.items():
+                self.events[rank] = self.events.get(rank, 0) + executions
         self.with_mpi = {rank for one in self.measured for rank in one.mpi_ranks}
         self.index_of = {device: index for index, device in enumerate(self.devices)}
         self.shared_of = {

@@ -5,10 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from causeway.core.codes import HOST_CODE, IN_RANGE
+from causeway.core.codes import HOST_CODE, IN_RANGE, PROFILER
 
 IDLE = ("idle_before_first_launch", "idle_inside")
 """Causes of slow steps of which `waiting` tells what is behind them."""
+OF_PROFILER = "the profiler's own work"
+"""What is behind all that slow steps wait for the profiler, whatever it did."""
 LEAST_SHARE = 0.5
 """Share of what slow steps wait beyond the usual that one reason must make up to be named."""
 
@@ -51,6 +53,7 @@ def step_waits(document: Mapping, rank: int, rows: Sequence[Mapping]) -> list[St
     for row in rows:
         # time inside the range of the whole step alone: nothing tells what the host did
         detail = HOST_CODE if row["detail"] == named else row["detail"]
+        detail = OF_PROFILER if row["reason"] == PROFILER else detail
         waits.setdefault((row["reason"], detail), Counter())[row["step"]] += row["wait_ns"]
     found = []
     for (reason, detail), by_step in sorted(waits.items()):
@@ -68,3 +71,14 @@ def wait_behind(waits: Sequence[StepWait], steps: Collection[int], idle_ns: int)
     """
     best = min(waits, key=lambda one: (-one.total(steps), one.reason, one.detail), default=None)
     return best if best is not None and best.total(steps) >= max(LEAST_SHARE * idle_ns, 1) else None
+
+
+def slow_by_profiler(waits: Sequence[StepWait], slow: Sequence[Mapping]) -> frozenset[int]:
+    """Return those of the slow steps of a rank, as `steps.json` has them, of whose cause the profiler's own work makes
+    up `LEAST_SHARE`: it is no loss of the program.
+    """
+    excess = next((one.excess_ns for one in waits if one.reason == PROFILER), {})
+    idle = [step for step in slow if step["cause"] in IDLE]
+    return frozenset(
+        step["step"] for step in idle if excess.get(step["step"], 0) >= max(LEAST_SHARE * step["cause_ns"], 1)
+    )

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from causeway.core.codes import PROFILER
 from causeway.core.formatting import elided, first_of, name_in_sentence, time_three_digits
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import INCONCLUSIVE, STEP_TIME, SUPPORTED
 from causeway.findings import headlines, suggestions
-from causeway.findings.device_time.step_waits import IDLE, StepWait, wait_behind
+from causeway.findings.device_time.step_waits import IDLE, StepWait, slow_by_profiler, wait_behind
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
 FEWEST_REPEATS = 20
@@ -24,7 +25,7 @@ def step_findings(
     document: Mapping, causes: Sequence[Mapping], waits: Mapping[int, Sequence[StepWait]] = MappingProxyType({})
 ) -> list[Finding]:
     """Return the findings of one dataset's `steps.json`: one for each rank and cause that is the main cause of a slow
-    step.
+    step; of steps that are slow because the profiler was at work in them one of their own, which is no loss.
 
     Parameters
     ----------
@@ -35,14 +36,21 @@ def step_findings(
     waits : mapping of int to sequence of StepWait
         What is behind the idle time of slow steps, by rank, where that is known.
     """
-    groups: dict[tuple[int, str], list[Mapping]] = {}
+    by_profiler = {
+        rank: slow_by_profiler(found, [step for step in document["slow"] if step["rank"] == rank])
+        for rank, found in waits.items()
+    }
+    groups: dict[tuple[int, str, bool], list[Mapping]] = {}
     for step in document["slow"]:
         if step["cause"] is not None:
-            groups.setdefault((step["rank"], step["cause"]), []).append(step)
-    return [
-        _slow(document, causes, rank, cause, steps, waits.get(rank, ()))
-        for (rank, cause), steps in sorted(groups.items())
-    ]
+            of_profiler = step["step"] in by_profiler.get(step["rank"], ())
+            groups.setdefault((step["rank"], step["cause"], of_profiler), []).append(step)
+    found = []
+    for (rank, cause, of_profiler), steps in sorted(groups.items()):
+        numbers = [step["step"] for step in groups.get((rank, cause, True), ())]
+        chosen = (numbers, "IN" if of_profiler else "NOT IN") if numbers else None
+        found.append(_slow(document, causes, rank, cause, steps, waits.get(rank, ()), chosen))
+    return found
 
 
 def _slow(
@@ -52,26 +60,37 @@ def _slow(
     cause: str,
     steps: Sequence[Mapping],
     waits: Sequence[StepWait],
+    chosen: tuple[Sequence[int], str] | None,
 ) -> Finding:
+    """Return the finding of slow steps; `chosen` are the steps that are slow because of the profiler, and whether it is
+    about them or the others, in SQL; None where there are none.
+    """
     table = f"{document['dataset']}/step_causes.parquet"
     where = rows_where({"rank": rank, "cause": cause, "verdict": SUPPORTED})
-    query = of_table("sum(excess_ns)::BIGINT", table, where)
     rows = [row for row in causes if (row["rank"], row["cause"], row["verdict"]) == (rank, cause, SUPPORTED)]
+    of_profiler = False
+    if chosen is not None:
+        of_profiler = chosen[1] == "IN"
+        where += f" AND step {chosen[1]} ({', '.join(map(str, chosen[0]))})"
+        rows = [row for row in rows if (row["step"] in chosen[0]) == of_profiler]
+    query = of_table("sum(excess_ns)::BIGINT", table, where)
     value = sum(row["excess_ns"] for row in rows)
     longer = sum(step["duration_ns"] for step in steps) / sum(step["usual_ns"] for step in steps) - 1
     excess = sum(step["duration_ns"] - step["usual_ns"] for step in steps)
     largest = max(steps, key=lambda step: (step["cause_ns"], -step["step"]))
     numbers = [step["step"] for step in steps]
     is_annotated = document["source"] == "annotations"
-    is_loss = is_annotated or _are_steps(document, rank, steps)
+    is_known = is_annotated or of_profiler or _are_steps(document, rank, steps)
+    is_loss = is_known and not of_profiler
     one = "Step" if is_annotated else "Repeat"
-    behind = wait_behind(waits, numbers, value) if cause in IDLE else None
+    candidates = [wait for wait in waits if not of_profiler or wait.reason == PROFILER]
+    behind = wait_behind(candidates, numbers, value) if cause in IDLE else None
     source = "" if is_annotated else ", repeats of the launch sequence (steps or layers; no annotation names steps)"
     return Finding(
         dataset=document["dataset"],
         target=STEP_TIME,
         kind="step",
-        key=f"rank{rank}/{cause}",
+        key=f"rank{rank}/{cause}{f'/{PROFILER}' if of_profiler else ''}",
         subject=f"rank {rank}",
         quantity="time of slow steps",
         headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest, one, behind and behind.detail),
@@ -79,9 +98,10 @@ def _slow(
             f"{one}{'s' * (len(numbers) > 1)} {first_of(numbers)} of rank {rank}{source} took {100 * longer:,.0f} %"
             f" longer than usual, {time_three_digits(excess)} in all; {time_three_digits(value)} of GPU time is"
             f" because {headlines.SLOW[cause]}{_named(largest)}{_said(behind, numbers)}."
-            + ("" if is_loss else " Whether that is a loss is not known: it may be the rest of a longer step.")
+            + ("" if is_known else " Whether that is a loss is not known: it may be the rest of a longer step.")
+            + (" The program without a profiler does not lose that." if of_profiler else "")
         ),
-        verdict=SUPPORTED if is_loss else INCONCLUSIVE,
+        verdict=SUPPORTED if is_known else INCONCLUSIVE,
         effect=Effect(value=value, unit="ns"),
         evidence=Evidence(table=table, query=query, value=value, filter=where),
         n=len(numbers),
@@ -89,7 +109,12 @@ def _slow(
         worth=Worth(ns=value) if is_loss else None,
         recoverable_ns=max(value, 0) if is_loss else None,
         recoverable_query=query if is_loss else None,
-        suggestion=suggestions.for_slow_steps(cause, behind and behind.reason, behind and behind.detail),
+        suggestion=(
+            suggestions.WAITING[PROFILER]
+            if of_profiler
+            else suggestions.for_slow_steps(cause, behind and behind.reason, behind and behind.detail)
+        ),
+        is_negligible=of_profiler,
         link=link_to(document["dataset"], "steps"),
     )
 

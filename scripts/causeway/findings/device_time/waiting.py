@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from causeway.core.codes import PROFILER
 from causeway.core.formatting import elided, time_three_digits
 from causeway.core.queries import of_table
 from causeway.core.vocabulary import SUPPORTED
@@ -12,8 +13,8 @@ from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link
 
 BY_HOST = ("launch_starved", "blocked_host")
 """Reasons that a host without cost would take away."""
-OUTSIDE = ("before_first", "after_last", "graph_internal")
-"""Reasons that are no waiting between work: a graph that was traced as a whole may have been busy."""
+OUTSIDE = ("before_first", "after_last")
+"""Reasons that are no waiting between work."""
 
 
 def waiting_findings(
@@ -51,6 +52,7 @@ def waiting_findings(
             details[row["detail"]] += row["wait_ns"]
     detail = min(details, key=lambda one: (-details[one], one))
     value = 100 * by_reason[main] / idle
+    devices = len({(row["rank"], row["device"]) for row in inside})
     is_one = loss is not None and 2 * loss.worth.ns >= idle
     path = f"{dataset}/waiting.parquet"
     outside = ", ".join(f"'{reason}'" for reason in OUTSIDE)
@@ -68,8 +70,9 @@ def waiting_findings(
         headline=headlines.of_waiting(main, idle, value),
         sentence=(
             f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work"
-            f"{_of_loss(loss, idle) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[main]}. The largest"
-            f" part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
+            f"{_of_loss(loss, idle, devices) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[main]}. The"
+            f" largest part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
+            f"{_of_profiler(by_reason, main)}"
         ),
         verdict=SUPPORTED,
         effect=Effect(value=value, unit="percent of the idle time"),
@@ -86,9 +89,21 @@ def waiting_findings(
     return [replace(loss, headline=words, suggestion=waits.suggestion), waits]
 
 
-def _of_loss(loss: Finding, idle_ns: int) -> str:
-    """Return how the time that all devices wait and the loss are one, as a part of a sentence."""
+def _of_loss(loss: Finding, idle_ns: int, devices: int) -> str:
+    """Return how the time that devices wait, so many of them, and the loss are one, as a part of a sentence."""
     lost = time_three_digits(loss.worth.ns)
     if lost == time_three_digits(idle_ns):
         return ", which is what is lost"
+    if devices == 1:
+        return f" (what is lost is {lost})"
     return f" (what is lost, {lost}, is that of the busiest device times the number of devices)"
+
+
+def _of_profiler(by_reason: Mapping[str, int], main: str) -> str:
+    """Return how much of the idle time, ns by reason, is the profiler's, as a sentence, unless that is the main reason:
+    a noticeable part alone.
+    """
+    ns = by_reason.get(PROFILER, 0)
+    if main == PROFILER or ns < NOTICEABLE * sum(by_reason.values()) or not ns:
+        return ""
+    return f" In {time_three_digits(ns)} of it the profiler itself was at work: that is no time of the program."

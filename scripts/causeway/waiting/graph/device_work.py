@@ -12,7 +12,6 @@ from causeway.core.tables import open_table, read_table
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
 
-GRAPH_RANGES = "cuda_graph"
 FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "correlation", "asked", "memory")
 PAGEABLE_KIND, UNKNOWN_KIND = (
     next(number for number, word in MEMORY_KINDS.items() if word == wanted) for wanted in ("pageable", "unknown")
@@ -109,28 +108,17 @@ def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndar
 
 
 def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
-    """Give executions of whole graphs; they count for the lowest device of their rank, on a stream of their own."""
-    path = folder / "devices.parquet"
-    rows = read_table(path, "devices", ["rank", "device"]).to_pylist() if path.is_file() else []
-    lowest: dict[int, int] = {}
-    for row in rows:
-        lowest[row["rank"]] = min(row["device"], lowest.get(row["rank"], row["device"]))
-    for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "rank"]):
-        kinds = batch.column("kind").dictionary_encode()
-        wanted = np.array([text == GRAPH_RANGES for text in kinds.dictionary.to_pylist()], bool)
-        chosen = wanted[kinds.indices.to_numpy()] if wanted.any() else np.zeros(0, bool)
-        n = int(chosen.sum())
-        if not n:
-            continue
-        rank = batch.column("rank").to_numpy()[chosen].astype(np.int64)
-        yield {key: values[chosen] for key, values in times(batch).items()} | {
-            "rank": rank,
-            "device": np.array([lowest.get(one, 0) for one in rank.tolist()], np.int64),
-            "stream": np.full(n, 1 << 32),
+    """Give executions of whole graphs; one whose stream is not recorded is on a stream of its own."""
+    for batch in chunks(folder, "graphs", ["start_ns", "duration_ns", "rank", "device", "stream", "correlation"]):
+        n = batch.num_rows
+        yield times(batch) | {
+            "rank": batch.column("rank").to_numpy().astype(np.int64),
+            "device": batch.column("device").to_numpy().astype(np.int64),
+            "stream": numbers(batch.column("stream").cast("int64"), 1 << 32),
+            "correlation": numbers(batch.column("correlation"), -1),
             "kind": np.full(n, GRAPH),
             "name": np.full(n, texts.code("a whole graph")),
             "operator": np.full(n, -1),
-            "correlation": np.full(n, -1),
             "asked": np.full(n, NOT_KNOWN),
             "memory": np.full(n, OTHER_MEMORY),
         }

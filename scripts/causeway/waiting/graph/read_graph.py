@@ -16,7 +16,7 @@ from causeway.waiting.graph.scratch import Scratch
 
 SMALL_EXPORT = 1 << 17
 """Events up to which an export is read with all its rows in memory: some 300 bytes each."""
-TABLES = ("launches", "transfers", "ranges", "calls")
+TABLES = ("launches", "transfers", "graphs", "calls")
 
 
 def read_graph(

@@ -10,11 +10,8 @@ from causeway.core.codes import COPY_KINDS
 from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, repeated, shortened, times
 from causeway.core.tables import read_table
 from causeway.numeric.few_values import few_in_order
-from causeway.waiting.idle.gaps import ABSENT, GRAPH_KIND
+from causeway.waiting.idle.gaps import ABSENT, NO_STREAM
 
-GRAPH_RANGES = "cuda_graph"
-"""Kind of the ranges that are executions of whole graphs."""
-COPY = 2
 FIRST_COPY = 2
 """Where the names of copies, by kind, begin."""
 
@@ -31,7 +28,6 @@ class DeviceEvents:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.names = ["a kernel", "a graph", *(f"a copy ({COPY_KINDS.get(kind, 'unknown')})" for kind in range(256))]
-        self._kinds = np.zeros(0, np.uint8)
         self._names = np.zeros(0, np.int32)
         # without calls there is nothing that an event is correlated with
         self._key = ["correlation"] if (folder / "calls.parquet").is_file() else []
@@ -41,8 +37,6 @@ class DeviceEvents:
     def _read_kernels(self) -> None:
         kernels = read_table(self.folder / "kernels.parquet", "kernels").to_pylist()
         of = read_table(self.folder / "configurations.parquet", "configurations", ["kernel"]).column(0).to_numpy()
-        kinds = {"compute": 0, "communication": 1, "memory": COPY}
-        self._kinds = np.array([kinds[row["class"]] for row in kernels], np.uint8)[of]
         number = np.zeros(len(kernels), np.int32)
         for row in kernels:
             if row["class"] == "communication":
@@ -51,7 +45,7 @@ class DeviceEvents:
         self._names = number[of]
 
     def blocks(self) -> Iterator[Block]:
-        """Give the events ordered by start: start, end, rank, device, stream, kind, name, key, returned (when the call
+        """Give the events ordered by start: start, end, rank, device, stream, name, key, returned (when the call
         returned, as far as the queue time says).
 
         Raises
@@ -67,7 +61,6 @@ class DeviceEvents:
             block = times(batch) | _identity(batch)
             configuration = batch.column("configuration").to_numpy()
             yield block | {
-                "kind": self._kinds.take(configuration),
                 "name": self._names.take(configuration),
                 "returned": _returned(block["start"], batch.column("queue_ns")),
             }
@@ -80,41 +73,32 @@ class DeviceEvents:
                 times(batch)
                 | _identity(batch)
                 | {
-                    "kind": repeated(COPY, n, np.uint8),
                     "name": FIRST_COPY + batch.column("copy_kind").to_numpy().astype(np.int32),
                     "returned": repeated(ABSENT, n),
                 }
             )
 
     def _graphs(self) -> Iterator[Block]:
-        path = self.folder / "devices.parquet"
-        rows = read_table(path, "devices", ["rank", "device"]).to_pylist() if path.is_file() else []
-        lowest: dict[int, int] = {}
-        for row in rows:
-            lowest[row["rank"]] = min(row["device"], lowest.get(row["rank"], row["device"]))
-        for batch in chunks(self.folder, "ranges", ["start_ns", "duration_ns", "kind", "rank"]):
-            kinds = batch.column("kind").dictionary_encode()
-            wanted = np.array([text == GRAPH_RANGES for text in kinds.dictionary.to_pylist()], bool)
-            chosen = wanted[kinds.indices.to_numpy()] if wanted.any() else np.zeros(0, bool)
-            n = int(chosen.sum())
-            if not n:
-                continue
-            rank = batch.column("rank").to_numpy()[chosen]
-            block = {name: values[chosen] for name, values in times(batch).items()}
-            yield block | {
-                "rank": rank,
-                "device": np.array([lowest.get(one, 0) for one in rank.tolist()], np.uint16),
-                "stream": np.zeros(n, np.uint32),
-                "key": repeated(-1, n),
-                "kind": np.full(n, GRAPH_KIND, np.uint8),
-                "name": np.ones(n, np.int32),
-                "returned": repeated(ABSENT, n),
-            }
+        wanted = ["start_ns", "duration_ns", "rank", "device", "stream", *self._key]
+        for batch in chunks(self.folder, "graphs", wanted):
+            n = batch.num_rows
+            yield (
+                times(batch)
+                | _identity(batch)
+                | {
+                    "name": np.ones(n, np.int32),
+                    "returned": repeated(ABSENT, n),
+                }
+            )
 
 
 def _identity(batch: pa.RecordBatch) -> Block:
     """Return where events ran: rank, device, stream, and the key of their call."""
-    columns = {name: shortened(batch.column(name).to_numpy()) for name in ("rank", "device", "stream")}
+    columns = {name: shortened(batch.column(name).to_numpy()) for name in ("rank", "device")}
+    stream = batch.column("stream")
+    if stream.null_count:
+        stream = stream.fill_null(NO_STREAM)
+    columns["stream"] = shortened(stream.to_numpy())
     if "correlation" not in batch.schema.names or batch.column("correlation").null_count == batch.num_rows:
         return columns | {"key": repeated(-1, batch.num_rows)}
     return columns | {"key": call_keys(columns["rank"], numbers(batch.column("correlation"), -1))}

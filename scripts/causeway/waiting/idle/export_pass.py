@@ -15,6 +15,7 @@ from causeway.waiting.idle.device_events import DeviceEvents, EventRows
 from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
 from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
+from causeway.waiting.idle.profiler_time import ProfilerTime
 from causeway.waiting.idle.stack_sweep import RANK_SPREAD
 from causeway.waiting.idle.totals import IdleSums
 from causeway.waiting.steps_by_rank import Steps
@@ -90,7 +91,7 @@ class Known:
 
     Attributes
     ----------
-    state : ndarray of int64, shape (devices, 6)
+    state : ndarray of int64, shape (devices, 5)
         `gaps.STATE`.
     called : ndarray of int64, shape (streams,), ns
         When the call of the latest event of each stream began.
@@ -130,6 +131,7 @@ class ExportPass:
         self.details = Activities()
         self.host = HostTimeline(folder, self.details)
         self.waits = EventWaits(folder)
+        self.profiler = ProfilerTime(folder, self.details)
         self.devices = EventRows()
         self.streams = EventRows()
         self.known = Known()
@@ -155,7 +157,7 @@ class ExportPass:
         self, block: Block, device: np.ndarray, rows: np.ndarray, before: np.ndarray
     ) -> Iterator[np.ndarray]:
         """Give the idle pieces of a block's events, as many at once as there is room for."""
-        names = ("stream", "kind", "start", "end", "returned", "name", "key")
+        names = ("stream", "start", "end", "returned", "name", "key")
         stream, *columns = (np.ascontiguousarray(block[name]) for name in names)
         events = (device, stream, rows, *columns)
         host = self.host
@@ -180,21 +182,21 @@ class ExportPass:
             self.latencies.append(mine[:, _FIELD["end"]] - mine[:, _FIELD["begin"]])
             return
         detail = self._details(pieces, block, before)
-        self.totals.take(pieces, detail, [key >> 16 for key in self.devices.keys])
+        ranks = [key >> 16 for key in self.devices.keys]
+        self.totals.take(*self.profiler.divide(pieces, detail, ranks), ranks)
 
     def _details(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return the code of each piece's detail; int64, shape (pieces,)."""
-        counts = np.zeros(8, np.int64)
+        counts = np.zeros(len(gaps.MEANINGS), np.int64)
         gaps.count_meanings(pieces, counts)
         plain = {
             gaps.NO_CALL: self._no_call,
             gaps.NO_THREAD: reason_words.NO_THREAD,
             gaps.NODES: reason_words.BETWEEN_NODES,
-            gaps.WHOLE: reason_words.WHOLE_GRAPH,
             gaps.IDLE_START: reason_words.ON_IDLE_DEVICE,
             gaps.QUEUED_START: reason_words.BETWEEN_QUEUED,
         }
-        code_of = np.zeros(8, np.int64)
+        code_of = np.zeros(len(gaps.MEANINGS), np.int64)
         for number in np.flatnonzero(counts).tolist():
             if number in plain:
                 code_of[number] = self.details.code(plain[number])
@@ -242,19 +244,11 @@ class ExportPass:
         self.host.forget(needed)
 
     def finish(self) -> None:
-        """Count what whole graphs last beyond other work, and the time before the first and after the last work."""
-        pieces = np.empty((len(self.devices.keys), len(PIECE)), np.int64)
-        pieces = pieces[: gaps.close_graphs(self.known.state, pieces)]
-        if len(pieces):
-            detail = np.full(len(pieces), self.details.code(reason_words.WHOLE_GRAPH))
-            self.totals.take(pieces, detail, [key >> 16 for key in self.devices.keys])
-        self._outside()
-
-    def _outside(self) -> None:
+        """Count the time before the first and after the last work of each device."""
         state = self.known.state
         ranks = [key >> 16 for key in self.devices.keys]
         first = state[:, STATE.index("first")]
-        last = state[:, [STATE.index("reach"), STATE.index("graph_reach")]].max(axis=1)
+        last = state[:, STATE.index("reach")]
         rows = np.arange(len(ranks))
         rank = np.array(ranks, np.int64)
         begin = np.array([first[rank == one].min() for one in ranks], np.int64)

@@ -8,7 +8,7 @@ the host's, from q on the device's; work enqueued before a waited for the device
 import numpy as np
 from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, U1, U4, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,
@@ -21,18 +21,18 @@ from causeway.waiting.idle.stack_sweep import BLOCKING, CODE, END, KEY, START, T
 
 ABSENT = np.iinfo(np.int64).min
 """The absent time of a call or a device."""
-GRAPH_KIND = 3
-"""Kind of an event that is the execution of a whole graph; 0 to 2 are computing, communicating and copying work."""
-NO_CALL, NO_THREAD, HOST, QUEUED, NODES, WHOLE, IDLE_START, QUEUED_START = range(8)
+NO_STREAM = (1 << 32) - 1
+"""Stream of work whose stream is not recorded."""
+NO_CALL, NO_THREAD, HOST, QUEUED, NODES, IDLE_START, QUEUED_START = MEANINGS = range(7)
 """What a piece's code means, beside its reason. `HOST`: an activity. `QUEUED`: 2 x the event's name, + 1 if of the same
 stream, of the work that ended last before the gap. The others have no code.
 """
 PIECE = ("device", "reason", "meaning", "code", "begin", "end", "event")
-STATE = ("first", "now", "reach", "graph_reach", "name", "stream")
+STATE = ("first", "now", "reach", "name", "stream")
 """Fields of a piece of idle time, and of what is known of a device: its first start, the moment up to which its time
-is accounted for, how far its events and whole graphs reach, name and stream of the event that reaches farthest.
+is accounted for, how far its events reach, name and stream of the event that reaches farthest.
 """
-FIRST, NOW, REACH, GRAPH_REACH, NAME, STREAM = range(len(STATE))
+FIRST, NOW, REACH, NAME, STREAM = range(len(STATE))
 _M2 = int64[:, ::1]
 _M3 = int64[:, :, ::1]
 _W = int64[::1]
@@ -84,14 +84,14 @@ def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activi
 
 
 @compiled_borrowing(int64(int64, int64, int64, _M2, _M2, _W), forceinline=True)
-def _most_pieces(call, stop, start, slots, segments, offsets):
-    """Return how many pieces a gap may have that ends at `start`, where a whole graph runs up to `stop`."""
+def _most_pieces(call, a, start, slots, segments, offsets):
+    """Return how many pieces the gap [a, start) may have."""
     if call < 0:
         return 8
     thread = slots[call, THREAD]
     returned = min(slots[call, END], start)
-    low = _first_after(segments, offsets[thread], offsets[thread + 1], stop)
-    high = _first_after(segments, low, offsets[thread + 1], max(returned, stop))
+    low = _first_after(segments, offsets[thread], offsets[thread + 1], a)
+    high = _first_after(segments, low, offsets[thread + 1], max(returned, a))
     return 8 + 2 * (high - low + 1)
 
 
@@ -140,24 +140,21 @@ def _split_gap(
     return _write(pieces, n, device, DEPENDENCY_STALLED, QUEUED, queued, ready, start, event)
 
 
-@compiled_borrowing(void(int64[::1], int64, int64, int64, int64))
-def _reach_to(known, end, kind, name, stream):
+@compiled_borrowing(void(int64[::1], int64, int64, int64))
+def _reach_to(known, end, name, stream):
     """Note how far an event reaches: in `STATE` of its device."""
-    whole = kind == GRAPH_KIND
-    if end > max(known[REACH], known[GRAPH_REACH]):
+    if end > known[REACH]:
+        known[REACH] = end
         known[NAME] = name
-        known[STREAM] = -1 if whole else stream
-    reached = GRAPH_REACH if whole else REACH
-    known[reached] = max(known[reached], end)
+        known[STREAM] = stream if stream != NO_STREAM else -1
 
 
-@compiled_borrowing(int64(int64, I4, U4, I4, U1, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
+@compiled_borrowing(int64(int64, I4, U4, I4, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
 def take_events(
     begin_at,
     devices,
     streams,
     stream_rows,
-    kinds,
     starts,
     ends,
     returned,
@@ -183,8 +180,8 @@ def take_events(
         Row of the device and number of the stream; events are ordered by start.
     stream_rows : array of int32, shape (n,) or (0,)
         Row of the stream in `called`; empty where that is not asked for.
-    kinds, starts, ends, returned, names, keys : arrays, shape (n,)
-        Kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that stands for the event's name,
+    starts, ends, returned, names, keys : arrays, shape (n,)
+        ns, the end of the call by the queue time or `ABSENT`, a number that stands for the event's name,
         and the key of its call or -1.
     slots : array of int64, shape (a power of two, 6)
         Calls, `stack_sweep.SLOT`.
@@ -194,7 +191,7 @@ def take_events(
         Priority, and whether it launches graphs.
     bound : int
         Longest start-up latency, ns.
-    state : array of int64, shape (devices, 6), updated
+    state : array of int64, shape (devices, 5), updated
         `STATE`.
     called : array of int64, shape (streams,), updated
         When the call of the latest event of each stream began.
@@ -218,15 +215,13 @@ def take_events(
             known[NOW] = start
         if start > known[NOW]:
             a = min(max(known[NOW], known[REACH]), start)
-            stop = min(max(a, known[GRAPH_REACH]), start)
-            if n + _most_pieces(call, stop, start, slots, segments, offsets) > pieces.shape[0]:
+            if n + _most_pieces(call, a, start, slots, segments, offsets) > pieces.shape[0]:
                 written[0] = n
                 return i
-            n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, stop, i)
-            if stop < start:
+            if a < start:
                 queued = 2 * known[NAME] + (known[STREAM] == int64(streams[i]))
                 n = _split_gap(
-                    pieces, n, d, i, stop, start, call, returned[i], queued, bound, slots, segments, offsets, activities
+                    pieces, n, d, i, a, start, call, returned[i], queued, bound, slots, segments, offsets, activities
                 )  # fmt: skip
             known[NOW] = start
         if call >= 0:
@@ -238,7 +233,7 @@ def take_events(
                 called[row] = slots[call, START]
             elif returned[i] != ABSENT:
                 called[row] = returned[i]
-        _reach_to(known, ends[i], kinds[i], names[i], int64(streams[i]))
+        _reach_to(known, ends[i], names[i], int64(streams[i]))
     written[0] = n
     return starts.size
 
@@ -246,7 +241,7 @@ def take_events(
 @compiled_borrowing(void(_M2, I8, _W))
 def take_details(pieces, code_of, details):
     """Write the code of each piece's detail, int64 of shape (n,): its own code if it is an activity of the host, else
-    that of its meaning, `code_of`, int64 of shape (8,).
+    that of its meaning, `code_of`, int64 of shape (7,).
     """
     for i in range(pieces.shape[0]):
         meaning = pieces[i, 2]
@@ -255,7 +250,7 @@ def take_details(pieces, code_of, details):
 
 @compiled_borrowing(void(_M2, _W))
 def count_meanings(pieces, counts):
-    """Count the pieces of each meaning into `counts`, int64 of shape (8,)."""
+    """Count the pieces of each meaning into `counts`, int64 of shape (7,)."""
     for i in range(pieces.shape[0]):
         counts[pieces[i, 2]] += 1
 
@@ -266,18 +261,3 @@ def add_pieces(pieces, details, sums):
     for i in range(pieces.shape[0]):
         piece = pieces[i]
         sums[piece[0], piece[1], details[i]] += piece[5] - piece[4]
-
-
-@compiled_borrowing(int64(_M2, _M2))
-def close_graphs(state, pieces):
-    """Write what whole graphs last beyond the last launch or transfer of each device; return how many pieces.
-
-    `pieces` has a row for each device at least.
-    """
-    n = 0
-    for d in range(state.shape[0]):
-        known = state[d]
-        a = max(known[NOW], known[REACH])
-        if known[FIRST] != ABSENT and known[GRAPH_REACH] > a:
-            n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, known[GRAPH_REACH], -1)
-    return n

@@ -10,6 +10,7 @@ NAMES = tuple(WAITING_REASONS)
     BLOCKED_HOST,
     START_UP,
     GRAPH_INTERNAL,
+    PROFILER,
     UNKNOWN_REASON,
     BEFORE_FIRST,
     AFTER_LAST,
@@ -20,7 +21,6 @@ NO_CALLS = "the export has no runtime calls"
 NO_CORRELATION = "no call is correlated with the work that ended the gap"
 NOT_RECORDED = HOST_CODE
 NO_THREAD = "the launching thread is not recorded"
-WHOLE_GRAPH = "inside a CUDA graph that was traced as a whole: its kernels are not recorded"
 BETWEEN_NODES = "between nodes of one graph launch"
 ON_IDLE_DEVICE = "from the end of the launch call to the start"
 BETWEEN_QUEUED = "between queued work"

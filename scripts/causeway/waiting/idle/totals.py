@@ -3,11 +3,11 @@
 import numpy as np
 
 from causeway.waiting.idle.gaps import PIECE, add_pieces
+from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.steps_by_rank import Steps
 
-REASONS = 8
 CODES = 512
-"""Places for reasons and for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
+"""Places for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
 
 
 class IdleSums:
@@ -21,7 +21,7 @@ class IdleSums:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._whole = np.zeros((0, REASONS, CODES), np.int64)
+        self._whole = np.zeros((0, len(NAMES), CODES), np.int64)
         self.steps: dict[tuple[int, ...], int] = {}
 
     def take(
@@ -42,7 +42,7 @@ class IdleSums:
             Rank of each device's row.
         """
         if len(rank_of) > len(self._whole):
-            fresh = np.zeros((len(rank_of) - len(self._whole), REASONS, CODES), np.int64)
+            fresh = np.zeros((len(rank_of) - len(self._whole), len(NAMES), CODES), np.int64)
             self._whole = np.concatenate([self._whole, fresh])
         add_pieces(pieces, detail, self._whole)
         if not self._steps:

@@ -25,14 +25,13 @@ LABELS = {
     "blocked_host": "blocked host",
     "start_up": "start-up latency",
     "graph_internal": "inside graphs",
+    "profiler": "the profiler",
     "unknown": "unknown",
     "before_first": "before first work",
     "after_last": "after last work",
 }
 """Reasons in few words."""
-COLOURS = dict(
-    zip(WAITING_REASONS, (*theme.PARTS[:4], theme.PARTS[4], theme.UNKNOWN, theme.GRID, theme.GRID), strict=True)
-)
+COLOURS = dict(zip(WAITING_REASONS, (*theme.PARTS[:6], theme.UNKNOWN, theme.GRID, theme.GRID), strict=True))
 
 
 def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
