@@ -58,9 +58,12 @@ def nsys_rows(tables: dict[str, list[dict]], texts) -> Counted:
         found.transfers += [(row["start"], row["end"], row["deviceId"]) for row in tables.get(name, ())]
     found.rows["calls"] = len(tables.get("CUPTI_ACTIVITY_KIND_RUNTIME", ()))
     found.rows["ranges"] = len(tables.get("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", ()))
-    found.rows["ranges"] += sum(
-        row["eventType"] in (59, 60, 70, 71) and row["end"] is not None for row in tables.get("NVTX_EVENTS", ())
-    )
+    marks = tables.get("NVTX_EVENTS", ())
+    of_mpi = {row["domainId"] for row in marks if row["eventType"] == 75 and row["text"] == "MPI"}
+    for row in marks:
+        if row["eventType"] in (59, 60, 70, 71) and row["end"] is not None:
+            name = row["text"] or texts(row["textId"]) or ""
+            found.rows["ranges"] += not (row["domainId"] in of_mpi and name.startswith("MPI_"))
     found.rows["samples"] = len(tables.get("GPU_METRICS", ()))
     return found
 

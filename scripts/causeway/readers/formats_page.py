@@ -52,6 +52,10 @@ rows for the kernels inside. Each of its executions becomes a range of kind `cud
 number, so that its GPU time can be seen, and a row of `graphs` with its device, stream and launch call; it is no launch
 and takes no part in variability. Trace graphs with `--cuda-graph-trace=node` to get their kernels.
 
+Nsight Systems until 2022, and wrappers of MPI that users make, write calls of MPI as NVTX ranges of a domain named MPI:
+ranges of such a domain that are named as such calls (`MPI_Send`, `PMPI_Wait`) are rows of `mpi` and no ranges, unless
+the export has tables of MPI calls. Their sizes and peers are not known.
+
 Overhead of the profiler is read with its process: rows of `profiler_overhead`. Kinds of overhead that are CUDA's own
 (compilation, loading of modules and functions, a full command buffer) are left out: a run without a profiler has them.
 

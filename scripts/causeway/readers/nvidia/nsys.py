@@ -35,9 +35,13 @@ RANGE_EVENTS = (59, 60, 70, 71)
 so they are built in.
 """
 
+DOMAIN_EVENT = 75
+"""NvtxDomainCreate, of ENUM_NSYS_EVENT_TYPE."""
+
 _VERSION_KEYS = ("EXPORT_SCHEMA_VERSION", "EXPORT_PRODUCT_VERSION")
 # CUPTI's names of runtime calls end in the version that introduced them
 _API_VERSION = re.compile(r"(?<=[a-z])_v\d{4,5}$")
+_MPI_CALL = re.compile(r"P?MPI_[A-Z]")
 _RANK_NAME = re.compile(r"^MPI[ _]Rank[ :_]*(\d+)$", re.IGNORECASE)
 
 
@@ -66,7 +70,19 @@ def read_tables(export: TableSource, sink: Sink, options: Options) -> None:
 
 
 class NsysReader(NsysTables):
-    """One export on its way to the sink: launches, transfers, calls, ranges and devices; the rest by `nsys_extras`."""
+    """One export on its way to the sink: launches, transfers, calls, ranges and devices; the rest by `nsys_extras`.
+
+    Attributes
+    ----------
+    mpi_domains : set of (int, int)
+        Codes of processes and numbers of their NVTX domains named MPI: Nsight Systems until 2022, and wrappers of MPI
+        that users make, write its calls as ranges of such a domain.
+    has_mpi_tables : bool
+        Whether the export has calls of MPI in tables of their own.
+    """
+
+    mpi_domains: set[tuple[int, int]]
+    has_mpi_tables: bool
 
     def read(self) -> None:
         """Read everything the map names."""
@@ -88,6 +104,9 @@ class NsysReader(NsysTables):
         synchronising = synchronisations.SynchronisingCalls()
         for _, batch in self.tables_giving("calls"):
             self._calls(batch, call_names, synchronising)
+        self.mpi_domains = set()
+        of_mpi = [table for table, entry in self.tables.items() if entry["gives"] == "mpi"]
+        self.has_mpi_tables = any(export.rows(table, ["start"], 1) for table in of_mpi if table in export.tables)
         range_names: dict[int, int] = {}
         for _, batch in self.tables_giving("ranges"):
             self._ranges(batch, range_names)
@@ -222,10 +241,12 @@ class NsysReader(NsysTables):
         texts = inline.filter(pa.array(has_text & ranges)).dictionary_encode()
         codes = np.array([self._range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
         code[has_text & ranges] = codes[texts.indices.to_numpy()]
+        self._note_mpi_domains(event, process, batch, inline)
         for at in np.flatnonzero(has_text & ~ranges):
             if match := _RANK_NAME.match(clean_text(inline[at].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
                 self.sink.processes.state_rank(int(process[at]), int(match[1]))
         code[ranges & (code < 0)] = self._range_code(0, None)
+        ranges &= ~self._mpi_ranges(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
         self.sink.ranges(
             batch["start_ns"][ranges],
@@ -235,6 +256,39 @@ class NsysReader(NsysTables):
             code[ranges],
             np.full(int(ranges.sum()), kind),
         )
+
+    def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
+        """Remember the domains, of each process, that are named MPI: their creation stands before their ranges."""
+        if "domain" not in batch:
+            return
+        ids = batch.get("name", np.full(len(event), NULL))
+        for at in np.flatnonzero(event == DOMAIN_EVENT).tolist():
+            name = inline[at].as_py() or self.texts([] if ids[at] == NULL else [int(ids[at])]).get(int(ids[at]))
+            if name == b"MPI":
+                self.mpi_domains.add((int(process[at]), int(batch["domain"][at])))
+
+    def _mpi_ranges(self, ranges: np.ndarray, code: np.ndarray, process: np.ndarray, batch: dict) -> np.ndarray:
+        """Take the ranges of domains named MPI that are named as calls of MPI for such calls, where the export has no
+        table of them; return which these are, bool of shape (n,).
+        """
+        found = np.zeros(len(ranges), bool)
+        for of, domain in () if self.has_mpi_tables else self.mpi_domains:
+            found |= ranges & (process == of) & (batch["domain"] == domain)
+        texts = self.sink.range_names.texts
+        calls = [at for at in np.unique(code[found]).tolist() if _MPI_CALL.match(texts[at])]
+        found &= np.isin(code, calls)
+        if not found.any():
+            return found
+        names = {at: self.sink.mpi_names.code(texts[at]) for at in calls}
+        thread = batch.get("global_thread", np.full(len(ranges), NULL))[found]
+        self.sink.mpi(
+            batch["start_ns"][found],
+            batch["end_ns"][found],
+            process[found],
+            np.where(thread == NULL, NULL, thread & 0xFFFFFF),
+            np.array([names[at] for at in code[found].tolist()]),
+        )
+        return found
 
     def _identities(self) -> dict[tuple[object, object], str]:
         """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""

@@ -155,3 +155,60 @@ def test_whole_graphs_have_the_device_the_stream_and_the_call_that_the_export_st
     read = Read(database, tmp_path / "f")
     assert [tuple(row[name] for name in names) for row in read.graphs.to_pylist()] == [(2000, 100, 0, 1, None, None)]
     assert read.count("device_assumed") == 1
+
+
+def mpi_ranges(path, tables=""):
+    """Write an export of one process whose NVTX domain 1 is named MPI, by its text, and 2 so by a string's number."""
+    connection = sqlite3.connect(path)
+    connection.executescript(f"""
+        CREATE TABLE StringIds (id INTEGER, value TEXT);
+        INSERT INTO StringIds VALUES (0, 'add'), (1, 'MPI_Send'), (2, 'MPI'), (3, 'PMPI_Wait'), (4, 'halo exchange');
+        CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, deviceId INTEGER, globalPid INTEGER, demangledName INTEGER);
+        INSERT INTO {KERNEL} VALUES (1000, 1100, 0, {700 << 24}, 0);
+        CREATE TABLE NVTX_EVENTS (start, end, eventType, text, textId, domainId, globalTid);
+        INSERT INTO NVTX_EVENTS VALUES (1, NULL, 75, 'MPI', NULL, 1, {(700 << 24) + 5}),
+            (2, NULL, 75, NULL, 2, 2, {(700 << 24) + 5}), (3, NULL, 75, 'CCCL', NULL, 3, {(700 << 24) + 5}),
+            (10, 30, 59, NULL, 1, 1, {(700 << 24) + 5}), (40, 50, 59, 'MPI_Init', NULL, 1, {(700 << 24) + 6}),
+            (60, 65, 59, NULL, 3, 2, {(700 << 24) + 5}), (70, 75, 59, NULL, 4, 1, {(700 << 24) + 5}),
+            (80, 85, 59, NULL, 1, 3, {(700 << 24) + 5}), (90, 95, 59, NULL, 1, 0, {(700 << 24) + 5}),
+            (96, 99, 59, NULL, 1, 1, {(900 << 24) + 5}); {tables}
+    """)
+    connection.close()
+    return path
+
+
+def test_ranges_of_a_domain_named_mpi_that_are_named_as_its_calls_are_such_calls(tmp_path):
+    """Those of other names, of other domains, and of a process whose domain 1 is not known to be MPI's stay ranges."""
+    read = Read(mpi_ranges(tmp_path / "x.sqlite"), tmp_path / "e")
+    found = [tuple(row[name] for name in ("name", "start_ns", "duration_ns", "thread")) for row in read.mpi.to_pylist()]
+    assert found == [("MPI_Send", 10, 20, 5), ("MPI_Init", 40, 10, 6), ("PMPI_Wait", 60, 5, 5)]
+    assert {row["bytes"] for row in read.mpi.to_pylist()} == {None}
+    assert [(row["name"], row["start_ns"]) for row in read.ranges.to_pylist()] == [
+        ("halo exchange", 70),
+        ("MPI_Send", 80),
+        ("MPI_Send", 90),
+        ("MPI_Send", 96),
+    ]
+    assert read.capabilities["analyses"]["mpi_calls"]["possible"]
+
+
+def test_where_tables_hold_the_calls_of_mpi_its_ranges_stay_ranges(tmp_path):
+    tables = (
+        "CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER);"
+        f"INSERT INTO MPI_OTHER_EVENTS VALUES (11, 29, {(700 << 24) + 5}, 1);"
+    )
+    read = Read(mpi_ranges(tmp_path / "x.sqlite", tables), tmp_path / "e")
+    assert [(row["name"], row["start_ns"]) for row in read.mpi.to_pylist()] == [("MPI_Send", 11)]
+    assert read.ranges.num_rows == 7
+
+
+def test_a_real_export_of_2022_has_its_calls_of_mpi(data, tmp_path):
+    read = Read(data / "nsys_sqlite/pipit/saxpy-mpi-cuda_nsys_perlmutter0.sqlite", tmp_path / "e")
+    times: dict[str, list[int]] = {}
+    for row in read.mpi.to_pylist():
+        times.setdefault(row["name"], []).append(row["duration_ns"])
+    assert {name: len(found) for name, found in times.items()} == {
+        "MPI_Init": 1, "MPI_Send": 10, "MPI_Recv": 5, "MPI_Finalize": 1
+    }  # fmt: skip
+    assert [round(sum(times[name]) / 1e6) for name in ("MPI_Init", "MPI_Send", "MPI_Recv")] == [646, 136, 108]
+    assert set(read.ranges.column("name").to_pylist()) == {"saxpy"}
