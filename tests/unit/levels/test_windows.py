@@ -15,6 +15,7 @@ from levels_reference import write_run
 
 from causeway.core.errors import CausewayError
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_json, write_table
+from causeway.findings.device_time.step_waits import StepWait
 from causeway.findings.device_time.steps import step_findings
 from causeway.inputs.session_clocks import align
 from causeway.levels.windows.chrome import write_chrome
@@ -346,12 +347,23 @@ def test_a_finding_without_a_kernel_opens_the_whole_run_or_its_slowest_step(run,
         "kind": "efficiency",
         "id": "demo/dataset/efficiency",
     }
-    findings = [loss, *({"dataset": "demo", "target": one.target, "scope": "dataset", "id": one.id} for one in steps)]
-    write_json({"findings": findings}, tmp_path / "findings.json")
+
+    def write_findings(steps):
+        known = {"dataset": "demo", "scope": "dataset"}
+        found = [
+            known | {"target": one.target, "id": one.id, "evidence": {"filter": one.evidence.filter}} for one in steps
+        ]
+        write_json({"findings": [loss, *found]}, tmp_path / "findings.json")
+
+    write_findings(steps)
     assert [one.key for one in steps] == ["rank0/idle_inside", "rank1/idle_inside", "rank1/lower_clock"]
     assert [span_of(f"finding_{index}", home, 500) for index in (1, 2, 3)] == [(4000, 4130), (6001, 6131), (7001, 7131)]
     window = read_window("finding_0", home, *run[1:])
     assert sum(1 for _ in window.launches()) == sum(1 for _ in whole.launches()) == totals(run[1])[0]
+    steps = step_findings(document, [], {1: [StepWait("profiler", "flush", {5: 0, 6: 30, 7: 0})]})
+    write_findings(steps)  # step 6 of rank 1 is slow for the profiler: a finding of its own
+    assert [one.key for one in steps][1:3] == ["rank1/idle_inside", "rank1/idle_inside/profiler"]
+    assert [span_of(f"finding_{index}", home, 500) for index in (2, 3, 4)] == [(5001, 5131), (6001, 6131), (7001, 7131)]
 
 
 def kept_type(folder):

@@ -28,6 +28,10 @@ NAMES = re.compile(
 """Names of windows: `whole`, `at_1000us_2500us` (since the dataset's first launch), `bin_kernel_variability_r0_17`
 (rank and bin of `bins.parquet`), `finding_3` (index in `findings.json`)."""
 
+_STEP_FINDING = re.compile(r"/rank(\d+)/(\w+)")
+_STEPS_NAMED = re.compile(r"step (NOT )?IN \(([\d, ]+)\)")
+"""Rank and cause in the id of a finding on slow steps, and the steps in its filter."""
+
 
 @dataclass
 class TimeWindow:
@@ -192,7 +196,7 @@ def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
     if finding["target"] is None:
         return -ALWAYS, ALWAYS
     if finding["target"] == STEP_TIME:
-        return _slowest_step(finding["id"], folder)
+        return _slowest_step(finding, folder)
     home = folder / finding["target"]
     mine = _targets(home / "kept.parquet", finding["scope"])
     if not mine.num_rows:
@@ -202,11 +206,16 @@ def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
     return _bin(home, worst["bin"], origin_ns)
 
 
-def _slowest_step(name: str, folder: Path) -> tuple[int, int]:
-    """Return begin and end of the step in which the cause of a finding, by its id, costs a rank most."""
-    *_, rank, cause = name.split("/")
+def _slowest_step(finding: Mapping, folder: Path) -> tuple[int, int]:
+    """Return begin and end of the step in which the cause of a finding costs a rank most: by its id, of the steps that
+    its filter names or leaves out.
+    """
+    rank, cause = _STEP_FINDING.search(finding["id"]).groups()
     slow = read_json(folder / "steps.json")["slow"]
-    mine = [step for step in slow if (f"rank{step['rank']}", step["cause"]) == (rank, cause)]
+    mine = [step for step in slow if (str(step["rank"]), step["cause"]) == (rank, cause)]
+    if listed := _STEPS_NAMED.search(finding["evidence"]["filter"] or ""):
+        named = {int(one) for one in listed[2].split(",")}
+        mine = [step for step in mine if (step["step"] in named) != bool(listed[1])]
     worst = max(mine, key=lambda step: (step["cause_ns"], -step["step"]))
     steps = read_table(folder / "steps.parquet", "steps", ["rank", "step", "start_ns", "duration_ns"])
     row = next(row for row in rows_of_step(steps, worst["step"]) if row["rank"] == worst["rank"])

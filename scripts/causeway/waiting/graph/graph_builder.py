@@ -11,6 +11,7 @@ from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.explicit_waits import explicit_waits
 from causeway.waiting.graph.nodes import COLLECTIVE, NO_SCOPE, Graph, HostCalls, Texts, Work
 from causeway.waiting.graph.scratch import Scratch, windows
+from causeway.waiting.graph.staying import StayingTime
 
 
 @dataclass
@@ -144,7 +145,7 @@ class GraphBuilder:
             self.ends_rank(rank)
         self.add_waits(waits)
 
-    def graph(self, collectives: Sequence[Matched]) -> tuple[Graph, np.ndarray]:
+    def graph(self, collectives: Sequence[Matched], staying: StayingTime | None = None) -> tuple[Graph, np.ndarray]:
         """Return the graph of all that was taken, and for each work the work of another stream that it waited for
         explicitly; int32, shape (n,), -1: none. `Matched.start` is on the dataset's time line here.
         """
@@ -171,6 +172,7 @@ class GraphBuilder:
             stream_device=np.array([devices[key[:2]] for key in streams], np.int64),
             work_of=np.array([self._work_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
             calls_of=np.array([self._calls_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
+            staying=[staying.of(*key) for key in threads] if staying else [],
         )  # fmt: skip
         _give_members(graph, collectives)
         return graph, explicit_waits(graph, np.concatenate(self._waits, axis=1), streams)

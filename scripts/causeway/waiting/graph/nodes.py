@@ -6,6 +6,7 @@ import numpy as np
 from numba import int32, int64
 
 from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.intervals import Set
 from causeway.waiting.graph.scratch import Scratch, windows
 
 KERNEL, COLLECTIVE, COPY, GRAPH = range(4)
@@ -92,6 +93,8 @@ class Graph:
         Calls that wait, of each rank in the order of their ends.
     scratch : Scratch
         Where further arrays of the size of the graph belong.
+    staying : list of Set
+        By row of the thread: the time of its own that stays where the host is free, ns; empty: none is known.
     """
 
     ranks: list[int]
@@ -108,6 +111,7 @@ class Graph:
     returns_of: np.ndarray = field(init=False)
     returns: np.ndarray = field(init=False)
     scratch: Scratch = field(default_factory=Scratch)
+    staying: list[Set] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ranks = len(self.ranks)

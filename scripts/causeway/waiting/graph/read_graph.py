@@ -13,6 +13,7 @@ from causeway.waiting.graph.export_stream import OutOfOrderError, stream_export
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
 from causeway.waiting.graph.nodes import Graph, Texts
 from causeway.waiting.graph.scratch import Scratch
+from causeway.waiting.graph.staying import StayingTime
 
 SMALL_EXPORT = 1 << 17
 """Events up to which an export is read with all its rows in memory: some 300 bytes each."""
@@ -56,7 +57,7 @@ def read_graph(
     except OutOfOrderError:  # rare: tables of ours are in order
         builder = GraphBuilder(Texts(), scratch)
         builder.add(*joined_exports(folders, builder.texts, full_names=full_names))
-    return builder.graph(collectives)
+    return builder.graph(collectives, StayingTime(folders))
 
 
 def _read(

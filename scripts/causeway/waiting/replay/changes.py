@@ -7,6 +7,7 @@ import numpy as np
 from numba import int32, int64, void
 
 from causeway.numeric.compiled import I4, compiled
+from causeway.numeric.intervals import overlap
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph
 from causeway.waiting.graph.scratch import WINDOW, Scratch, windows
@@ -138,7 +139,9 @@ def _without_their_calls(graph: Graph, plain: Durations, change: OneChange) -> O
 
 
 def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
-    """Give launches without cost, then a host that takes no time at all but for what it waits for."""
+    """Give launches without cost, then a host that takes no time but for what it waits for and what is no time of the
+    program: calls of MPI and the profiler's own work.
+    """
     array = graph.scratch.array
     for word in ("launches_free", "host_free"):
         call = array(plain.call.size, np.int64)
@@ -150,10 +153,25 @@ def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
                 if word == "launches_free":
                     call[part] = np.where(graph.calls.launches[part], 0, plain.call[part])
                 else:
-                    gap[part] = np.minimum(plain.gap[part], 0)
+                    start = graph.calls.start[part]
+                    gap[part] = np.minimum(plain.gap[part], _staying(graph, part, start - plain.gap[part], start))
+                    stays = _staying(graph, part, start, start + plain.call[part])
+                    call[part] = np.where(graph.calls.scope[part] == NO_SCOPE, stays, 0)
                 saved[-1] += int((plain.call[part] - call[part] + plain.gap[part] - gap[part]).sum())
                 graph.scratch.used(part.stop - part.start)
         yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=max(saved))
+
+
+def _staying(graph: Graph, part: slice, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return how much time of the threads of some calls stays between two moments of each where the host is free, 0
+    where they are in the other order; all int64 of shape (calls,), ns.
+    """
+    found = np.zeros(start.size, np.int64)
+    thread = graph.calls.thread[part]
+    for row in np.unique(thread).tolist() if graph.staying else ():
+        mine = np.flatnonzero((thread == row) & (end > start))
+        found[mine] = overlap(start[mine], end[mine], graph.staying[row])
+    return found
 
 
 def _best_bandwidth(graph: Graph, plain: Durations) -> float | None:

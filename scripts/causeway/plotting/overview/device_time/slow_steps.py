@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.codes import PROFILER
 from causeway.core.queries import in_document, of_table, value_at, within
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import citations
@@ -82,9 +83,12 @@ def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
 
 
 def _verdict(step: Mapping, verdicts: Mapping[str, str]) -> str | None:
-    """Return the verdict of the finding on the slow steps of a rank that have the cause of this one."""
+    """Return the verdict of the finding on the slow steps of a rank that have the cause of this one; None where another
+    finding, on those that are slow for the profiler, has another verdict.
+    """
     key = f"/rank{step['rank']}/{step['cause']}"
-    return next((verdict for name, verdict in verdicts.items() if name.endswith(key)), None)
+    found = {verdict for name, verdict in verdicts.items() if name.removesuffix(f"/{PROFILER}").endswith(key)}
+    return found.pop() if len(found) == 1 else None
 
 
 def _row(path: str, place: int, step: Mapping, verdict: str | None) -> Markup:

@@ -73,6 +73,11 @@ def test_a_slow_step_has_the_verdict_of_its_finding():
     page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", ids)))
     assert 'class="verdict inconclusive"' in page
     assert 'class="verdict supported"' not in page
+    for own, shown in (("inconclusive", True), ("supported", False)):  # of steps that are slow for the profiler
+        both = ids | {"d/step_time/step/rank1/added_launches/profiler": own}
+        page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", both)))
+        assert ('class="verdict inconclusive"' in page) == shown
+        assert 'class="verdict supported"' not in page
 
 
 def test_the_section_escapes_names_and_cites_numbers():

@@ -1,0 +1,51 @@
+"""Host time that stays where the host is free: calls of MPI wait for other ranks, and what the profiler itself did is
+no time of the program.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.clock import Clock
+from causeway.core.event_blocks import chunks, numbers, times
+from causeway.numeric import intervals
+from causeway.waiting.graph.host_calls import NO_THREAD
+
+EVERY_THREAD = -1
+
+
+class StayingTime:
+    """That time of the exports of a dataset, by rank and thread, on the dataset's time line; it lies in memory, 16
+    bytes for each call of MPI.
+
+    Parameters
+    ----------
+    folders : mapping of Path to Clock
+        Folders of the exports' tables, and their clocks.
+
+    Raises
+    ------
+    TableError
+        If a table is damaged.
+    """
+
+    def __init__(self, folders: Mapping[Path, Clock]) -> None:
+        self._parts: dict[tuple[int, int], list[np.ndarray]] = {}
+        for folder, clock in folders.items():
+            for batch in chunks(folder, "mpi", ["start_ns", "duration_ns", "rank", "thread"]):
+                self._take(clock, times(batch), batch.column("rank"), numbers(batch.column("thread"), NO_THREAD))
+            for batch in chunks(folder, "profiler_overhead", ["start_ns", "duration_ns", "rank"]):
+                self._take(clock, times(batch), batch.column("rank"), np.full(batch.num_rows, EVERY_THREAD))
+
+    def _take(self, clock: Clock, rows: Mapping[str, np.ndarray], rank, thread: np.ndarray) -> None:
+        columns = np.stack([clock.aligned(rows["start"]), clock.aligned(rows["end"])])
+        keys = np.stack([rank.to_numpy().astype(np.int64), thread])
+        for key in np.unique(keys, axis=1).T.tolist():
+            mine = (keys == np.array(key)[:, None]).all(axis=0)
+            self._parts.setdefault(tuple(key), []).append(columns[:, mine])
+
+    def of(self, rank: int, thread: int) -> intervals.Set:
+        """Return the intervals of a rank's thread."""
+        parts = [part for one in (thread, EVERY_THREAD) for part in self._parts.get((rank, one), ())]
+        return intervals.union(*np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1))
