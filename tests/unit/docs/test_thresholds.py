@@ -130,6 +130,7 @@ NO_THRESHOLDS = {
     "waiting/graph/read_graph.py": "SMALL_EXPORT",
     "waiting/graph/scratch.py": "SMALLEST_FILE WINDOW",
     "waiting/path/critical_path.py": "MOST_PIECES",
+    "waiting/graph/staying.py": "EVERY_THREAD",
     "waiting/idle/activities.py": "LONGEST_TEXT MOST_TEXTS",
     "waiting/idle/device_events.py": "FIRST_COPY",
     "waiting/idle/event_waits.py": "MOST_WAITS NONE UNRECORDED",
