@@ -51,7 +51,8 @@ class Counted:
 
 def class_of(name: str) -> str:
     if re.search(
-        r"nccl(Kernel|DevKernel)|^nccl|rccl|nvshmem|cross_device_reduce|mscclpp", name.split("<")[0].split("(")[0]
+        r"nccl(Kernel|DevKernel)|^nccl|rccl|nvshmem|cross_device_reduce|mscclpp|multimem_",
+        name.replace("(anonymous namespace)", "").split("<")[0].split("(")[0],
     ):
         return "communication"
     return "memory" if re.search(r"rocclr_(copy|fill)Buffer|^Mem(cpy|set) ", name) else "compute"

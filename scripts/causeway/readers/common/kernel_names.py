@@ -28,8 +28,29 @@ _LEADING_NUMBERS = re.compile(r"(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
 # The rules of TALP, HolisticTraceAnalysis and TraceLens together, corrected; on the qualified name without template
 # arguments and parameters
 _COMMUNICATION = re.compile(
-    r"ncclKernel|ncclDevKernel|rccl|mscclpp|deep_ep|(?:^|::)(?:nccl|nvshmem|hccl|cross_device_reduce)",
+    r"ncclKernel|ncclDevKernel|rccl|mscclpp|deep_ep|userbuffers|multimem(?!o)|oneccl"
+    r"|(?:^|::)(?:nccl|msccl|nvshmem|rocshmem|ishmem|hccl|cross_device_reduce|quickreduce::|hybrid_ep::|mori::|uccl::"
+    r"|pplx::|(?:c10d::)?symmetric_memory::)"
 )
+"""Libraries: of NVIDIA, AMD, Intel and Microsoft, PyTorch's symmetric memory, Transformer Engine's user buffers,
+quickreduce of AMD, and those that exchange the tokens of experts.
+"""
+_WITHIN_A_DEVICE = (
+    "warp", "wave", "wavefront", "lane", "thread", "block", "cta", "simd", "subgroup", "sub_group", "warpgroup",
+    "cluster", "grid", "for",
+)  # fmt: skip
+"""What stands before a collective of one device's own threads (`warpAllReduce`), and `forall_reduce` of loops."""
+_COLLECTIVE = re.compile(
+    r"(?:(?<![A-Za-z])|(?=[A-Z][a-z]))(?:"  # where a word begins: all_reduce, oneShotAllReduce, but no small_reduce
+    + "".join(f"(?<!(?i:{word}))(?<!(?i:{word})_)" for word in _WITHIN_A_DEVICE)
+    + r"(?i:all_?reduce|all_?gather|reduce_?scatter|all_?(?:to|2)_?all|send_?recv)|(?i:lamport)|(?i:moea2a)"
+    r"|Ep(?:Dispatch|Combine)(?:Intra|Inter)Node)"
+)
+"""What a kernel of any library does, by its name: vLLM, SGLang, FlashInfer, TensorRT-LLM, aiter and XLA have their own.
+Lamport's flags tell that another device's data has come.
+"""
+_GENERATED = re.compile(r"^triton_[a-z]+_fused_")
+"""Kernels that PyTorch's compiler writes bear the names of operators around them; they communicate in none."""
 _MEMORY = re.compile(
     r"^\[CUDA mem(?:cpy|set)|^Mem(?:cpy|set)\b|^hipMem(?:cpy|set)|^__amd_rocclr_(?:copy|fill)Buffer|^MEMORY_COPY_"
     r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b",
@@ -146,13 +167,16 @@ def short_name(name: str) -> str:
 def kernel_class(name: str) -> str:
     """Return `compute`, `communication` or `memory` for a kernel's full name.
 
-    Sources: the rules of TALP, HolisticTraceAnalysis and TraceLens, corrected. They are applied to the qualified name
-    only, so that a compute kernel with a communicator among its template arguments stays compute; `hipblasLt*` is
-    compute.
+    Sources: the rules of TALP, HolisticTraceAnalysis and TraceLens, corrected, and collectives by what they do. They
+    are applied to the qualified name only, so that a compute kernel with a communicator among its template arguments
+    stays compute; `hipblasLt*` is compute.
     """
     if _MEMORY.search(name):
         return "memory"
-    return "communication" if _COMMUNICATION.search(qualified_name(name)[0]) else "compute"
+    qualified = qualified_name(name)[0]
+    if _COMMUNICATION.search(qualified):
+        return "communication"
+    return "communication" if _COLLECTIVE.search(qualified) and not _GENERATED.search(qualified) else "compute"
 
 
 def kernel_id(name: str) -> str:
