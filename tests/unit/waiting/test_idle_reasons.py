@@ -2,6 +2,7 @@
 time on real exports.
 """
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -113,6 +114,51 @@ def test_work_without_calls_is_unknown_and_says_so(tmp_path):
     assert by_rank(export_pass.explain_export(tmp_path / "e0", {})) == {
         0: Counter({("unknown", "the export has no runtime calls"): 20})
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "compiles"),
+    [
+        ("_compile.compile_inner (dynamo_timed)", True),
+        ("GraphLowering.run (dynamo_timed)", True),
+        ("entire_frame_compile", True),
+        ("OutputGraph.call_user_compiler", True),
+        ("Compiling model", True),
+        ("XlaCompile: jit_step", True),
+        ("recompilation", True),
+        ("CompileDevice", True),
+        ("triton autotune", True),
+        ("Autotuning", True),
+        ("inductor_codegen", True),
+        ("## Call CompiledFxGraph fud7jsrxcxliekg4lptyw ##", False),
+        ("Torch-Compiled Region: 2/0", False),
+        ("CompiledFunction", False),
+        ("CompiledFunctionBackward0", False),
+        ("autograd::engine::evaluate_function: CompiledFunctionBackward", False),
+        ("inductor::_reinterpret_tensor", False),
+        ("Inductor run", False),
+        ("run precompiled graph", False),
+        ("COMPILED STEP", False),
+        ("autotuned kernel", False),
+        ("forward", False),
+    ],
+)
+def test_a_host_that_runs_compiled_code_does_not_compile(tmp_path, monkeypatch, name, compiles):
+    """Idle from 10 to 110: inside the range up to 90, then inside the launch call."""
+    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 0)
+    host = {"rank": 0, "thread": 1}
+    calls = [host | {"start_ns": 90, "duration_ns": 20, "name": CALLS[0], "correlation": 5}]
+    ranges = [host | {"start_ns": 0, "duration_ns": 200, "name": name, "kind": "annotation"}]
+    work = {"duration_ns": 10, "rank": 0, "configuration": 0}
+    launches = [work | {"start_ns": 0}, work | {"start_ns": 110, "correlation": 5}]
+    write_export(tmp_path / "e0", {"calls": calls, "ranges": ranges, "launches": launches})
+    (found,) = by_rank(export_pass.explain_export(tmp_path / "e0", {})).values()
+    words = re.sub(r"\d+", "*", name)
+    assert found == Counter(
+        {("launch_starved", f"compilation: {words}"): 100}
+        if compiles
+        else {("launch_starved", f"range: {words}"): 80, ("launch_starved", f"in {CALLS[0]}"): 20}
+    )
 
 
 def test_steps_are_brought_to_the_clock_of_the_export_of_their_rank_alone(tmp_path, monkeypatch):

@@ -30,8 +30,17 @@ _CAUSES = (
         re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
     ),
     ("garbage collection", re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
-    (COMPILATION, re.compile(r"compil|inductor|autotun", re.IGNORECASE)),
+    (
+        COMPILATION,
+        re.compile(
+            r"(?i:compil)(?:(?i:e)(?!d|D(?![a-z]))|(?i:ing|ation))|(?i:autotun)(?:(?i:e)(?!d|D(?![a-z]))|(?i:ing))"
+            r"|\(dynamo_timed\)|(?i:inductor\w*[ _.:]*(?:codegen|codecache|lowering))"
+        ),
+    ),
 )
+"""What a range's name holds that loads data, collects garbage or compiles. One that names something compiled runs it:
+`## Call CompiledFxGraph ... ##`, `Torch-Compiled Region`, `CompiledFunctionBackward`, operators of `inductor::`.
+"""
 _LOCK = re.compile(r"mutex|futex|cond_|sem_|rwlock|spin_lock|barrier", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 
