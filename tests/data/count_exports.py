@@ -158,6 +158,7 @@ def kineto(path: Path) -> Counted:
                 found.transfers.append((start, end, device))
         found.rows["calls"] += kind in ("cuda_runtime", "runtime", "cuda_driver")
         found.rows["ranges"] += kind in ("user_annotation", "gpu_user_annotation")
+        found.rows["ranges"] += kind == "operator" and "#" in event["name"]
     return found
 
 

@@ -35,7 +35,7 @@ from causeway.readers.pytorch.event_fields import (
     spans_ns,
     times_ns,
 )
-from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes
+from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
@@ -319,7 +319,15 @@ class KinetoReader:
         self.sink.dependencies(start, end, rows.process, kind, correlation=self._correlations(rows), **columns)
 
     def _operators(self, rows: CategoryEvents) -> None:
-        """Take the operators of the host, and what of them compiles as ranges, too: launches wait for it."""
+        """Take the operators of the host, and what of them compiles as ranges, too: launches wait for it; annotations
+        of old versions are ranges alone.
+        """
+        annotations = are_annotations(rows.events)
+        if any(annotations):
+            self._ranges(rows.where(annotations))
+            rows = rows.where([not one for one in annotations])
+        if not rows.events:
+            return
         self._take_operators(rows, *self.operator_codes.of_operators(rows.events, rows.args))
         compiles = [isinstance(event.name, str) and event.name.endswith(COMPILES) for event in rows.events]
         if any(compiles):

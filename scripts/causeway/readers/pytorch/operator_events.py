@@ -1,5 +1,6 @@
 """What Kineto writes of operators and modules on the host: names, phases, sizes and layout of inputs."""
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -24,11 +25,21 @@ MODULE_CALL = "nn.Module: "
 
 COMPILES = "compile_inner (dynamo_timed)"
 """How the name of an operator ends that is all that torch.compile does before a function runs for new inputs."""
+_ANNOTATION = re.compile(r"#|^DistributedDataParallel\.forward$")
+"""What names of annotations hold and those of operators do not: `ProfilerStep#7`, `Optimizer.step#SGD.step`,
+`enumerate(DataLoader)#...`, `## forward ##`. Until PyTorch 1.8 both have the category `Operator`.
+"""
 MOST_NAMES = 1 << 16
 MOST_CHARS = 1 << 24
 """Names, and characters of input sizes, remembered to save work; others are coded anew each time."""
 
 _VALUE = msgspec.json.Decoder(float_hook=str)
+
+
+def are_annotations(events: Sequence[Event]) -> list[bool]:
+    """Tell which events of the category `Operator` are ranges that later versions write as `user_annotation`."""
+    old = [event.cat.lower() == "operator" and isinstance(event.name, str) for event in events]
+    return [one and bool(_ANNOTATION.search(event.name)) for one, event in zip(old, events, strict=True)]
 
 
 class OperatorCodes:

@@ -37,7 +37,7 @@ def expected(path):
         if category in CALLS and "correlation" in args:
             key = args.get("rank"), args["correlation"]
             calls[key] = max(calls.get(key, (0,)), (end, start, thread))
-        elif category in ("cpu_op", "operator"):
+        elif category == "cpu_op" or (category == "operator" and "#" not in event["name"]):  # else a range
             operators.setdefault(thread, []).append((start, -end, event["name"]))
         elif category == "kernel":
             kernels.append((start, (args.get("rank"), args.get("correlation"))))
@@ -226,3 +226,40 @@ def test_compilations_are_ranges_of_the_host(tmp_path):
     )
     assert found == expected
     assert len(found) > 5, "at first, and for five new sizes"
+
+
+def test_annotations_of_old_traces_are_the_ranges_that_newer_versions_write(tmp_path):
+    """The same program by PyTorch 1.8 (one category for all) and later, and only annotations in a block of events."""
+    annotations = [
+        event("user_annotation", "ProfilerStep#5", 0, 100, 7),
+        event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 20, 7),
+        event("user_annotation", "DistributedDataParallel.forward", 25, 30, 7),
+        event("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 60, 10, 7),
+        event("user_annotation", "Optimizer.step#SGD.step", 70, 20, 7),
+        event("user_annotation", "## my part ##", 92, 5, 7),
+    ]
+    operators = [
+        event("cpu_op", "aten::mm", 30, 10, 7),
+        event("cpu_op", "torch::autograd::AccumulateGrad", 45, 4, 7),
+        event("cpu_op", "DistributedDataParallel.forwarded", 50, 4, 7),
+    ]
+    work = [
+        event("cuda_runtime", "cudaLaunchKernel", 33, 1, 7, correlation=1),
+        event("kernel", "gemm", 40, 5, 0, device=0, stream=7, correlation=1),
+        event("cuda_runtime", "cudaLaunchKernel", 72, 1, 7, correlation=2),
+        event("kernel", "gemm", 80, 5, 0, device=0, stream=7, correlation=2),
+    ]
+    old = [one | {"cat": "Operator"} for one in (*annotations, *operators)]
+    tables = []
+    for name, events in (("new", [*annotations, *operators, *work]), ("old", [*old, *work])):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({"traceEvents": events}))
+        read = Read(path, tmp_path / name)
+        tables.append({table: getattr(read, table).to_pylist() for table in sorted(read.names)})
+    assert tables[0] == tables[1]
+    assert [row["name"] for row in tables[1]["ranges"]] == [one["name"] for one in annotations]
+    assert {row["kind"] for row in tables[1]["ranges"]} == {"annotation"}
+    assert [row["name"] for row in tables[1]["operators"]] == ["aten::mm", None]
+    assert tables[1]["operators"][1]["phase"] == "optimizer"
+    path.write_text(json.dumps({"traceEvents": [*old[:6], *work]}))
+    assert len(Read(path, tmp_path / "alone").ranges) == 6
