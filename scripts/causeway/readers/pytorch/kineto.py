@@ -233,8 +233,11 @@ class KinetoReader:
         }
 
     def _correlations(self, rows: CategoryEvents) -> np.ndarray:
-        """Return what links events to calls; none where events of several processes use the same numbers."""
-        return self._numbers([None if self.processes.mixed else args.correlation for args in rows.args])
+        """Return what links events to calls; none where events of several processes use the same numbers, and for 0,
+        which AMD's tracer writes for an event whose call it does not know (roctracer 100).
+        """
+        column = self._numbers([None if self.processes.mixed else args.correlation for args in rows.args])
+        return np.where(column == 0, NULL, column)
 
     def _launches(self, rows: CategoryEvents) -> None:
         copies = [is_copy(args.grid_x) for args in rows.args]

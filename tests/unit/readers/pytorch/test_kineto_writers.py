@@ -20,7 +20,7 @@ def text_of(faults, **top):
     """Return a trace of as many kernels as there are texts, each among the arguments of one."""
     events = []
     for number, fault in enumerate(faults):
-        event = json.dumps(kernel(10 * number, 2, f"k{number}", correlation=number))
+        event = json.dumps(kernel(10 * number, 2, f"k{number}", correlation=number + 1))
         events.append(event.replace('"device": 0', f'"device": 0, {fault}' if fault else '"device": 0', 1))
     events = [event.replace(",, ", ", ") for event in events]
     return json.dumps(top | {"traceEvents": []}).replace("[]", f"[{', '.join(events)}]")
@@ -35,13 +35,13 @@ def test_an_event_with_a_known_fault_is_read_and_so_are_those_around_it(fault, n
     body = text_of(faults, schemaVersion=1)
     if fault.endswith(","):  # the comma stands before the end of the object
         body = body.replace('1.5, "stream": 7, ', '1.5, "stream": 7, ').replace(
-            f'"correlation": {number}}}', f'"correlation": {number},}}'
+            f'"correlation": {number + 1}}}', f'"correlation": {number + 1},}}'
         )
     path.write_text(body, encoding="utf-8")
     export = Read(path, tmp_path / "t")
     assert export.status == "read"
     assert export.launches.column("start_ns").to_pylist() == [0, 10_000, 20_000]
-    assert export.launches.column("correlation").to_pylist() == [0, 1, 2]
+    assert export.launches.column("correlation").to_pylist() == [1, 2, 3]
     assert export.kernels.column("name").to_pylist() == ["k0", "k1", "k2"]
     assert export.count("unreadable_rows") == 0
 
@@ -86,3 +86,19 @@ def test_a_phase_that_is_no_text_is_that_of_an_incomplete_event(tmp_path):
     export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
     assert (export.status, export.launches.num_rows) == ("read", 1)
     assert export.count("incomplete_events") == 2
+
+
+def test_a_correlation_of_zero_links_nothing(tmp_path):
+    """ROCm writes 0 for launches whose call its tracer does not know, and for calls of no launch (roctracer 100)."""
+    launches = [kernel(f"{1000 + 100 * at}.000", "80.123", f"k{at}", correlation=at % 2 * at) for at in range(1, 6)]
+    calls = [
+        {"ph": "X", "cat": "cuda_runtime", "name": "hipExtLaunchKernel", "pid": 9, "tid": 9, "ts": 950 + 100 * at}
+        | {"dur": 4, "args": {"correlation": at}}
+        for at in range(6)
+    ]
+    export = Read(write_trace(tmp_path / "x.json", calls + launches), tmp_path / "t")
+    assert export.launches.column("correlation").to_pylist() == [1, None, 3, None, 5]
+    # a call ends 46 us before its launch starts; that of number 0 ended 246 us before the launch of number 2
+    assert export.launches.column("queue_ns").to_pylist() == [46_000, None, 46_000, None, 46_000]
+    assert export.calls.column("correlation").to_pylist() == [None, 1, 2, 3, 4, 5]
+    assert (export.count("clock_reset"), export.count("no_launch_calls")) == (0, 2)

@@ -30,10 +30,10 @@ def of_rank(rank, host, gpu, device, launches=3):
     """
     operator = call(7 * rank, host, 0) | {"cat": "cpu_op", "name": "aten::mm", "args": {}}
     starts = [1000 * number + 7 * rank for number in range(launches)]
-    calls = [call(start, host, number) for number, start in enumerate(starts)]
+    calls = [call(start, host, number) for number, start in enumerate(starts, 1)]
     kernels = [
         kernel(start + 5 + QUEUED_US[rank], 4, device=device, correlation=number) | {"pid": gpu}
-        for number, start in enumerate(starts)
+        for number, start in enumerate(starts, 1)
     ]
     return [operator, *calls, *kernels]
 
