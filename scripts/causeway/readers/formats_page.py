@@ -78,6 +78,10 @@ words for reports and records (`run1_cuda_gpu_trace.csv` and `run2_cuda_gpu_trac
 `memcpy.csv`) are several runs where several have launches, with the rank that the name states (`rank3_...`). In a text,
 nvprof names the process above each result, and `nsys stats` the database above each report.
 
+Traces may stand one after the other in one file (Triton's Proton writes one line of JSON for each stream, without a
+device): all are read, their times as of one clock, their ranks as they state them. What stands between or behind them
+is counted as damage.
+
 The report cuda_kern_exec_trace of `nsys stats` has no streams, and of the host only the calls that launch: the delays
 of its launches are read, its calls are not.
 

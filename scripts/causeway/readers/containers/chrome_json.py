@@ -4,17 +4,20 @@ msgspec decodes all events of a sliding window of text at once, and of each only
 Python's own JSON scanner. Where that fails, because text is damaged or written in a way that JSON does not know (NaN,
 control characters), Python's scanner reads the same text value by value and goes on after an event that is damaged;
 both give the same events. Numbers with a fraction stay text, so that nothing is rounded on the way.
+
+A file may hold several documents, one after the other: Triton's Proton writes one line of JSON for each stream.
 """
 
 import codecs
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from causeway.readers.containers.file_blocks import file_blocks
 
 WINDOW_BYTES = 1 << 20
 LONGEST_EVENT = 2 << 20
@@ -38,6 +41,13 @@ and a comma before the end of an object.
 """
 _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\")
 """What a backslash escapes; or one of a path, that Kineto on Windows does not escape (kineto 336, pytorch 98432)."""
+_BETWEEN = re.compile(r"[\s,\x00\x1e]*")
+"""What may stand between documents: a separator (RFC 7464), or what pads a file."""
+_DOCUMENT = re.compile(r'\{\s*["}]|\[\s*[{\]]')
+_NEXT_LINE = re.compile(r"\n\s*(?=[{\[])")
+_BOUNDARY = re.compile(r'\}(?=\s*\{\s*")')
+"""The end of a document that another one follows: no two objects of one document stand so."""
+_LOOK_AHEAD = 1 << 12
 _ENDS_TRIED = 8
 """Ends of an event that are tried in turn."""
 
@@ -78,23 +88,24 @@ class TraceText:
     path : Path
         A JSON file, or a gzip file of one.
     wanted : set of str
-        Top-level keys to keep in `facts`; others are skipped.
+        Top-level keys to keep in `facts`; others are skipped. Of several documents the first that has a key counts, and
+        `differing` are the keys for which another has another value.
     at : callable
         Called with the number of bytes of the file read so far.
     """
 
     def __init__(self, path: Path, wanted: set[str], at: Callable[[int], None] = lambda _: None) -> None:
         self.facts: dict = {}
+        self.differing: set[str] = set()
+        self.documents = 0  # begun
+        self.own_facts = self.facts  # of the document that is read
         self.damaged = 0
         self.first_damage = 0  # characters before the first damaged event
         self.cut: str | None = None
         self._wanted = wanted
         self._at = at
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
-        self._blocks = (
-            self._unpacked() if self._raw.read(2) == b"\x1f\x8b" else iter(lambda: self._raw.read(WINDOW_BYTES), b"")
-        )
-        self._raw.seek(0)
+        self._blocks = file_blocks(self._raw, WINDOW_BYTES, self._note_cut)
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._json = json.JSONDecoder(parse_float=str, strict=False)
         self._text = ""
@@ -124,29 +135,6 @@ class TraceText:
         self._pos = 0
         self._at(self._raw.tell())
         return not self._done or bool(fresh)
-
-    def _unpacked(self) -> Iterator[bytes]:
-        """Give the uncompressed bytes, also those just before a cut, which `gzip` would not give."""
-        packed = b""
-        stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        while True:
-            packed = packed or self._raw.read(WINDOW_BYTES)
-            if not packed:
-                self.cut = f"the compressed data ends early, after {self._raw.tell():,} bytes"
-                return
-            try:
-                block = stream.decompress(packed, WINDOW_BYTES)
-            except zlib.error:
-                self.cut = f"the compressed data is damaged before byte {self._raw.tell():,}"
-                return
-            packed = stream.unconsumed_tail
-            if block:
-                yield block
-            if stream.eof:
-                packed = stream.unused_data or self._raw.read(WINDOW_BYTES)
-                if not packed.strip(b"\x00"):
-                    return
-                stream = zlib.decompressobj(zlib.MAX_WBITS | 16)  # a further member
 
     def _skip(self, pattern: re.Pattern) -> str:
         """Skip what a pattern matches; return the character there, '' at the end."""
@@ -194,19 +182,54 @@ class TraceText:
         ValueError
             If the text is not a trace at all.
         """
-        first = self._skip(_GAP)
-        if first == "[":
-            self._pos += 1
-            yield from self._array()
-            return
-        if first != "{":
+        if self._skip(_GAP) not in ("[", "{"):
             raise ValueError("the text does not begin with { or [")
+        unlisted = 0
+        while self._skip(_BETWEEN) and not self.cut:
+            if self.documents and not self._begins():
+                self._note_damage()
+                self._go_to(_NEXT_LINE)
+                continue
+            self.documents += 1
+            self._listed = False
+            yield from self._document()
+            unlisted += not self._listed
+            for key, value in self.own_facts.items():
+                if self.facts.setdefault(key, value) != value:
+                    self.differing.add(key)
+            self.own_facts = {}
+        if unlisted < self.documents:  # beside traces, a document without events is none
+            self.damaged += unlisted
+
+    def _begins(self) -> bool:
+        """Return whether a document begins at the window's start."""
+        while len(self._text) - self._pos < _LOOK_AHEAD and self._more():
+            pass
+        return bool(_DOCUMENT.match(self._text, self._pos))
+
+    def _go_to(self, pattern: re.Pattern) -> None:
+        """Go behind the next match of a pattern of a few characters, to the end of the text if there is none."""
+        while not (match := pattern.search(self._text, self._pos)):
+            self._pos = max(self._pos, len(self._text) - _LOOK_AHEAD)
+            if not self._more():
+                self._pos = len(self._text)
+                return
+        self._pos = match.end()
+
+    def _document(self) -> Iterator[list[Event]]:
+        """Give the events of the document that begins at the window's start."""
         self._pos += 1
+        if self._text[self._pos - 1] == "[":
+            self._listed = True
+            yield from self._array()
+            self._pos += self._text.startswith("]", self._pos)
+            return
         while True:
             char = self._skip(_GAP)
             if char != '"':
                 if char != "}":
                     self._note_cut()
+                self._pos += 1
                 return
             try:
                 key = self._value()
@@ -216,6 +239,7 @@ class TraceText:
                 self._pos += 1
                 if self._skip(_SPACE) == "[" and key == "traceEvents":
                     self._pos += 1
+                    self._listed = True
                     yield from self._array()
                     if self.cut:
                         return
@@ -231,7 +255,7 @@ class TraceText:
     def _fact(self, key: str) -> None:
         """Keep a top-level value; one that is too long is left out and counted."""
         try:
-            self.facts[key] = self._value(LONGEST_FACT)
+            self.own_facts[key] = self._value(LONGEST_FACT)
         except TooLongError:
             self._pass()
             self.damaged += 1
@@ -260,8 +284,12 @@ class TraceText:
             if len(self._text) - scanned > LONGEST_VALUE or not self._more():
                 raise ValueError("the text ends inside a value")
 
-    def _note_cut(self) -> None:
-        self.cut = self.cut or f"the text ends early or is damaged after {self.offset:,} characters"
+    def _note_cut(self, where: str = "") -> None:
+        self.cut = self.cut or where or f"the text ends early or is damaged after {self.offset:,} characters"
+
+    def _note_damage(self) -> None:
+        self.first_damage = self.first_damage or self.offset
+        self.damaged += 1
 
     def _array(self) -> Iterator[list[Event]]:
         while True:
@@ -280,9 +308,8 @@ class TraceText:
             except _UNREADABLE:
                 event = self._mended()
                 if event is None:
-                    self.first_damage = self.first_damage or self.offset
-                    self.damaged += 1
-                    if self._resume():
+                    self._note_damage()
+                    if self._resume() and self._text[self._pos] != "}":
                         continue
                     return
             if isinstance(event, dict):
@@ -300,22 +327,23 @@ class TraceText:
             return []
         if len(self._text) - self._pos < WINDOW_BYTES // 2:
             self._more()
-        end = self._last_end()
+        boundary = _BOUNDARY.search(self._text, self._pos) if self.documents > 1 else None
+        end = self._last_end(boundary.start() if boundary else len(self._text))
         if end > self._pos:
             try:
                 events = _EVENTS.decode(f"[{self._text[self._pos : end]}]")
                 self._pos = end
                 return events
             except _UNREADABLE:
-                pass
-        self._slow_until = self._consumed + max(end, len(self._text) - WINDOW_BYTES // 2, self._pos + 1)
+                boundary = boundary or _BOUNDARY.search(self._text, self._pos, end)
+        last = boundary.start() if boundary else max(end, len(self._text) - WINDOW_BYTES // 2)
+        self._slow_until = self._consumed + max(last, self._pos + 1)
         return []
 
-    def _last_end(self) -> int:
-        """Return where the last event of the window ends that another one follows, 0 if there is none. Nested text may
-        match, too: then the window does not decode.
+    def _last_end(self, at: int) -> int:
+        """Return where the last event of the window ends, before a position, that another one follows, 0 if there is
+        none. Nested text may match, too: then the window does not decode.
         """
-        at = len(self._text)
         for _ in range(1000):
             at = self._text.rfind("}", self._pos, at)
             if at < 0 or _NEXT_EVENT.match(self._text, at):
@@ -343,15 +371,16 @@ class TraceText:
         return None
 
     def _resume(self) -> bool:
-        """Go to the next event after a damaged one; return whether there is one. Notes a cut where the end of all
-        events is missing, too.
+        """Go to the next event after a damaged one, or to the last } of a document that another one follows; return
+        whether there is one. Notes a cut where the end of all events is missing, too.
         """
         self._pos += 1
         ended = False
         while True:
             match = _NEXT_EVENT.search(self._text, self._pos)
-            if match:
-                self._pos = match.end()
+            boundary = _BOUNDARY.search(self._text, self._pos, match.end() if match else len(self._text))
+            if match or boundary:
+                self._pos = boundary.start() if boundary else match.end()
                 return True
             ended = ended or bool(_EVENT_END.search(self._text, self._pos))
             self._pos = max(self._pos, len(self._text) - 256)

@@ -3,5 +3,5 @@
 Chrome JSON as such is a container and stands in `containers`.
 
 Imports run from left to right: `jax_trace` > `kineto` > `collective_arguments`, `event_fields`, `operator_events`,
-`synchronisation_events`, `trace_processes`, `transfer_names`.
+`range_counters`, `synchronisation_events`, `trace_processes`, `transfer_names`.
 """

@@ -18,7 +18,7 @@ from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer, integers, number
+from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
@@ -33,13 +33,12 @@ from causeway.readers.pytorch.event_fields import (
     format_version,
     mentioned,
     spans_ns,
-    times_ns,
 )
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
+from causeway.readers.pytorch.range_counters import RangeCounters
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
-from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.processes import MOST_RANKS
 from causeway.readers.sink.sink import Sink
 
@@ -97,8 +96,7 @@ class KinetoReader:
             for kind, names in decoders.items()
         }
         self.operator_codes = OperatorCodes(sink.operator_names)
-        self.metrics = CounterTable(options.source)
-        self.counter_rows: list[tuple] = []
+        self.range_counters = RangeCounters(options.source)
         self.threads = ThreadNumbers()
         self.seen: dict[str, int] = {}
         self.incomplete: dict[str, int] = {}
@@ -116,14 +114,12 @@ class KinetoReader:
             ) from None
         finally:
             self.text.close()
-        for category, rows in self.pending.items():
-            if rows:
-                self._take(category, rows)
+        self._take_pending()
         for category, rows in self.seen.items():
             self.sink.count_in(category, rows)
         self._facts()
-        if self.counter_rows:
-            self._hand_over_counters()
+        if self.range_counters.rows:
+            self.range_counters.hand_over(self.sink)
         self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
         self.sink.issues.add("incomplete_events", sum(self.incomplete.values()), ", ".join(sorted(self.incomplete)))
@@ -136,7 +132,7 @@ class KinetoReader:
             if self.text.cut
             else None
         )
-        if not (self.sink.n_launches or self.counter_rows):
+        if not (self.sink.n_launches or self.range_counters.rows):
             raise failure or self._without_kernel()
         if failure:
             raise failure
@@ -158,7 +154,12 @@ class KinetoReader:
 
     def _events(self) -> None:
         kinds = self.kinds
+        documents = 1
         for events in self.text.events():
+            if self.text.documents > documents:
+                documents = self.text.documents
+                self._take_pending()
+                self.processes.next_document(_rank(self.text.facts), _rank(self.text.own_facts))
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
             for category in {event.cat for event in events} - kinds.keys():
@@ -169,6 +170,12 @@ class KinetoReader:
                     if rows and (is_last or len(rows) >= BATCH):
                         self._take(category, rows)
                         rows.clear()
+
+    def _take_pending(self) -> None:
+        for category, rows in self.pending.items():
+            if rows:
+                self._take(category, rows)
+                rows.clear()
 
     def _sort(self, events: list[Event]) -> None:
         """Add events to those of their category that wait to be taken."""
@@ -363,39 +370,29 @@ class KinetoReader:
         self.sink.overhead.take(start[own], end[own], rows.process[own], code[own])
 
     def _counters(self, rows: CategoryEvents) -> None:
-        """Take range counters: every argument is one. CUPTI gives raw values; only names say which are per cent."""
-        start, _ = times_ns([event.ts for event in rows.events])
-        for event, begin, process in zip(rows.events, start.tolist(), rows.process.tolist(), strict=True):
-            launch = len(self.counter_rows)
-            kernel = self.sink.kernel(event.name if isinstance(event.name, str) else None)
-            self.counter_rows.append((begin, kernel, process))
-            for metric, value in all_arguments(event.args).items():
-                value = number(value) if isinstance(value, str) else float(value) if type(value) is int else None
-                if value is not None:
-                    ratio = "pct" in metric
-                    self.metrics.add_number(launch, metric, value / 100 if ratio else value, "ratio" if ratio else "")
-
-    def _hand_over_counters(self) -> None:
-        start, kernel, process = np.array(self.counter_rows).T
-        device = np.zeros(len(start), np.int64)
-        self.sink.processes.note(process, device, launches=not self.sink.n_launches)
-        self.metrics.hand_over(self.sink, kernel, process, None, {}, start)
+        self.range_counters.take(rows.events, rows.process, self.sink)
 
     def _facts(self) -> None:
         """Take the clock's origin, the rank and the devices from the top level."""
         facts = self.text.facts
         sink = self.sink
-        base = integer(facts.get("baseTimeNanoseconds"))
-        first = sink.first_start() or min((row[0] for row in self.counter_rows if row[0] != NULL), default=None)
+        base = None if "baseTimeNanoseconds" in self.text.differing else integer(facts.get("baseTimeNanoseconds"))
+        first = sink.first_start() or self.range_counters.first()
         if base is not None and base >= 0:
             sink.session_start_ns = base
         elif first is not None and first > EPOCH_2001_NS:
             sink.session_start_ns = 0  # the clock itself counts from 1970
-        info = facts.get("distributedInfo")
-        rank = integer(info.get("rank")) if isinstance(info, dict) else None
-        if rank is not None and 0 <= rank < MOST_RANKS and not self.processes.several:
+        rank = _rank(facts)
+        if rank is not None and not self.processes.several:
             self.sink.processes.state_rank(self.processes.only(), rank)
         sink.format_version = format_version(facts)
         for device in devices_of(facts):
             sink.device(0, **device)
         sink.same_devices(range(len(sink.processes.keys)))
+
+
+def _rank(facts: dict) -> int | None:
+    """Return the rank that the top level of a trace states."""
+    info = facts.get("distributedInfo")
+    rank = integer(info.get("rank")) if isinstance(info, dict) else None
+    return rank if rank is not None and 0 <= rank < MOST_RANKS else None

@@ -73,10 +73,21 @@ class TraceProcesses:
         self._returns = 0
         self._operators = False
         self._told = False  # by labels, or by ranks in the arguments
+        self._document: int | None = None  # the process of the document that is read, where its rank tells it
 
     def only(self) -> int:
         """Return the code of a trace's only process, or of its first."""
         return self._processes.code(("rank", -1))
+
+    def next_document(self, first_rank: int | None, rank: int | None) -> None:
+        """Note that a further document begins, and the ranks that the top levels of the first and of this one state:
+        with another rank than that of the first it is of another process.
+        """
+        if first_rank is not None and rank is not None:
+            self._document = self._processes.code(("rank", rank), rank) if rank != first_rank else self.only()
+            if rank != first_rank:
+                self._processes.state_rank(self.only(), first_rank)
+                self._told = True
 
     @property
     def several(self) -> bool:
@@ -142,6 +153,8 @@ class TraceProcesses:
         in_text = any(type(event.pid) is str for event in events)
         if in_text or ranks.count(None) < len(ranks):
             return np.array([self._of(event.pid, rank) for event, rank in zip(events, ranks, strict=True)])
+        if self._document is not None:
+            return np.full(len(ranks), self._document)
         number = 0 if self.mixed else self._order.get(self._current, 0)
         return np.full(len(ranks), self._processes.code(("trace", number)) if number else self.only())
 
