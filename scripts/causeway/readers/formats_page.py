@@ -78,6 +78,9 @@ words for reports and records (`run1_cuda_gpu_trace.csv` and `run2_cuda_gpu_trac
 `memcpy.csv`) are several runs where several have launches, with the rank that the name states (`rank3_...`). In a text,
 nvprof names the process above each result, and `nsys stats` the database above each report.
 
+PaddlePaddle's traces are read as PyTorch's: the duration at the end of each name is taken off, and operators, calls and
+launches are linked. They print starts in whole microseconds.
+
 Traces may stand one after the other in one file (Triton's Proton writes one line of JSON for each stream, without a
 device): all are read, their times as of one clock, their ranks as they state them. What stands between or behind them
 is counted as damage.
@@ -128,11 +131,15 @@ def tables_of(name: str) -> Iterator[tuple[str, str, dict[str, str]]]:
     rules = column_map(name)
     if "categories" in rules:
         categories: dict[str, list[str]] = {}
+        paddles: dict[str, list[str]] = {}
         for category, gives in rules["categories"].items():
             categories.setdefault(gives, []).append(category)
+        for category, kinetos in rules.get("paddle_categories", {}).items():
+            paddles.setdefault(rules["categories"][kinetos], []).append(category)
         for gives, members in categories.items():
             columns = rules["arguments"] if gives in ("launches", "copies", "sets") else {}
-            yield "category " + ", ".join(members), _GIVES.get(gives, gives), columns
+            further = f"; PaddlePaddle's {', '.join(paddles[gives])}" if gives in paddles else ""
+            yield f"category {', '.join(members)}{further}", _GIVES.get(gives, gives), columns
     elif "events" in rules:
         for event, entries in rules["events"].items():
             for entry in entries:

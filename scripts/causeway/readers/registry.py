@@ -257,14 +257,17 @@ _RECORDS = (
     Format(
         word="kineto",
         kind="trace",
-        export="PyTorch / CUPTI / JAX Chrome trace, `.json` or `.json.gz`, NVIDIA, AMD and Intel",
+        export="PyTorch / PaddlePaddle / JAX Chrome trace, `.json` or `.json.gz`, NVIDIA, AMD and Intel",
         source="one trace, .json or .json.gz",
         readers=("pytorch.jax_trace", "pytorch.kineto"),
         layouts=(
             Layout(
                 columns="kineto",
                 title="PyTorch Kineto",
-                source="`torch.profiler` (`export_chrome_trace`, a .json or .json.gz file), NVIDIA, AMD and Intel",
+                source=(
+                    "`torch.profiler` (`export_chrome_trace`, a .json or .json.gz file), NVIDIA, AMD and Intel;"
+                    " `paddle.profiler` (`export_chrome_tracing`)"
+                ),
             ),
             Layout(
                 columns="jax",

@@ -2,6 +2,6 @@
 
 Chrome JSON as such is a container and stands in `containers`.
 
-Imports run from left to right: `jax_trace` > `kineto` > `collective_arguments`, `event_fields`, `operator_events`,
-`range_counters`, `synchronisation_events`, `trace_processes`, `transfer_names`.
+Imports run from left to right: `jax_trace` > `kineto` > `paddle_events`, `range_counters` > `collective_arguments`,
+`event_fields`, `operator_events`, `synchronisation_events`, `trace_processes`, `transfer_names`.
 """

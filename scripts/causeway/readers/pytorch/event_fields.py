@@ -15,6 +15,7 @@ from causeway.readers.containers.chrome_json import Event
 
 LONGEST_NUMBER = 64
 """Characters of a number beyond which it is no time; Python converts no text of more than 4,300 digits."""
+MULTIPROCESSORS = ("numSms", "multiProcessorCount", "smCount")
 _ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
 _THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
 
@@ -164,19 +165,25 @@ def format_version(facts: Mapping[str, object]) -> str | None:
 
 def devices_of(facts: Mapping[str, object]) -> list[dict]:
     """Return the devices that a trace's top level lists: number, name, multiprocessors and memory of each. PyTorch 1.8
-    and 1.9 have other names for the list and for the multiprocessors.
+    and 1.9 have other names for the list and for the multiprocessors; PaddlePaddle has smCount.
     """
     devices = facts.get("deviceProperties", facts.get("computeProperties"))
     return [
         {
             "device": number,
             "name": device.get("name"),
-            "multiprocessors": integer(device.get("numSms", device.get("multiProcessorCount"))),
-            "memory_bytes": integer(device.get("totalGlobalMem")),
+            "multiprocessors": integer(next((device[name] for name in MULTIPROCESSORS if name in device), None)),
+            "memory_bytes": _memory(device),
         }
         for device in (devices if isinstance(devices, list) else [])
         if isinstance(device, dict) and (number := integer(device.get("id"))) is not None
     ]
+
+
+def _memory(device: Mapping[str, object]) -> int | None:
+    """Return the bytes of a device's memory; PaddlePaddle 2.3 wrote the lower half of the number alone."""
+    size = integer(device.get("totalGlobalMem"))
+    return None if size is not None and size < 1 << 32 and "smCount" in device else size
 
 
 def along_axes(sizes: list) -> list[Sequence]:

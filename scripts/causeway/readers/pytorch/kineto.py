@@ -35,6 +35,7 @@ from causeway.readers.pytorch.event_fields import (
     spans_ns,
 )
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
+from causeway.readers.pytorch.paddle_events import PaddleEvents
 from causeway.readers.pytorch.range_counters import RangeCounters
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
@@ -85,6 +86,7 @@ class KinetoReader:
         self.options = options
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
+        self.paddle = PaddleEvents(self.map["paddle_categories"])
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
         self.processes = TraceProcesses(sink.processes, self.kinds)
         self.pending: dict[str, list[Event]] = {}
@@ -162,7 +164,11 @@ class KinetoReader:
                 self.processes.next_document(_rank(self.text.facts), _rank(self.text.own_facts))
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
-            for category in {event.cat for event in events} - kinds.keys():
+            categories = {event.cat for event in events}
+            if not categories.isdisjoint(self.map["paddle_categories"]):
+                self.paddle.turn(events)
+                categories = {event.cat for event in events}
+            for category in categories - kinds.keys():
                 kinds[category] = self.map["categories"].get((category or "").lower())
             for part, is_last in self.processes.parts(events):
                 self._sort(part)
@@ -243,7 +249,10 @@ class KinetoReader:
         """Return what links events to calls; none where events of several processes use the same numbers, and for 0,
         which AMD's tracer writes for an event whose call it does not know (roctracer 100).
         """
-        column = self._numbers([None if self.processes.mixed else args.correlation for args in rows.args])
+        found = [None if self.processes.mixed else args.correlation for args in rows.args]
+        if None in found and not self.processes.mixed and hasattr(rows.args[0], "correlation_id"):  # PaddlePaddle's
+            found = [args.correlation_id if args.correlation is None else args.correlation for args in rows.args]
+        column = self._numbers(found)
         return np.where(column == 0, NULL, column)
 
     def _launches(self, rows: CategoryEvents) -> None:

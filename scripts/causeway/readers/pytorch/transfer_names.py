@@ -12,7 +12,7 @@ from causeway.readers.common.constants import NO_KIND
 LONGEST_NAME = 1024
 """Characters of a name that are looked at."""
 
-_DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b|((?:Host|Device|Peer)To(?:Host|Device|Peer))")
+_DIRECTION = re.compile(r"(?:\b|_)([HDAP]to[HDAP]|[HMDS]2[HMDS])\b|((?:Host|Device|Peer)To(?:Host|Device|Peer))")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
 _SET = re.compile(r"\(\s*([A-Za-z ]+?)\s*\)")
 
