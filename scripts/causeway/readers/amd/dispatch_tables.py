@@ -15,6 +15,7 @@ from causeway.core.errors import ExportError
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.executions import of_files, span_of
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.options import Options
@@ -225,6 +226,7 @@ class PassReader:
             for name in self.rules.get("per_pass", [])
             if sum(name in one.counters or one.pairs is not None for one, _ in passes) > 1
         }
+        self.firsts = self._first_processes(passes)
         try:
             timing = None
             for one, label in passes:
@@ -249,6 +251,21 @@ class PassReader:
             raise self.failure
         if not (self.sink.n_launches or self.sink.has_counters):
             raise self._nothing(passes)
+
+    def _first_processes(self, passes: list[tuple[Pass, str]]) -> dict[str, int]:
+        """Return the number of the first process of each file with counters; 0 of passes of one process, which all
+        count from it. Files of different processes that were written at the same time are those of one job.
+        """
+        files = {label: one for one, label in passes if one.counts}
+        timed = any(one.timed and not one.counts for one, _ in passes)
+        if timed or len(files) < 2 or any(is_database(one.path) for one in files.values()):
+            return {}
+        without = self.rules.get("not_in_rows", ())
+        spans = {label: span_of(one.path, one.ours, self.options.source, without) for label, one in files.items()}
+        found = of_files(spans)
+        for number, rank in sorted(found.values(), key=lambda one: one[0]):
+            self.sink.processes.code(number, rank)
+        return {label: number for label, (number, _) in found.items()}
 
     def _nothing(self, passes: list[tuple[Pass, str]]) -> ExportError:
         if self.rounded:
@@ -318,7 +335,7 @@ class PassReader:
         columns["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
         pids = columns.get("process", np.zeros(len(names), np.int64))
         for pid in dict.fromkeys(pids.tolist()):
-            processes.setdefault(pid, sink.processes.code(len(processes)))
+            processes.setdefault(pid, sink.processes.code(self.firsts.get(label, 0) + len(processes)))
         columns["process"] = np.array([processes[pid] for pid in pids.tolist()], np.int64)
         if "device" not in columns:
             issues.add("device_assumed", 1, label)

@@ -6,6 +6,7 @@ Counters of other files are of another execution of the program; they find their
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from causeway.core.errors import ExportError
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
-from causeway.readers.amd.rocprofv3_ids import PASS
+from causeway.readers.amd.executions import Group, at_the_same_time, by_words, natural, of_counters, of_traces, span_of
 from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.name_ranks import ranks_in_names
+from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
 from causeway.readers.sink.sink import Sink
@@ -49,7 +50,7 @@ class TraceFile:
     label: str
     kind: str
     ours: dict[str, str]
-    group: tuple[str, str]
+    group: Group
 
 
 def probe(path: Path) -> bool:
@@ -85,26 +86,6 @@ def _files(path: Path) -> list[Path]:
             if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))
         ]
     return [path]
-
-
-def _executions(processes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
-    """Give a process of every pass, each an execution with process ids of its own in its files' names, one key.
-
-    Where folders `pmc_1`, `pmc_2` ... hold equally many such processes, the first of each in the order of their ids are
-    executions of one process, and so on.
-    """
-    folders: dict[tuple[str, ...], dict[tuple[str, ...], list[tuple[str, str]]]] = {}
-    for group in sorted((one for one in processes if one[1].isdecimal()), key=lambda one: (one[0], int(one[1]))):
-        parts = Path(group[0]).parts
-        execution = tuple(part for part in parts if PASS.fullmatch(part))
-        if execution:
-            outside = tuple(part for part in parts if part not in execution)
-            folders.setdefault(outside, {}).setdefault(execution, []).append(group)
-    for executions in folders.values():
-        if len({len(groups) for groups in executions.values()}) == 1:
-            for first, *others in zip(*executions.values(), strict=True):
-                processes |= {group: (processes[first][0], processes[group][1]) for group in others}
-    return processes
 
 
 def _without_launches(source: str, kinds: set[str]) -> ExportError:
@@ -161,7 +142,7 @@ class V3Reader:
         self.counted: dict[str, set[str]] = {}  # counters read so far, by process
         self.by_type = False  # whether agents are numbered within their type
         self.process_of = self._group_processes()
-        self.rank_of = ranks_in_names({table.group for table in tables})
+        self.rank_of = self._ranks()
 
     def read(self) -> None:
         """Read everything."""
@@ -203,7 +184,7 @@ class V3Reader:
 
     # processes
 
-    def _group_processes(self) -> dict[tuple[str, str], tuple[str, int]]:
+    def _group_processes(self) -> dict[Group, tuple[str, int]]:
         """Return for each group of files its process: a key, and the process id that its calls bear (-1: any)."""
         launching = sorted(
             {table.group for table in self.tables if table.kind in ("kernel_trace", "memory_copy_trace")}
@@ -213,7 +194,7 @@ class V3Reader:
         }
         if not launching:
             return self._passes(processes)
-        processes = _executions(processes)
+        processes = of_traces(processes)
         self.sink.issues.add("executions_in_turn", len(processes) - len({key for key, _ in processes.values()}))
         others = sorted(
             {table.group for table in self.tables} - processes.keys()
@@ -221,7 +202,7 @@ class V3Reader:
         paired = len(others) == len(launching)
         return processes | {group: processes[launching[number if paired else 0]] for number, group in enumerate(others)}
 
-    def _group_process(self, group: tuple[str, str]) -> tuple[str, int]:
+    def _group_process(self, group: Group) -> tuple[str, int]:
         """Return the key and the process id of a group: the one of its calls, of several the one whose main thread
         launched.
         """
@@ -230,23 +211,33 @@ class V3Reader:
         threads = {thread for table in mine if table.kind == "kernel_trace" for thread in self._first(table, "thread")}
         pid = min(pids & threads or pids, default=-1)
         folder = "/".join(part for part in Path(group[0]).parts if not PASS.fullmatch(part))
-        return f"{max(pid, 0):020d} {folder} {group[1]}", pid
+        return f"{max(pid, 0):020d} {natural(f'{folder} {group[1]}')}", pid
 
-    @staticmethod
-    def _passes(processes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
-        """Return the processes of an export that has counters only.
+    def _passes(self, groups: Iterable[Group]) -> dict[Group, tuple[str, int]]:
+        """Return the processes of an export that has counters only."""
+        words = by_words(groups)
+        spans = {
+            table.group: span_of(table.path, table.ours, self.options.source)
+            for table in self.tables
+            if len(words) > 1 and table.group in words and table.kind == "counter_collection"
+        }
+        return of_counters(groups, at_the_same_time(spans))
 
-        Folders `pass_1`, `pass_2` ... are executions one after the other, as are files whose names begin with words;
-        files whose names begin with a process id are processes of one execution.
-        """
-        seen: dict[tuple[str, ...], int] = {}
-        for folder, prefix in processes:
-            execution = tuple(part for part in Path(folder).parts if PASS.fullmatch(part)) or (
-                ("",) if prefix.isdecimal() else (prefix,)
-            )
-            number = seen[execution] = seen.get(execution, -1) + 1
-            processes[folder, prefix] = (f"{number:020d}", -1)
-        return processes
+    def _ranks(self) -> dict[Group, int | None]:
+        """Return the rank that each group's names state; numbers in names of passes of one process are no ranks."""
+        groups = {table.group for table in self.tables}
+        ranks = ranks_in_names(groups)
+        launching = {table.group for table in self.tables if table.kind == "kernel_trace"}
+        for group, rank in ranks_in_names(launching).items():
+            ranks[group] = rank if ranks[group] is None else ranks[group]
+        found: dict[str, set[int]] = {}
+        for group, rank in ranks.items():
+            if rank is not None:
+                found.setdefault(self.process_of[group][0], set()).add(rank)
+        if any(len(numbers) > 1 for numbers in found.values()):
+            return stated_ranks(groups)
+        self.sink.processes.by_numbers = ranks != stated_ranks(groups)
+        return ranks
 
     def _first(self, table: TraceFile, column: str) -> set[int]:
         """Return a column's value in a file's first row, as a set of none or one."""

@@ -2,7 +2,6 @@
 taken apart.
 """
 
-import re
 from array import array
 
 import numpy as np
@@ -10,9 +9,6 @@ import numpy as np
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.vocabularies import Vocabulary
-
-PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
-"""A folder of one of several executions of a process, one after the other."""
 
 
 class MarkerTexts:

@@ -16,7 +16,6 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.rocprofv3_ids import (
-    PASS,
     RecordNames,
     finite,
     handle,
@@ -28,7 +27,7 @@ from causeway.readers.amd.rocprofv3_ids import (
 from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.name_ranks import ranks_in_names
+from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
@@ -69,7 +68,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     sink.format_version = "rocprofv3 json"
     reader = JsonReader(sink, options)
     labels = {file: file.name if path.is_file() else str(file.relative_to(path)) for file in _files(path)}
-    ranks = ranks_in_names(_group(label) for label in labels.values())
+    groups = [_group(label) for label in labels.values()]
+    ranks = ranks_in_names(groups)
+    sink.processes.by_numbers = ranks != stated_ranks(groups)
     try:
         for file, label in labels.items():
             reader.read(file, label, ranks[_group(label)])

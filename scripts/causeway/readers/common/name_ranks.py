@@ -4,15 +4,30 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
+"""A folder of one of several executions of a process, one after the other."""
 _RANK = re.compile(r"(?:^|[-_.])rank[-_.]?(\d+)(?=[-_.]|$)", re.IGNORECASE)
+_END = re.compile(r"(?:^|[-_.])([0-9]{1,9})(?:_results)?$", re.IGNORECASE)
+
+
+def stated_ranks(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
+    """Return the rank that each group's names call so: `rank3` in the beginning of the files' names or in a folder's
+    name; None where they do not. The parameter is that of `ranks_in_names`.
+    """
+    ranks = {}
+    for group in groups:
+        found = [match for name in (group[1], *Path(group[0]).parts) if (match := _RANK.search(name))]
+        ranks[group] = int(found[0][1]) if found else None
+    return ranks
 
 
 def ranks_in_names(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
     """Return the rank that names state for each group of files, None where they state none.
 
-    `rank3` in the beginning of the files' names or in a folder's name is a rank. A folder that is a number may also be
-    a process: such numbers are ranks where every group has one and they are 0 to n - 1, n at least 2, as
-    `--output-directory %rank%` writes them.
+    `rank3` in the beginning of the files' names or in a folder's name is a rank. Other numbers may also be processes or
+    nodes. They are ranks where they are 0 to n - 1, n at least 2: those of folders that are numbers, as
+    `--output-directory %rank%` writes them, and those that end the names of folders or files, `results_3`, if each
+    group has another one.
 
     Parameters
     ----------
@@ -20,13 +35,26 @@ def ranks_in_names(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], i
         The folder of a group's files, relative to the export, and the beginning of their names.
     """
     groups = list(groups)
+    stated = stated_ranks(groups)
+    numbers = _numbers(groups)
+    return {group: numbers.get(group) if rank is None else rank for group, rank in stated.items()}
+
+
+def _numbers(groups: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return the numbers in names that are ranks, of the outermost folders that have such, else of the files."""
     folders = {group: Path(group[0]).parts for group in groups}
-    numbers = {group: next((int(part) for part in folders[group] if part.isdecimal()), None) for group in groups}
-    found = set(numbers.values())
-    numbered = len(found) > 1 and found == set(range(len(found)))
-    ranks = {}
-    for group in groups:
-        stated = [match for name in (group[1], *folders[group]) if (match := _RANK.search(name))]
-        number = numbers[group] if numbered else None
-        ranks[group] = int(stated[0][1]) if stated else number
-    return ranks
+    whole = {group: next((int(part) for part in folders[group] if part.isdecimal()), None) for group in groups}
+    if len(set(whole.values())) > 1 and set(whole.values()) == set(range(len(set(whole.values())))):
+        return whole
+    for depth in range(min(map(len, folders.values()), default=0)):
+        ends = {group: _end(folders[group][depth]) for group in groups}
+        if len(groups) > 1 and set(ends.values()) == set(range(len(groups))):
+            return ends
+    ends = {group: _end(group[1]) for group in groups}
+    return ends if len(groups) > 1 and set(ends.values()) == set(range(len(groups))) else {}
+
+
+def _end(name: str) -> int | None:
+    """Return the number at the end of a name, None if there is none, or it is that of a pass."""
+    match = None if PASS.fullmatch(name) else _END.search(name)
+    return int(match[1]) if match else None

@@ -25,11 +25,14 @@ class Processes:
         The key of each code.
     devices : dict of int to int
         The lowest device that a process (by code) launched on.
+    by_numbers : bool
+        Whether the reported ranks are numbers in names, which nothing calls ranks: those of runs look the same.
     """
 
     def __init__(self) -> None:
         self.keys: list[Hashable] = []
         self.devices: dict[int, int] = {}
+        self.by_numbers = False
         self._codes: dict[Hashable, int] = {}
         self._reported: dict[int, int] = {}
         self._launches: set[int] = set()
@@ -91,6 +94,10 @@ class Processes:
         ends = itertools.accumulate((end for _, end in spans), max)
         return [begin - end for (begin, _), end in zip(spans[1:], ends, strict=False) if begin >= end]
 
+    def _note_gaps(self, issues: Issues) -> None:
+        if gaps := self._gaps():
+            issues.add("processes_in_turn", len(gaps), f"gaps of up to {max(gaps) / 1e9:,.1f} s")
+
     def ranks(self, sheet: int | None, position: int, issues: Issues) -> tuple[np.ndarray, str]:
         """Return each process's rank, -1 for processes without GPU work beside others with it, or without a rank beside
         others whose ranks the export states, and where the ranks come from.
@@ -127,6 +134,8 @@ class Processes:
                 ranks[stated], origin = self._only_rank(reported[0], sheet, position, issues)
                 return ranks, origin
             ranks[stated] = reported
+            if self.by_numbers:
+                self._note_gaps(issues)
             if sheet is not None and sheet not in reported:
                 detail = f"sheet {sheet}, export {_listed(reported)}; the export's were taken"
                 issues.add("rank_contradicts", 1, detail)
@@ -137,8 +146,7 @@ class Processes:
         for number, code in enumerate(order):
             ranks[code] = (sheet or 0) + number
         issues.add("several_processes", len(used), f"ranks {sheet or 0} to {(sheet or 0) + len(used) - 1}")
-        if gaps := self._gaps():
-            issues.add("processes_in_turn", len(gaps), f"gaps of up to {max(gaps) / 1e9:,.1f} s")
+        self._note_gaps(issues)
         return ranks, "export" if sheet is None else "sheet"
 
     @staticmethod
