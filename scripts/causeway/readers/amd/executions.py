@@ -62,7 +62,8 @@ def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequen
             first = int(process[timed][0])
             if np.any(process[timed] != first) or (found and found.process != first):
                 return None
-            begin, end = int(start[timed].min()), int(stop[timed].max())
+            begin = int(start[timed].min())
+            end = int(stop[timed].max())
             found = Span(first, min(begin, found.begin) if found else begin, max(end, found.end) if found else end)
     return found
 

@@ -26,7 +26,15 @@ class RangeCounters:
         self.rows: list[tuple[int, int, int]] = []  # start, kernel and process
 
     def take(self, events: Sequence[Event], process: np.ndarray, sink: Sink) -> None:
-        """Take n events of processes, shape (n,)."""
+        """Take n events.
+
+        Parameters
+        ----------
+        events : sequence of Event, n of them
+        process : ndarray of int64, shape (n,)
+            The codes of their processes.
+        sink : Sink
+        """
         start, _ = times_ns([event.ts for event in events])
         for event, begin, mine in zip(events, start.tolist(), process.tolist(), strict=True):
             launch = len(self.rows)
