@@ -196,8 +196,11 @@ class Drawn:
         replicates: int,
         rng,
     ) -> "Drawn":
-        """Resample the runs at `indices`, one per side or None; both together where they launched equally many on the
-        same ranks.
+        """Resample the runs at `indices`, one per side or None.
+
+        Both are drawn together where every series of one has its counterpart in the other: as many launches on the same
+        ranks. Their cells then hold the same launches, in cells of the coarser of both where a run of more ranks has
+        coarser ones.
         """
         series = [
             [] if index is None else side.series(index, level, group)
@@ -218,7 +221,8 @@ class Drawn:
             else [(one, None) for one in series[0]] + [(None, one) for one in series[1]]
         )
         for pair in together:
-            tables = [one.cells if one is not None else None for one in pair]
+            width = max(one.width for one in pair if one is not None)
+            tables = [one.in_cells_of(width) if one is not None else None for one in pair]
             drawn = _resampled(tables, totals, replicates, rng)
             sums = iter(drawn.sums)
             for side, (one, table) in enumerate(zip(pair, tables, strict=True)):

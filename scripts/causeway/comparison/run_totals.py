@@ -4,7 +4,9 @@ consecutive launches.
 Durations are integers. A launch's deviation is its duration less the mean of its configuration over all ranks, rounded
 to a nanosecond, so its sums are exact, too. Each series of launches (of one kernel, configuration, region or the whole,
 on one rank) is kept as at most a few thousand cells of equally many consecutive launches: what is resampled is cells,
-so that memory and time do not grow with the launches.
+so that memory and time do not grow with the launches. How many launches share a cell depends on the launches of the
+series and, by a factor of a power of two, on the ranks of its run: of two series of equally many launches, the finer
+cells sum to the coarser ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,11 +42,19 @@ class Series:
     launches : int
     cells : ndarray of int64, shape (cells, 3)
         Launches, sum of deviations (ns), sum of absolute deviations (ns).
+    width : int
+        Launches of one rank in a cell; the last cell may have fewer.
     """
 
     ranks: tuple[int, ...]
     launches: int
     cells: np.ndarray
+    width: int
+
+    def in_cells_of(self, width: int) -> np.ndarray:
+        """Return the cells summed to ones of `width` launches, a multiple of its own; int64, shape (cells, 3)."""
+        begins = np.arange(0, self.cells.shape[0], width // self.width)
+        return np.add.reduceat(self.cells, begins, axis=0)
 
 
 @dataclass
@@ -73,7 +83,7 @@ class Run:
     strata: np.ndarray
     span_ns: int | None
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
-    _index: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
+    _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
     @property
     def launches(self) -> int:
@@ -95,7 +105,7 @@ class Run:
 
     def series(self, level: str, group: int) -> list[Series]:
         """Return the series of a group, ranks that launched equally many together."""
-        offset, count = self._index[level]
+        offset, count, width = self._index[level]
         ranks = len(self.ranks)
         cells = self._cells[level]
         alike: dict[int, list[int]] = {}
@@ -108,7 +118,8 @@ class Run:
             begins = [offset[group * ranks + rank] for rank in members]
             size = int(offset[group * ranks + members[0] + 1] - begins[0])
             summed = sum(cells[begin : begin + size] for begin in begins)
-            found.append(Series(tuple(self.ranks[rank] for rank in members), number, summed))
+            launches = int(width[group * ranks + members[0]])
+            found.append(Series(tuple(self.ranks[rank] for rank in members), number, summed, launches))
         return found
 
 
@@ -233,18 +244,15 @@ def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
         "kernel": len(run.kernels.names),
         "configuration": len(run.configurations),
     }
-    width = {}
     seen = {}
     for level in LEVELS:
         count = np.zeros(sizes[level] * ranks, np.int64)
         group = run.group_of(level)
         known = group >= 0
         np.add.at(count, group[known] * ranks + run.strata[known, 1], run.strata[known, 3])
-        most = max(LEAST_CELLS, CELLS // ranks)
-        width[level] = np.maximum(1, -(-count // most))
-        cells = -(-count // width[level])
-        offset = np.concatenate([[0], np.cumsum(cells)])
-        run._index[level] = offset, count
+        width = _widths(count, ranks)
+        offset = np.concatenate([[0], np.cumsum(-(-count // width))])
+        run._index[level] = offset, count, width
         run._cells[level] = np.zeros((int(offset[-1]), 3), np.int64)
         seen[level] = np.zeros(count.size, np.int64)
     for batch in launches.batches():
@@ -252,7 +260,28 @@ def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
         for level in LEVELS:
             group = _group(level, batch.configuration, batch.rank, batch.region, kernel_of)
             series = np.where(group >= 0, group * ranks + batch.rank, -1)
-            _fill(series, deviation, run._index[level][0], width[level], seen[level], run._cells[level])
+            offset, _, width = run._index[level]
+            _fill(series, deviation, offset, width, seen[level], run._cells[level])
+
+
+def _widths(count: np.ndarray, ranks: int) -> np.ndarray:
+    """Return how many launches share a cell of each series: as few as one rank alone would need, times the smallest
+    power of two with which the cells of all ranks are no more than `CELLS`, or `LEAST_CELLS` a series.
+
+    So the widths of two series of equally many launches differ by a power of two, however many ranks their runs have.
+
+    Parameters
+    ----------
+    count : ndarray of int64, shape (series,)
+        Launches.
+    ranks : int
+        Ranks of the run.
+    """
+    most = max(LEAST_CELLS, CELLS // ranks)
+    width = np.maximum(1, -(-count // CELLS))
+    while np.any(many := (-(-count // width) > most)):
+        width[many] *= 2
+    return width
 
 
 def _rounded_means(strata: np.ndarray, configurations: int) -> np.ndarray:
