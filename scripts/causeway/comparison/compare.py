@@ -1,6 +1,7 @@
 """What `compare_runs` does: measure both sides, match, estimate, judge, and write it down."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,13 +11,14 @@ from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Ch
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.matching import match_kernels
 from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
+from causeway.comparison.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.replay_changes import compare_replays, read_replays
-from causeway.comparison.run_totals import measure
+from causeway.comparison.run_totals import Run, measure
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.core.tables import SCHEMAS, write_json, write_table
-from causeway.core.vocabulary import EXACT, GONE, MATCHES, NEW
+from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, MATCHES, NEW
 
 ASSUMPTIONS = {
     HALVES: (
@@ -84,7 +86,10 @@ def run(
         If the two sides have no kernel in common.
     """
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
-    sides = [Side([measure(name, folders[name]) for name in side]) for side in names]
+    measured = [[measure(name, folders[name]) for name in side] for side in names]
+    shared, copies = _shared(measured)
+    sides = [Side([one for one in side if one.dataset not in {copy.dataset for copy in copies}]) for side in measured]
+    names = [[one.dataset for one in side.runs] for side in sides]
     for side in sides:
         LOG.info("%s: %d launches of %d kernels", side.main.dataset, side.main.launches, len(side.main.kernels.names))
     matches = match_kernels(*(side.main.kernels for side in sides))
@@ -110,6 +115,7 @@ def run(
         rows += compare_efficiency([side[0] for side in names], courses, settings, seed)
     rows += compare_spans([[one.span_ns for one in side.runs] for side in sides], settings)
     rows += lone_rows(sides, matches)
+    rows = _without_claims_of_one_recording(rows, sides, shared)
     table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
     pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
     parts = decomposition(sides, matches, pairs)
@@ -120,7 +126,11 @@ def run(
         "baseline": _facts(sides[0]),
         "candidate": _facts(sides[1]),
         "noise": noise,
-        "assumption": ASSUMPTIONS[noise],
+        "assumption": " ".join([*_sentences(shared, copies), ASSUMPTIONS[noise]]),
+        "same_content": {
+            "sides": None if shared is None else asdict(shared),
+            "repeats": [asdict(copy) for copy in copies],
+        },
         "choices": dict(choices),
         "matches": [_match(match, sides) for match in matches if match.how != EXACT or match.note],
         "matched": {how: sum(match.how == how for match in matches) for how in MATCHES},
@@ -135,6 +145,55 @@ def run(
     write_json(document, out_json, "comparison")
     write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
     LOG.info("%s", document["verdicts"])
+
+
+def _shared(sides: Sequence[Sequence[Run]]) -> tuple[Shared | None, list[Shared]]:
+    """Return what the two main runs share, and each repeat that shares a recording with a run before it: it is no
+    further run, so that the scatter between runs would come out too small.
+    """
+    kept = [side[0] for side in sides]
+    baseline, candidate = kept
+    shared = shared_by(candidate.dataset, candidate.recordings, baseline.dataset, baseline.recordings)
+    copies = []
+    for repeat in (one for side in sides for one in side[1:]):
+        found = (shared_by(repeat.dataset, repeat.recordings, one.dataset, one.recordings) for one in kept)
+        copy = next((one for one in found if one is not None), None)
+        if copy is None:
+            kept.append(repeat)
+        else:
+            copies.append(copy)
+    return shared, copies
+
+
+def _sentences(shared: Shared | None, copies: Sequence[Shared]) -> list[str]:
+    """Return what follows from recordings that stand in more than one dataset: one sentence each."""
+    found = [f"{copy.words()}: it is no further run, and no noise is learned from it." for copy in copies]
+    if shared is not None:
+        found.insert(0, f"{shared.words()}: it was measured once, which says nothing of how two runs differ.")
+    return found
+
+
+def _without_claims_of_one_recording(
+    rows: Sequence[Mapping], sides: Sequence[Side], shared: Shared | None
+) -> list[Mapping]:
+    """Return the rows, undecided where both sides are the same recording: of each such rank, and all if they share all.
+
+    Such a group differs in nothing, and by how much two runs of it would differ was not measured.
+    """
+    if shared is None:
+        return list(rows)
+    ranks = {str(rank) for rank in same_ranks(*(side.main.recordings for side in sides))}
+    undecided = {
+        **dict.fromkeys(("low_percent", "high_percent", "floor_percent", "p_value", "q_value")),
+        "verdict": INCONCLUSIVE,
+        "reason": SAME_RECORDING,
+    }
+
+    def is_one_recording(row: Mapping) -> bool:
+        on_both = row["change_percent"] is not None
+        return on_both and (shared.is_all or (row["level"] == "rank" and row["candidate"] in ranks))
+
+    return [{**row, **undecided} if is_one_recording(row) else row for row in rows]
 
 
 def _facts(side: Side) -> dict:

@@ -45,7 +45,12 @@ WHOLE_TIME = "max_slowdown_percent"
 
 def has_limit(limits: Mapping) -> bool:
     """Return whether `gate` of the configuration sets any limit."""
-    return limits["forbid_new_kernels"] or any(limits[limit] is not None for limit in (*LIMITS, "min_efficiency"))
+    return bool(_limits_that_are_set(limits))
+
+
+def _limits_that_are_set(limits: Mapping) -> list[str]:
+    found = [limit for limit in (*LIMITS, "min_efficiency") if limits[limit] is not None]
+    return [*found, *(["forbid_new_kernels"] if limits["forbid_new_kernels"] else [])]
 
 
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:
@@ -53,7 +58,8 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
 
     A limit is broken only if the whole interval lies beyond it, held if the whole interval lies within, and not decided
     if the interval straddles it. Without an interval it is not judged. A kernel without one is not decided as long as
-    its change is within the limit and all such kernels have little of the time (`MOST_UNJUDGED`).
+    its change is within the limit and all such kernels have little of the time (`MOST_UNJUDGED`). Nothing is judged
+    where a recording stands on both sides.
 
     Parameters
     ----------
@@ -67,6 +73,9 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
     totals = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
+    shared = document["same_content"]["sides"]
+    if shared is not None:
+        return [_not_two_runs(names, limit, shared) for limit in _limits_that_are_set(limits)]
     found = []
     for limit, (level, metric, words, sign) in LIMITS.items():
         if limits[limit] is None:
@@ -146,6 +155,16 @@ def _not_compared(names: str, limit: str, words: str, metric: str) -> dict:
     sentence = (
         f"{names}: {words} was not compared, as {NOT_COMPARED[metric]}, so {limit} cannot be judged and the gate stays"
         " closed; compare exports that have it, or leave this limit away."
+    )
+    return _state(names, limit, None, NOT_JUDGED, sentence)
+
+
+def _not_two_runs(names: str, limit: str, shared: Mapping) -> dict:
+    """Return that a limit is not judged because a recording stands on both sides: it would be held against itself."""
+    what = "both sides are the same recording" if shared["is_all"] else "both sides have a recording in common"
+    sentence = (
+        f"{names}: {what} (equal SHA-256), so {limit} cannot be judged and the gate stays closed; name exports of two"
+        " runs."
     )
     return _state(names, limit, None, NOT_JUDGED, sentence)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.comparison.recordings import recording_of
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import CausewayError
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
@@ -70,6 +71,8 @@ class Launches:
         Names of regions, a star for each number in them, by number; filled while rows are read.
     timed : bool
         Whether the launches have a time line.
+    recordings : list of Recording
+        Of the exports whose launches these are, as far as they are known.
 
     Raises
     ------
@@ -103,6 +106,8 @@ class Launches:
         self.configurations: list[tuple] = self._configurations.listed()
         self.regions: list[str] = self._regions.listed()
         self.ranks = sorted(ranks)
+        found = [recording_of(folder) for folder, *_ in self._exports]
+        self.recordings = [one for one in found if one is not None]
 
     def _numbered(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each configuration of an export."""

@@ -18,6 +18,7 @@ from numba import int64, void
 
 from causeway.comparison.launches import LaunchBatch, Launches
 from causeway.comparison.matching import Kernels
+from causeway.comparison.recordings import Recording
 from causeway.core.errors import CausewayError
 from causeway.numeric.compiled import I8, compiled
 
@@ -73,6 +74,8 @@ class Run:
         configuration, index of the rank, region (-1 for none), launches, sum of durations (ns).
     span_ns : int or None
         From the first start to the last end, per rank, the longest; None without a time line.
+    recordings : list of Recording
+        Of its exports.
     """
 
     dataset: str
@@ -82,6 +85,7 @@ class Run:
     ranks: list[int]
     strata: np.ndarray
     span_ns: int | None
+    recordings: list[Recording]
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
@@ -172,6 +176,7 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
         ranks=launches.ranks,
         strata=strata,
         span_ns=span,
+        recordings=launches.recordings,
     )
     _second_pass(launches, run, kernel_of)
     return run

@@ -156,6 +156,10 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
     baseline, candidate = _datasets(document)
     subject = headlines.short(candidate)
     headline = headlines.of_small_changes(subject, baseline) if is_small else headlines.of_no_change(subject, baseline)
+    shared = document["same_content"]["sides"]
+    is_one = shared is not None and shared["is_all"]
+    if is_one:
+        headline = headlines.of_one_recording(subject, baseline)
     other = _other_work_percent(document)
     also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
     if other is not None and not is_small:
@@ -166,6 +170,8 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
             what = f"Only changes of less than {100 * NOTICEABLE:.0f} % of the GPU time" if is_small else "No change"
             verb = "are" if is_small else "is"
             sentence = f"{what} from {baseline} to {candidate} {verb} beyond noise: {_amount(row)}, {state}.{also}"
+            if is_one:
+                sentence = f"{candidate} is the same recording as {baseline}: there are no two runs to compare."
             found = _finding(
                 document,
                 rows,

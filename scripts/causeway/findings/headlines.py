@@ -381,6 +381,11 @@ def of_no_change(subject: str, baseline: str) -> str:
     return f"{subject}: no change from {short(baseline)} is beyond noise."
 
 
+def of_one_recording(subject: str, baseline: str) -> str:
+    """Return the headline of a comparison of a recording with itself."""
+    return f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
+
+
 def of_other_work(subject: str, baseline: str, percent: float) -> str:
     """Return the headline of a comparison that claims no change of the same launches, while other launches and kernels
     change the GPU time by `percent`.

@@ -10,7 +10,11 @@ NONE = {
     "strict": False,
 }
 SIDES = ("baseline", "candidate")
-DOCUMENT = {**{side: {"dataset": side, "gpu_time_ns": 1000} for side in SIDES}, "decomposition": []}
+DOCUMENT = {
+    **{side: {"dataset": side, "gpu_time_ns": 1000} for side in SIDES},
+    "decomposition": [],
+    "same_content": {"sides": None, "repeats": []},
+}
 
 
 def row(change, low, high, level="run", metric="time_per_launch", total=500, **more):

@@ -207,7 +207,7 @@ def test_a_kernel_counts_by_the_side_in_which_it_takes_more_of_the_time():
     assert judged(baseline_total_ns=None, candidate_total_ns=20) == 1
     assert judged(baseline_total_ns=19, candidate_total_ns=19) == 0  # 20 is a fiftieth of 1000, and counts
     assert judged(baseline_total_ns=None, candidate_total_ns=19) == 0
-    idle = {**{side: {"dataset": side, "gpu_time_ns": 0} for side in SIDES}, "decomposition": []}
+    idle = {**DOCUMENT, **{side: {"dataset": side, "gpu_time_ns": 0} for side in SIDES}, "decomposition": []}
     assert judge(idle, [row(50, 40, 60, level="kernel", total=0)], limits) == []
 
 

@@ -1,0 +1,94 @@
+"""Which recordings stand behind a dataset, and which of them stand behind another one, too: by the SHA-256 of the
+exports, which `capabilities.json` holds. Of a filtered export, the filter belongs to the recording: two stretches of
+one run are compared as two runs are.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.core.tables import read_json
+
+SAME_RECORDING = "both sides are the same recording"
+"""Reason of a group whose launches were measured once."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One export: what tells its content from that of others, and its ranks."""
+
+    content: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Recordings that a dataset shares with one before it.
+
+    Attributes
+    ----------
+    dataset, of : str
+    exports : int
+        How many.
+    is_all : bool
+        Whether neither has another recording.
+    """
+
+    dataset: str
+    of: str
+    exports: int
+    is_all: bool
+
+    def words(self) -> str:
+        """Return what is shared, as the beginning of a sentence."""
+        if self.is_all:
+            return f"{self.dataset} is the same recording as {self.of} (equal SHA-256)"
+        exports = "1 export has" if self.exports == 1 else f"{self.exports} exports have"
+        return f"{exports} the same content in {self.dataset} as in {self.of} (equal SHA-256)"
+
+
+def recording_of(folder: Path) -> Recording | None:
+    """Return the recording in a folder of tables; None where the SHA-256 of its export is not known."""
+    document = read_json(folder / "capabilities.json")
+    digest = document.get("sha256")
+    if digest is None:
+        return None
+    return Recording(digest + _filter_of(folder, document), tuple(document["ranks"]))
+
+
+def _filter_of(folder: Path, document: dict) -> str:
+    """Return what tells the kept rows of an export from those of another filter; empty where all are kept.
+
+    The same clauses keep other rows where the dataset begins at another time: these differ in their first or last time.
+    """
+    path = folder / "filter.json"
+    if not path.is_file():
+        return ""
+    reduced = read_json(path)
+    classes = [entry for table in reduced["tables"].values() for entry in table.values()]
+    if not any(entry["rows"]["dropped"] for entry in classes):
+        return ""
+    return json.dumps([reduced["keep"], document["time"]], sort_keys=True)
+
+
+def shared_by(dataset: str, recordings: Sequence[Recording], other: str, others: Sequence[Recording]) -> Shared | None:
+    """Return which recordings a dataset shares with another; None where it shares none."""
+    ours, theirs = (Counter(one.content for one in side) for side in (recordings, others))
+    exports = (ours & theirs).total()
+    return Shared(dataset, other, exports, ours == theirs) if exports else None
+
+
+def same_ranks(recordings: Sequence[Recording], others: Sequence[Recording]) -> set[int]:
+    """Return the ranks that have the same recordings on both sides."""
+    ours, theirs = (_by_rank(side) for side in (recordings, others))
+    return {rank for rank in ours if ours[rank] == theirs.get(rank)}
+
+
+def _by_rank(recordings: Sequence[Recording]) -> dict[int, Counter]:
+    found: dict[int, Counter] = {}
+    for one in recordings:
+        for rank in one.ranks:
+            found.setdefault(rank, Counter())[one.content] += 1
+    return found
