@@ -12,7 +12,7 @@ from scipy import stats
 
 from causeway.comparison.resampling import Resampled, resample
 from causeway.comparison.run_totals import COUNT, DEVIATION, SPREAD, Series
-from causeway.comparison.sides import Side, deviation_share, half_change, launches_of
+from causeway.comparison.sides import EqualMix, Side, half_change, launches_of
 
 METRICS = {"time_per_launch": DEVIATION, "variability": SPREAD}
 """Metrics of a group and their columns in the cells."""
@@ -101,7 +101,7 @@ def estimates(
     sides: Sequence[Side],
     level: str,
     groups: Sequence[int],
-    times: Sequence[Sequence[float]],
+    mixed: EqualMix,
     choices: Choices,
     rng: np.random.Generator,
 ) -> dict[str, Estimate]:
@@ -112,22 +112,14 @@ def estimates(
     sides : (baseline, candidate)
     level : str
     groups : (int, int)
-    times : per side, per run
-        `at_equal_mix`.
+    mixed : EqualMix
     choices : Choices
     rng : Generator
     """
     single = all(len(side.runs) == 1 for side in sides)
-    logs = {"time_per_launch": [[np.log(time) for time in side] for side in times]}
-    shares = [
-        [
-            deviation_share(side.series(index, level, group), launches_of(side.totals(index, level, group))[1])
-            for index in range(len(side.runs))
-        ]
-        for side, group in zip(sides, groups, strict=True)
-    ]
-    if all(share > 0 for side in shares for share in side):
-        logs["variability"] = [[np.log(share) for share in side] for side in shares]
+    logs = {"time_per_launch": [[np.log(time) for time in side] for side in mixed.times]}
+    if all(share > 0 for side in mixed.deviations for share in side):
+        logs["variability"] = [[np.log(share) for share in side] for side in mixed.deviations]
     drawn = [Drawn.of(sides, level, groups, index, choices.replicates, rng) for index in _run_indices(sides, single)]
     found = {}
     for metric, values in logs.items():

@@ -31,7 +31,7 @@ as not judged: some kernels are launched a few times only, and what they take of
 """
 NOT_COMPARED = {
     "time_per_launch": "the runs have no configuration in common whose launches take time",
-    "variability": "in one of the runs no duration differs from the mean of its configuration",
+    "variability": "in one of the runs no duration of a configuration of both differs from its mean",
     "span": "one of the runs has no time line",
     "efficiency": "one of the runs has no efficiency tree",
 }

@@ -7,12 +7,21 @@ from causeway.comparison.change_estimates import Choices, Estimate, estimates
 from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
 from causeway.comparison.gate import OTHER_WORK
 from causeway.comparison.matching import Match, match_configurations
-from causeway.comparison.sides import BLOCKS, Side, at_equal_mix, deviation_share, launches_of, shapes_by_kernel
+from causeway.comparison.sides import (
+    BLOCKS,
+    EqualMix,
+    Side,
+    at_equal_mix,
+    deviation_share,
+    launches_of,
+    shapes_by_kernel,
+)
 from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW
 from causeway.numeric.seeds import generator_64
 
 COVERED = 0.8
-"""Share of a group's time in configurations of both sides below which nothing is claimed: the rest is other work."""
+"""Share of a group's time, for its variability also of its deviations, in configurations of both sides below which
+nothing is claimed: the rest is other work."""
 MOST = {"configuration": 500, "region": 60}
 """Groups of a level that are compared, those with the most time; tables stay readable, and few tests cost less
 power.
@@ -82,14 +91,23 @@ def _of(sides: Sequence[Side], one: int, other: int) -> tuple[tuple, tuple]:
 
 @dataclass
 class Judged:
-    """A group with its estimates, its totals per side, and the share of its time that both sides have."""
+    """A group with its estimates, and of its own launches per side the totals and the share of the deviations."""
 
     pair: Pair
     found: dict[str, Estimate]
     totals: list[tuple[int, int]]
     shares: list[float]
-    times: list[list[float]]
-    covered: float
+    mixed: EqualMix
+
+    def uncovered(self, metric: str) -> str:
+        """Return why too little of the group is in configurations that both sides have; empty where enough is."""
+        parts = [(self.mixed.covered, "time is in")]
+        if metric == "variability":
+            parts.append((self.mixed.covered_deviations, "deviations are of"))
+        share, what = min(parts)
+        if share >= COVERED:
+            return ""
+        return f"only {100 * share:.0f} % of the {what} configurations that both sides have: {OTHER_WORK}"
 
 
 def compare_groups(
@@ -109,7 +127,7 @@ def compare_groups(
     levels: dict[str, list[Judged]] = {}
     for pair in pairs_of(sides, matches, configurations):
         mixed = at_equal_mix(sides, pair.level, pair.groups, to_candidate)
-        if mixed is None or min(time for side in mixed[0] for time in side) <= 0:
+        if mixed is None or min(time for side in mixed.times for time in side) <= 0:
             continue
         totals = [
             launches_of(side.totals(0, pair.level, group)) for side, group in zip(sides, pair.groups, strict=True)
@@ -118,7 +136,7 @@ def compare_groups(
             deviation_share(side.series(0, pair.level, group), total)
             for side, group, (_, total) in zip(sides, pair.groups, totals, strict=True)
         ]
-        levels.setdefault(pair.level, []).append(Judged(pair, {}, totals, shares, *mixed))
+        levels.setdefault(pair.level, []).append(Judged(pair, {}, totals, shares, mixed))
     kept: dict[str, list[Judged]] = {}
     left_out = {}
     for level, judged in levels.items():
@@ -127,7 +145,7 @@ def compare_groups(
         left_out[level] = len(judged) - len(kept[level])
         for one in kept[level]:
             rng = generator_64(seed, sides[0].main.dataset, sides[1].main.dataset, level, *one.pair.names)
-            one.found = estimates(sides, level, one.pair.groups, one.times, choices, rng)
+            one.found = estimates(sides, level, one.pair.groups, one.mixed, choices, rng)
     rows = []
     for metric in ("time_per_launch", "variability"):
         weights = [(one.found.get(metric), max(total for _, total in one.totals)) for one in kept.get("kernel", [])]
@@ -146,7 +164,7 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
     """Return the rows of one family of tests; no floor is below `least`."""
     found = [one.found[metric].with_floor(least) for one in judged]
     found = [
-        estimate if one.covered >= COVERED else replace(estimate, low=None, high=None, error=None)
+        replace(estimate, low=None, high=None, error=None) if one.uncovered(metric) else estimate
         for one, estimate in zip(judged, found, strict=True)
     ]
     p_values = [p_value(estimate, choices) for estimate in found]
@@ -154,12 +172,13 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
     for one, estimate, p, q in zip(judged, found, p_values, adjusted(p_values), strict=True):
         values = [total / launches for launches, total in one.totals] if metric == "time_per_launch" else one.shares
         sentence = verdict(estimate, q, choices)
-        sentence = sentence if one.covered >= COVERED else (sentence[0], _uncovered(one.covered))
+        other_work = one.uncovered(metric)
+        sentence = (sentence[0], other_work) if other_work else sentence
         shown = replace(estimate, floor=claim_floor(estimate, choices))
         unit = "ns" if metric == "time_per_launch" else "ratio"
         row = row_of(one.pair, metric, unit, values, shown, p, q, sentence)
-        if one.covered < COVERED:
-            row["note"] = "; ".join(filter(None, [row["note"], _uncovered(one.covered)]))
+        if other_work:
+            row["note"] = "; ".join(filter(None, [row["note"], other_work]))
         row |= {
             f"{side}_launches": launches
             for side, (launches, _) in zip(("baseline", "candidate"), one.totals, strict=True)
@@ -169,10 +188,6 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
         }
         rows.append(row)
     return rows
-
-
-def _uncovered(share: float) -> str:
-    return f"only {100 * share:.0f} % of the time is in configurations that both sides have: {OTHER_WORK}"
 
 
 def row_of(

@@ -159,7 +159,7 @@ def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) 
             {} if number is None else side.totals(0, "kernel", number)
             for side, number in zip(sides, (match.baseline, match.candidate), strict=True)
         ]
-        sums = [sum(total for _, total in side.values()) for side in totals]
+        sums = [sum(one.time_ns for one in side.values()) for side in totals]
         shared = [
             (totals[0][one], totals[1][other])
             for one, other in pairs.items()

@@ -17,7 +17,7 @@ SAME_RECORDING = "both sides are the same recording"
 
 @dataclass(frozen=True)
 class Recording:
-    """One export: what tells its content from that of others, and its ranks."""
+    """One export: what identifies its content, and its ranks."""
 
     content: str
     ranks: tuple[int, ...]
@@ -59,7 +59,7 @@ def recording_of(folder: Path) -> Recording | None:
 
 
 def _filter_of(folder: Path, document: dict) -> str:
-    """Return what tells the kept rows of an export from those of another filter; empty where all are kept.
+    """Return what identifies the kept rows of a filtered export; empty where all are kept.
 
     The same clauses keep other rows where the dataset begins at another time: these differ in their first or last time.
     """

@@ -53,7 +53,9 @@ class Series:
     width: int
 
     def in_cells_of(self, width: int) -> np.ndarray:
-        """Return the cells summed to ones of `width` launches, a multiple of its own; int64, shape (cells, 3)."""
+        """Return the cells summed to coarser ones; int64, shape (cells, 3). A coarser cell holds `width` launches, a
+        multiple of the finer one's.
+        """
         begins = np.arange(0, self.cells.shape[0], width // self.width)
         return np.add.reduceat(self.cells, begins, axis=0)
 
@@ -70,8 +72,9 @@ class Run:
         Kernel and shape by number.
     regions : list of str
     ranks : list of int
-    strata : ndarray of int64, shape (n, 5)
-        configuration, index of the rank, region (-1 for none), launches, sum of durations (ns).
+    strata : ndarray of int64, shape (n, 6)
+        configuration, index of the rank, region (-1 for none), launches, sum of durations (ns), sum of absolute
+        deviations (ns).
     span_ns : int or None
         From the first start to the last end, per rank, the longest; None without a time line.
     recordings : list of Recording
@@ -185,8 +188,8 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
 def _first_pass(
     launches: Launches, kernel_of: np.ndarray
 ) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
-    """Return the strata, each kernel's position in the order of first launches, who follows whom, and first start and
-    last end by rank.
+    """Return the strata, whose deviations the second pass adds, each kernel's position in the order of first launches,
+    who follows whom, and first start and last end by rank.
     """
     ranks = len(launches.ranks)
     regions = len(launches.regions) + 1
@@ -196,7 +199,7 @@ def _first_pass(
     follows = np.zeros((kernels, kernels), np.int64) if kernels <= FOLLOWED else None
     ends: dict[int, tuple[int, int]] = {}
     for batch in launches.batches():
-        code = (batch.configuration * ranks + batch.rank) * regions + batch.region + 1
+        code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
         codes, inverse = np.unique(code, return_inverse=True)
         order = np.argsort(inverse, kind="stable")
         begins = np.searchsorted(inverse[order], np.arange(codes.size))
@@ -217,8 +220,18 @@ def _first_pass(
             _widen(ends, batch)
     codes = np.array(sorted(sums), np.int64)
     facts = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
-    strata = np.column_stack([codes // regions // ranks, codes // regions % ranks, codes % regions - 1, facts])
+    deviations = np.zeros(codes.size, np.int64)
+    strata = np.column_stack(
+        [codes // regions // ranks, codes // regions % ranks, codes % regions - 1, facts, deviations]
+    )
     return strata, first, follows, ends
+
+
+def _stratum_code(
+    configuration: np.ndarray, rank: np.ndarray, region: np.ndarray, ranks: int, regions: int
+) -> np.ndarray:
+    """Return one number per stratum, in the order of `Run.strata`; `regions` counts that outside any, too."""
+    return (configuration * ranks + rank) * regions + region + 1
 
 
 def _count_following(batch: LaunchBatch, kernel: np.ndarray, follows: np.ndarray) -> None:
@@ -239,8 +252,10 @@ def _widen(ends: dict[int, tuple[int, int]], batch: LaunchBatch) -> None:
 
 
 def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
-    """Fill the cells of every level."""
+    """Fill the cells of every level, and the deviations of the strata."""
     ranks = len(run.ranks)
+    regions = len(run.regions) + 1
+    codes = _stratum_code(run.strata[:, 0], run.strata[:, 1], run.strata[:, 2], ranks, regions)
     mean = _rounded_means(run.strata, len(run.configurations))
     sizes: Mapping[str, int] = {
         "run": 1,
@@ -262,6 +277,8 @@ def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
         seen[level] = np.zeros(count.size, np.int64)
     for batch in launches.batches():
         deviation = batch.duration - mean[batch.configuration]
+        code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
+        np.add.at(run.strata[:, 5], np.searchsorted(codes, code), np.abs(deviation))
         for level in LEVELS:
             group = _group(level, batch.configuration, batch.rank, batch.region, kernel_of)
             series = np.where(group >= 0, group * ranks + batch.rank, -1)

@@ -5,6 +5,7 @@ its noise.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,14 @@ from causeway.comparison.run_totals import Run, Series
 
 BLOCKS = 6
 """Columns of a shape that are the grid and the block."""
+
+
+class LaunchTotals(NamedTuple):
+    """Launches of a configuration, the sum of their durations and of their absolute deviations from its mean, ns."""
+
+    launches: int
+    time_ns: int
+    deviation_ns: int
 
 
 @dataclass
@@ -27,7 +36,7 @@ class Side:
 
     runs: list[Run]
     _maps: list[dict[str, dict[int, int]]] = field(init=False, repr=False)
-    _totals: dict[tuple[int, str], dict[int, dict[int, tuple[int, int]]]] = field(default_factory=dict, repr=False)
+    _totals: dict[tuple[int, str], dict[int, dict[int, LaunchTotals]]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._maps = [_numbers(run, self.main) for run in self.runs]
@@ -42,26 +51,26 @@ class Side:
         number = self._maps[index][level].get(group)
         return [] if number is None else self.runs[index].series(level, number)
 
-    def totals(self, index: int, level: str, group: int) -> Mapping[int, tuple[int, int]]:
-        """Return launches and sum of durations (ns) of a group in one of the runs by the main run's configurations."""
+    def totals(self, index: int, level: str, group: int) -> Mapping[int, LaunchTotals]:
+        """Return what was measured of a group in one of the runs by the main run's configurations."""
         key = index, level
         if key not in self._totals:
             self._totals[key] = self._summed(index, level)
         number = self._maps[index][level].get(group)
         return {} if number is None else self._totals[key].get(number, {})
 
-    def _summed(self, index: int, level: str) -> dict[int, dict[int, tuple[int, int]]]:
+    def _summed(self, index: int, level: str) -> dict[int, dict[int, LaunchTotals]]:
         run = self.runs[index]
         main = {number: ours for ours, number in self._maps[index]["configuration"].items()}
-        found: dict[int, dict[int, tuple[int, int]]] = {}
-        for group, (configuration, _, _, count, total) in zip(
+        found: dict[int, dict[int, LaunchTotals]] = {}
+        for group, (configuration, _, _, *measured) in zip(
             run.group_of(level).tolist(), run.strata.tolist(), strict=True
         ):
             ours = main.get(
                 configuration, -1 - configuration
             )  # a configuration that only the repeat has keeps a number of its own
-            known = found.setdefault(group, {}).get(ours, (0, 0))
-            found[group][ours] = known[0] + count, known[1] + total
+            known = found.setdefault(group, {}).get(ours, (0, 0, 0))
+            found[group][ours] = LaunchTotals(*(one + more for one, more in zip(known, measured, strict=True)))
         found.pop(-1, None)
         return found
 
@@ -98,14 +107,33 @@ def shapes_by_kernel(run: Run) -> dict[int, dict[tuple, int]]:
     return found
 
 
-def at_equal_mix(
-    sides: Sequence[Side], level: str, groups: Sequence[int], pairs: Mapping[int, int]
-) -> tuple[list[list[float]], float] | None:
-    """Return each run's time for the same launches, ns: the candidate's launches in the configurations that all runs
-    have.
+@dataclass(frozen=True)
+class EqualMix:
+    """A group of all runs at the same launches.
+
+    Parameters
+    ----------
+    times : per side, per run, list of list of float
+        Time for the candidate's launches, ns.
+    deviations : per side, per run, list of list of float
+        Sum of the absolute deviations of these launches over their time.
+    covered, covered_deviations : float
+        Share of the group's time, and of its deviations, in the common configurations, least over the runs.
+    """
+
+    times: list[list[float]]
+    deviations: list[list[float]]
+    covered: float
+    covered_deviations: float
+
+
+def at_equal_mix(sides: Sequence[Side], level: str, groups: Sequence[int], pairs: Mapping[int, int]) -> EqualMix | None:
+    """Return each run's time and variability for the same launches: the candidate's launches in the configurations that
+    all runs have.
 
     A kernel's mean moves when a program launches more of its larger configurations; that is no slowdown. So every run
-    is charged for the same launches: `sum over configurations of n_candidate * mean` (a Paasche index).
+    is charged for the same launches: `sum over configurations of n_candidate * mean` (a Paasche index), and of their
+    mean absolute deviations likewise: a further kernel whose durations scatter makes no other one more variable.
 
     Parameters
     ----------
@@ -118,10 +146,9 @@ def at_equal_mix(
 
     Returns
     -------
-    (list of lists of float, float) or None
-        Times per side and run, and the share of the group's time that lies in the common configurations, least over the
-        runs. Where there is none (share 0), times are means over all launches times the candidate's launches. None if a
-        run does not have the group.
+    EqualMix or None
+        Where no configuration is in common (covered: 0), of all launches on each side, as many as the candidate's. None
+        if a run does not have the group.
     """
     found = [
         [side.totals(index, level, group) for index in range(len(side.runs))]
@@ -136,29 +163,46 @@ def at_equal_mix(
         if all(back[ours] in totals for totals in found[0]) and all(ours in totals for totals in found[1])
     ]
     indices = [back[ours] for ours in common], common
-    weights = {ours: found[1][0][ours][0] for ours in common}
-    if common:
-        baseline = [
-            math.fsum(weights[ours] * totals[back[ours]][1] / totals[back[ours]][0] for ours in common)
-            for totals in found[0]
+    weights = [found[1][0][ours].launches for ours in common]
+    if not common:
+        found = [[{0: _summed(totals)} for totals in side] for side in found]
+        indices = [0], [0]
+        weights = [found[1][0][0].launches]
+    times, deviations = (
+        [
+            [_weighted(totals, kept, weights, column) for totals in side]
+            for side, kept in zip(found, indices, strict=True)
         ]
-        candidate = [
-            math.fsum(weights[ours] * totals[ours][1] / totals[ours][0] for ours in common) for totals in found[1]
-        ]
-        return [baseline, candidate], min(
-            _covered(totals, kept) for side, kept in zip(found, indices, strict=True) for totals in side
-        )
-    launches = sum(count for count, _ in found[1][0].values())
-    means = [[launches * _mean(totals) for totals in side] for side in found]
-    return means, 0.0
+        for column in ("time_ns", "deviation_ns")
+    )
+    covered, covered_deviations = (
+        min(_covered(totals, kept, column) for side, kept in zip(found, indices, strict=True) for totals in side)
+        if common
+        else 0.0
+        for column in ("time_ns", "deviation_ns")
+    )
+    shares = [
+        [deviation / time if time else 0.0 for deviation, time in zip(*side, strict=True)]
+        for side in zip(deviations, times, strict=True)
+    ]
+    return EqualMix(times, shares, covered, covered_deviations)
 
 
-def _covered(totals: Mapping[int, tuple[int, int]], kept: Sequence[int]) -> float:
-    return sum(totals[one][1] for one in kept) / max(sum(total for _, total in totals.values()), 1)
+def _weighted(totals: Mapping[int, LaunchTotals], kept: Sequence[int], weights: Sequence[int], column: str) -> float:
+    """Return what so many launches of these configurations have of a column, by the mean of each."""
+    return math.fsum(
+        weight * getattr(totals[one], column) / totals[one].launches for one, weight in zip(kept, weights, strict=True)
+    )
 
 
-def _mean(totals: Mapping[int, tuple[int, int]]) -> float:
-    return sum(total for _, total in totals.values()) / sum(count for count, _ in totals.values())
+def _covered(totals: Mapping[int, LaunchTotals], kept: Sequence[int], column: str) -> float:
+    """Return the share of a column in these configurations; 1 of nothing."""
+    whole = sum(getattr(one, column) for one in totals.values())
+    return sum(getattr(totals[one], column) for one in kept) / whole if whole else 1.0
+
+
+def _summed(totals: Mapping[int, LaunchTotals]) -> LaunchTotals:
+    return LaunchTotals(*(sum(column) for column in zip(*totals.values(), strict=True)))
 
 
 def deviation_share(series: Sequence[Series], total_ns: int) -> float:
@@ -166,9 +210,9 @@ def deviation_share(series: Sequence[Series], total_ns: int) -> float:
     return sum(int(one.cells[:, 2].sum()) for one in series) / total_ns if total_ns else 0.0
 
 
-def launches_of(totals: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+def launches_of(totals: Mapping[int, LaunchTotals]) -> tuple[int, int]:
     """Return launches and sum of durations over all configurations."""
-    return sum(count for count, _ in totals.values()), sum(total for _, total in totals.values())
+    return sum(one.launches for one in totals.values()), sum(one.time_ns for one in totals.values())
 
 
 def half_change(series: Sequence[Series], mean_ns: float, column: int) -> float | None:

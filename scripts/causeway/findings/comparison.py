@@ -25,12 +25,21 @@ METRIC_NAMES = {
 }
 UNITS = {"efficiency": "percentage points"}
 UNDECIDED = "inconclusive: the data do not decide"
-SUGGESTIONS = {
+KERNEL_SUGGESTIONS = {
     CHANGE_WORDS["time_per_launch"][0]: (
         "Look at what changed for this kernel: its launch configurations, the clocks, what runs beside it, the"
         " compiler."
     ),
     CHANGE_WORDS["variability"][0]: "Look at the causes of this kernel's variability on both sides.",
+}
+RUN_SUGGESTIONS = {
+    CHANGE_WORDS["time_per_launch"][0]: (
+        "Look at which kernels are slower, in the comparison's table; if all are, at the clocks and what runs beside"
+        " them."
+    ),
+    CHANGE_WORDS["variability"][0]: (
+        "Look at which kernels vary more, in the comparison's table, and at their causes on both sides."
+    ),
     CHANGE_WORDS["efficiency"][0]: (
         "Look at where device time is lost on both sides: launches that come late, copies, uneven ranks."
     ),
@@ -145,7 +154,7 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
         ),
         sentence=f"{subject} is {row['verdict']} than {'' if whole else 'in '}{baseline}: {_amount(row)}.",
         verdict=SUPPORTED,
-        suggestion=SUGGESTIONS.get(row["verdict"]),
+        suggestion=(RUN_SUGGESTIONS if whole else KERNEL_SUGGESTIONS).get(row["verdict"]),
     )
 
 

@@ -46,7 +46,10 @@ KERNEL_COLUMNS = (
 WHOLE_COLUMNS = ("what", "baseline", "candidate", "change", "noise floor", "q", "verdict")
 NUMBER_COLUMNS = (*KERNEL_COLUMNS[1:-1], *WHOLE_COLUMNS[1:-1])
 """Columns that are set to the right."""
-OWN_LAUNCHES = "A mean is of a run's own launches; the change beside it is of the same launches on both sides."
+OWN_LAUNCHES = (
+    "A mean is of a run's own launches; the change beside it is of the same launches on both sides. The same holds"
+    " for variability."
+)
 """What stands below tables with both: two means may differ by more, or less, than the change."""
 METRICS = {
     "time_per_launch": "time for the same launches",

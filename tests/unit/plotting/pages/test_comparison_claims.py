@@ -57,6 +57,24 @@ def test_a_kernel_with_a_share_of_the_gpu_time_on_either_side_is_claimed():
             assert ("only small changes" in bold) != is_claimed
 
 
+@pytest.mark.parametrize(
+    ("metric", "verdict", "advised"),
+    [
+        ("variability", "more variable", "which kernels vary more"),
+        ("time_per_launch", "slower", "which kernels are slower"),
+    ],
+)
+def test_advice_on_a_whole_run_is_not_that_on_one_kernel(metric, verdict, advised):
+    document, rows = made()
+    for row in rows:
+        if row["metric"] == metric and (row["level"] == "run" or row["candidate"] == "gemm"):
+            row |= {"verdict": verdict, "baseline_value": 0.2, "candidate_value": 0.4}
+    claimed = {one.scope_name: one for one in comparison_findings(document, rows) if one.key.split("/")[1] == metric}
+    assert advised in claimed[None].suggestion
+    assert "this kernel" not in claimed[None].suggestion
+    assert "this kernel" in claimed["gemm"].suggestion
+
+
 def test_efficiency_is_claimed_from_a_point_on():
     for points, is_claimed in ((-1.2, True), (0.99, False)):
         document, rows = made()
