@@ -1,5 +1,6 @@
 """What `compare_runs` does: measure both sides, match, estimate, judge, and write it down."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,10 +13,11 @@ from causeway.comparison.groups import compare_groups, configuration_pairs, lone
 from causeway.comparison.matching import match_kernels
 from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
 from causeway.comparison.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
-from causeway.comparison.replay_changes import compare_replays, read_replays
+from causeway.comparison.replay_changes import compare_replays, read_replays, replayed_times
 from causeway.comparison.run_totals import Run, measure
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError
+from causeway.core.formatting import name_in_sentence
 from causeway.core.logs import LOG
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, MATCHES, NEW
@@ -120,13 +122,14 @@ def run(
     pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
     parts = decomposition(sides, matches, pairs)
     mains = [side[0] for side in names]
-    replayed = compare_replays([read_replays(replays[name]) if name in replays else {} for name in mains])
+    both = [read_replays(replays[name]) if name in replays else {} for name in mains]
+    replayed = compare_replays(both)
     document = {
         "schema_version": "1",
         "baseline": _facts(sides[0]),
         "candidate": _facts(sides[1]),
         "noise": noise,
-        "assumption": " ".join([*_sentences(shared, copies), ASSUMPTIONS[noise]]),
+        "assumption": " ".join([*_sentences(shared, copies), *_other_devices(sides), ASSUMPTIONS[noise]]),
         "same_content": {
             "sides": None if shared is None else asdict(shared),
             "repeats": [asdict(copy) for copy in copies],
@@ -140,6 +143,7 @@ def run(
         "change_ns": {part: sum(row[part] for row in parts) for part in PARTS},
         "causes": compare_causes([read_causes(side) for side in causes], rate) if all(causes) else None,
         "replays": replayed,
+        "replayed": replayed and replayed_times(both),
         "not_compared": _gaps(sides, every, efficiency, causes, replayed),
     }
     write_json(document, out_json, "comparison")
@@ -173,6 +177,18 @@ def _sentences(shared: Shared | None, copies: Sequence[Shared]) -> list[str]:
     return found
 
 
+def _other_devices(sides: Sequence[Side]) -> list[str]:
+    """Return one sentence if the runs are known to have devices of different names, which run has which."""
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for one in (one for side in sides for one in side.runs):
+        if one.devices and None not in one.devices.values():
+            runs.setdefault(tuple(sorted(set(one.devices.values()))), []).append(one.dataset)
+    if len(runs) < 2:
+        return []
+    parts = [f"{', '.join(map(name_in_sentence, devices))} in {', '.join(names)}" for devices, names in runs.items()]
+    return [f"The devices differ ({'; '.join(parts)}): a change may be the device's and not the program's."]
+
+
 def _without_claims_of_one_recording(
     rows: Sequence[Mapping], sides: Sequence[Side], shared: Shared | None
 ) -> list[Mapping]:
@@ -204,6 +220,10 @@ def _facts(side: Side) -> dict:
         "launches": main.launches,
         "kernels": len(main.kernels.names),
         "ranks": list(main.ranks),
+        "devices": [
+            {"name": name, "number": number}
+            for name, number in sorted(Counter(main.devices.values()).items(), key=lambda one: one[0] or "")
+        ],
         "gpu_time_ns": main.total_ns,
         "span_ns": main.span_ns,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.comparison.recordings import recording_of
+from causeway.comparison.recordings import device_names, recording_of
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import CausewayError
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
@@ -73,6 +73,8 @@ class Launches:
         Whether the launches have a time line.
     recordings : list of Recording
         Of the exports whose launches these are, as far as they are known.
+    devices : dict of (int, int) to (str or None)
+        Names of the devices by rank and number.
 
     Raises
     ------
@@ -108,6 +110,7 @@ class Launches:
         self.ranks = sorted(ranks)
         found = [recording_of(folder) for folder, *_ in self._exports]
         self.recordings = [one for one in found if one is not None]
+        self.devices = {key: name for folder, *_ in self._exports for key, name in device_names(folder).items()}
 
     def _numbered(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each configuration of an export."""

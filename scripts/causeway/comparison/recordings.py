@@ -1,6 +1,6 @@
-"""Which recordings stand behind a dataset, and which of them stand behind another one, too: by the SHA-256 of the
-exports, which `capabilities.json` holds. Of a filtered export, the filter belongs to the recording: two stretches of
-one run are compared as two runs are.
+"""Which recordings and devices stand behind a dataset, and which recordings stand behind another one, too: by the
+SHA-256 of the exports, which `capabilities.json` holds. Of a filtered export, the filter belongs to the recording: two
+stretches of one run are compared as two runs are.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.tables import read_json
+from causeway.core.tables import read_json, read_table
 
 SAME_RECORDING = "both sides are the same recording"
 """Reason of a group whose launches were measured once."""
@@ -71,6 +71,13 @@ def _filter_of(folder: Path, document: dict) -> str:
     if not any(entry["rows"]["dropped"] for entry in classes):
         return ""
     return json.dumps([reduced["keep"], document["time"]], sort_keys=True)
+
+
+def device_names(folder: Path) -> dict[tuple[int, int], str | None]:
+    """Return the names of the devices in a folder of tables by rank and number; None where a name is not known."""
+    path = folder / "devices.parquet"
+    rows = read_table(path, "devices", ["rank", "device", "name"]).to_pylist() if path.is_file() else []
+    return {(row["rank"], row["device"]): row["name"] for row in rows}
 
 
 def shared_by(dataset: str, recordings: Sequence[Recording], other: str, others: Sequence[Recording]) -> Shared | None:

@@ -34,6 +34,18 @@ def compare_replays(sides: Sequence[Mapping[tuple[str, str | None], Mapping]]) -
     return sorted(rows, key=lambda row: (row["change"] != NOTHING, -_most(row)))
 
 
+def replayed_times(sides: Sequence[Mapping[tuple[str, str | None], Mapping]]) -> dict[str, dict | None]:
+    """Return by side how long the replayed run is as it was measured, and how much of that is from the first work of a
+    device to the end of the last: a replay holds the calls before and after, too. None where it is not known.
+    """
+    found = {}
+    for side, replays in zip(SIDES, sides, strict=True):
+        row = replays.get((NOTHING, None))
+        known = row is not None and row["device_time_ns"] is not None
+        found[side] = {key: row[key] for key in ("time_ns", "device_time_ns")} if known else None
+    return found
+
+
 def _one(row: Mapping | None) -> dict | None:
     if row is None:
         return None

@@ -79,6 +79,8 @@ class Run:
         From the first start to the last end, per rank, the longest; None without a time line.
     recordings : list of Recording
         Of its exports.
+    devices : dict of (int, int) to (str or None)
+        Names of its devices by rank and number.
     """
 
     dataset: str
@@ -89,6 +91,7 @@ class Run:
     strata: np.ndarray
     span_ns: int | None
     recordings: list[Recording]
+    devices: dict[tuple[int, int], str | None]
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
@@ -180,6 +183,7 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
         strata=strata,
         span_ns=span,
         recordings=launches.recordings,
+        devices=launches.devices,
     )
     _second_pass(launches, run, kernel_of)
     return run

@@ -97,6 +97,7 @@ def compared(names, ranks=2):
             "launches": 48_000,
             "kernels": len(names),
             "ranks": list(range(ranks)),
+            "devices": [{"name": "NVIDIA H100 80GB HBM3", "number": ranks}],
             "gpu_time_ns": gpu_time,
             "span_ns": total,
         }
@@ -110,6 +111,7 @@ def compared(names, ranks=2):
         "matches": [{"how": "normalised", "baseline": names[0], "candidate": names[0], "note": "one of two instances"}],
         "decomposition": parts,
         "change_ns": change,
+        "replayed": {side: {"time_ns": 4 * 10**9, "device_time_ns": 3 * 10**9} for side in ("baseline", "candidate")},
         "not_compared": ["No region is on both sides."],
         "replays": [
             {"change": "nothing", "name": None, "baseline": _replayed(4.0, 0.0), "candidate": _replayed(4.2, 0.0)},

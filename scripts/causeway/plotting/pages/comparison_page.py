@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.codes import PATH_KINDS
+from causeway.core.formatting import elided
 from causeway.core.vocabulary import (
     CHANGE_WORDS,
     EXACT,
@@ -21,11 +22,15 @@ from causeway.core.vocabulary import (
     UNEXPLAINED,
 )
 from causeway.plotting.drawing.kernel_labels import full_name, short_names
-from causeway.plotting.drawing.markup import number
+from causeway.plotting.drawing.markup import number, plain
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.comparison import LABEL, change_words, of_kernels, pair_words, unit_of
 
 MOST_ROWS = 200
+NAME_LENGTH = 160
+"""Characters of a full name in a table's cell."""
+DEVICE_LENGTH = 40
+"""Characters of a device's name in the page's head."""
 SIDES = ("baseline", "candidate")
 KINDS = {
     **dict.fromkeys(FOR_THE_WORSE, "worse"),
@@ -117,6 +122,7 @@ def draw_comparison(
         matched_exactly=comparison["matched"]["exact"],
         causes=None if comparison["causes"] is None else _causes(comparison["causes"]),
         replays=None if comparison["replays"] is None else [_replay(row) for row in comparison["replays"]],
+        replayed=_replayed(comparison["replayed"]),
         causes_known=bool(comparison["causes"]),
         not_compared=" ".join(comparison["not_compared"]),
     )
@@ -159,9 +165,18 @@ def _facts(comparison: Mapping) -> list[tuple[str, str]]:
         spent = f"{formatting.time(one['gpu_time_ns'])} GPU time, {formatting.count(one['launches'])} launches"
         facts.append((f"{side}: {one['dataset']}", spent))
     facts.append(("ranks", " / ".join(formatting.count(len(comparison[side]["ranks"])) for side in SIDES)))
+    devices = dict.fromkeys(_devices(comparison[side]["devices"]) for side in SIDES)
+    if any(devices):
+        facts.append(("devices", " / ".join(words or formatting.NOT_MEASURED for words in devices)))
     repeats = sum(len(comparison[side]["repeats"]) for side in SIDES)
     noise = f"{repeats} further run{'s' * (repeats > 1)}" if repeats else "the halves of each run"
     return [*facts, ("noise learned from", noise)]
+
+
+def _devices(devices: Sequence[Mapping]) -> str:
+    """Return devices in words, `2 × NVIDIA H100`; empty where no name is known."""
+    named = [(elided(plain(one["name"]), DEVICE_LENGTH), one["number"]) for one in devices if one["name"]]
+    return ", ".join(f"{number} × {name}" for name, number in named)
 
 
 def _change(row: Mapping) -> dict:
@@ -219,11 +234,16 @@ def _whole(rows: Sequence[Mapping]) -> list[dict]:
     ]
 
 
+def _name(name: str) -> str:
+    """Return a name as a table's cell has it: a long one without its middle, where a mark stands."""
+    return elided(plain(name), NAME_LENGTH)
+
+
 def _match(match: Mapping) -> dict:
     """Return a kernel that is not matched by its name alone: its names on both sides, and how it was matched."""
     names = [
         {
-            "shown": formatting.NOT_MEASURED if match[side] is None else full_name(match[side])[:160],
+            "shown": formatting.NOT_MEASURED if match[side] is None else _name(match[side]),
             "full": full_name(match[side] or ""),
         }
         for side in SIDES
@@ -231,11 +251,24 @@ def _match(match: Mapping) -> dict:
     return {"names": names, "how": HOW[match["how"]], "note": match["note"]}
 
 
+def _replayed(times: Mapping | None) -> str:
+    """Return how long the replayed runs are beside their spans; empty where that is not known."""
+    parts = []
+    for side in SIDES:
+        one = times and times[side]
+        if one and one["time_ns"] != one["device_time_ns"]:
+            whole, work = (formatting.time(one[key]) for key in ("time_ns", "device_time_ns"))
+            parts.append(f"the {side} {whole}, of which {work} from the first to the last work of its devices")
+    if not parts:
+        return ""
+    return f"A replayed run holds the calls before and after the work of its devices, too: {'; '.join(parts)}."
+
+
 def _replay(row: Mapping) -> dict:
     """Return what one change would save on each side, and what limits the run then."""
     words = REPLAYED_CHANGES[row["change"]]
     found = {
-        "change": words if row["name"] is None else f"{words}: {full_name(row['name'])[:160]}",
+        "change": words if row["name"] is None else f"{words}: {_name(row['name'])}",
         "sides": [],
         "limits": [],
     }
@@ -248,7 +281,7 @@ def _replay(row: Mapping) -> dict:
         saved = formatting.saving(one["saved_ns"])
         saved += f", {formatting.percent(one['saved_percent'])}" if one["saved_ns"] else ""
         found["sides"].append({"time": formatting.time(one["predicted_ns"]), "saved": saved})
-        limit = one["limited_by"] and f"{PATH_KINDS[one['limited_by']]}: {full_name(one['limited_name'])[:160]}"
+        limit = one["limited_by"] and f"{PATH_KINDS[one['limited_by']]}: {_name(one['limited_name'])}"
         found["limits"].append(limit or formatting.NOT_MEASURED)
     return found
 
