@@ -158,7 +158,9 @@ def kineto(path: Path) -> Counted:
                 found.transfers.append((start, end, device))
         found.rows["calls"] += kind in ("cuda_runtime", "runtime", "cuda_driver")
         found.rows["ranges"] += kind in ("user_annotation", "gpu_user_annotation")
-        found.rows["ranges"] += kind == "operator" and "#" in event["name"]
+        is_range = kind == "operator" and "#" in event["name"]
+        found.rows["ranges"] += is_range
+        found.rows["host_operators"] += kind in ("cpu_op", "operator") and not is_range
     return found
 
 

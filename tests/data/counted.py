@@ -15,7 +15,7 @@ class Counted:
         self.launches: list[tuple[int, int, object, str]] = []
         self.transfers: list[tuple[int, int, object]] = []
         self.names: set[str] = set()
-        self.rows = dict.fromkeys(("calls", "ranges", "samples", "counters"), 0)
+        self.rows = dict.fromkeys(("calls", "ranges", "host_operators", "samples", "counters"), 0)
         self.sums: dict[str, float] = {}
 
     def launch(self, start: int, end: int, device: object, name: str) -> None:

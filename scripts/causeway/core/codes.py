@@ -102,6 +102,8 @@ COMPILATION = "compilation"
 """What stands before the name of a range that compiles."""
 IN_RANGE = "range: "
 """What stands before the name of any other range."""
+IN_OPERATOR = "operator: "
+"""What stands before the name of an operator of the host."""
 
 CONSTANT_TARGET = "the target is constant"
 """How the reason begins for which causes of what does not vary are not searched for."""

@@ -63,11 +63,14 @@ A file of any format may be compressed with gzip, xz, bzip2 or zstd (`.rpd.gz`, 
 gzip (Kineto, rocprofv3, CUPTI) are read as they are; others are unpacked block by block beside their tables, which
 needs that much disk while they are read. A file that unpacks to more than 1 GiB and 200 times its size is refused.
 
-Kineto traces name the operators around each launch. In other traces the ranges (NVTX, ROCTx) that are open on the
-launching thread stand for them, those of all NVTX domains in one order of time and without the domain's name. The name
-of the launching call itself (`hipLaunchKernel`) says nothing of what asked for the launch: an export without ranges has
-no operators. At most 65,536 operators and as many input sizes are kept; launches beyond have none, and are counted
-(`operators_left_out`).
+Until PyTorch 1.8 a Kineto trace has annotations (`ProfilerStep#7`, `enumerate(DataLoader)#...`, `Optimizer.step#...`)
+as events of category Operator: those whose name holds a `#`, and `DistributedDataParallel.forward`, are ranges here.
+
+Kineto traces name the operators around each launch; all operators of the host are in `host_operators.parquet`. In other
+traces the ranges (NVTX, ROCTx) that are open on the launching thread stand for them, those of all NVTX domains in one
+order of time and without the domain's name. The name of the launching call itself (`hipLaunchKernel`) says nothing of
+what asked for the launch: an export without ranges has no operators. At most 65,536 operators and as many input sizes
+are kept; launches beyond have none, and are counted (`operators_left_out`).
 
 Kineto traces of several ranks in one file are told apart by the rank in the arguments (TraceLens), by the label before
 the process (SGLang), or by their order if they stand one after the other; where their events alternate, no launch has

@@ -23,7 +23,7 @@ from support import OF_THE_CLONE, REAL, real_exports
 EXPECTED = json.loads(count_exports.EXPECTED.read_text(encoding="utf-8"))
 WHOLE = REAL != OF_THE_CLONE
 PRESENT = count_exports.discover(REAL) if WHOLE else real_exports()
-COUNTED_ROWS = ("launches", "transfers", "calls", "ranges", "samples", "counters", "kernels")
+COUNTED_ROWS = ("launches", "transfers", "calls", "ranges", "host_operators", "samples", "counters", "kernels")
 
 
 def test_each_export_has_its_expectation_and_each_expectation_its_export():

@@ -13,7 +13,8 @@ from waiting_samples import CALLS, explained, random_export, write_export
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.waiting import explain_waiting as program
 from causeway.waiting.explain_waiting import explain_waiting
-from causeway.waiting.idle import export_pass
+from causeway.waiting.idle import activities, export_pass
+from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.reason_words import AFTER_LAST, BEFORE_FIRST, NAMES
 
 RANKS = 100
@@ -159,6 +160,55 @@ def test_a_host_that_runs_compiled_code_does_not_compile(tmp_path, monkeypatch, 
         if compiles
         else {("launch_starved", f"range: {words}"): 80, ("launch_starved", f"in {CALLS[0]}"): 20}
     )
+
+
+def test_where_no_call_and_no_range_tells_what_the_host_did_its_operator_does(tmp_path, monkeypatch):
+    """Idle from 10 to 110, by hand: operators of the launching thread alone, the innermost, below calls and ranges."""
+    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 0)
+    host = {"rank": 0, "thread": 1}
+
+    def on_host(begin, end, name, **more):
+        return host | {"start_ns": begin, "duration_ns": end - begin, "name": name} | more
+
+    tables = {
+        "calls": [on_host(100, 111, CALLS[0], correlation=5), on_host(42, 44, "cudaGetDevice")],
+        "ranges": [
+            on_host(0, 105, "ProfilerStep#7", kind="annotation"),  # says no more than that it is a step
+            on_host(50, 60, "forward", kind="annotation"),
+        ],
+        "host_operators": [
+            on_host(20, 90, "aten::conv2d"),
+            on_host(30, 45, "aten::copy_"),
+            on_host(52, 58, "aten::mm"),
+            on_host(92, 99, "aten::sort", thread=2),
+        ],
+    }
+    work = {"duration_ns": 10, "rank": 0, "configuration": 0}
+    tables["launches"] = [work | {"start_ns": 0}, work | {"start_ns": 110, "correlation": 5}]
+    write_export(tmp_path / "e0", tables)
+    (found,) = by_rank(export_pass.explain_export(tmp_path / "e0", {})).values()
+    assert {reason for reason, _ in found} == {"launch_starved"}
+    assert {detail: ns for (_, detail), ns in found.items()} == {
+        "range: ProfilerStep#*": 10 + 10,
+        "operator: aten::conv2d": 10 + 5 + 30,
+        "operator: aten::copy_": 12 + 1,
+        "in cudaGetDevice": 2,
+        "range: forward": 10,
+        f"in {CALLS[0]}": 10,
+    }
+
+
+def test_many_operators_leave_room_for_the_names_of_calls_and_ranges(monkeypatch):
+    monkeypatch.setattr(activities, "MOST_TEXTS", 3)
+    names = Activities()
+    codes = [names.of("host_operators", f"aten::op{number}") for number in range(5)]
+    codes += [names.of("calls", f"cudaCall{number}") for number in range(5)]
+    assert [names.texts[code] for code in codes] == [
+        *(f"operator: aten::op{number}" for number in range(3)),
+        *["other operators"] * 2,
+        *(f"in cudaCall{number}" for number in range(2)),  # beside what is not recorded
+        *["other"] * 3,
+    ]
 
 
 def test_steps_are_brought_to_the_clock_of_the_export_of_their_rank_alone(tmp_path, monkeypatch):

@@ -1,13 +1,16 @@
 """Real exports: the reasons add up to the idle time of the efficiency, and event waits are those that the database has."""
 
+import gzip
+import json
 import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from causeway.core.tables import read_table, write_json
+from causeway.core.tables import read_json, read_table, write_json
 from causeway.efficiency.device_time.measure import Limits, measure, open_export
+from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
 from causeway.waiting.explain_waiting import explain_waiting
 from causeway.waiting.idle.export_pass import explain_export
@@ -73,3 +76,42 @@ def test_a_wait_names_the_stream_that_recorded_its_event_last(tmp_path):
     connection.close()
     assert found == expected
     assert {stream for stream in found.values() if stream is not None} == {13, 18, 19}
+
+
+def test_the_data_loader_of_an_old_trace_is_named(tmp_path):
+    """By its JSON: of each gap what lies in the loader, on the thread that launches next, until its call returns."""
+    source = "kineto/kineto-samples/resnet50_num_workers_0.pt.trace.json.gz"
+    folder = tables_of(source, tmp_path)
+    work = []
+    calls = {}
+    loader = []
+    with gzip.open(DATA / source) as file:
+        for event in json.load(file)["traceEvents"]:
+            if event.get("ph") != "X" or event["cat"] not in ("Kernel", "Memcpy", "Memset", "Runtime", "Operator"):
+                continue
+            number = event["args"].get("correlation")
+            span = 1000 * int(event["ts"]), 1000 * int(event["ts"] + event["dur"]), event["tid"]
+            if event["cat"] == "Runtime":
+                calls[number] = max(calls.get(number, (0, 0)), (span[1], span[2]))
+            elif event["cat"] != "Operator":
+                work.append((*span[:2], number))
+            elif event["name"].startswith("enumerate(DataLoader)#"):
+                loader.append(span)
+    expected = 0
+    reached = min(work)[0]
+    for start, end, number in sorted(work):
+        returned, thread = calls.get(number, (0, 0))
+        for begin, stop, mine in loader:
+            if str(mine) == str(thread):
+                expected += max(min(stop, returned, start) - max(begin, reached), 0)
+        reached = max(reached, end)
+    found = explain_export(folder, {})
+    text = "data loader: enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    times = {found.texts[code]: ns for (_, _, code), ns in found.totals.whole.items()}
+    assert times[text] == expected == max(times.values()) > 183_000_000
+    assert times["host code not recorded"] < 2_000_000
+    write_json({"exports": {"e0": {"shift_ns": 0, "ranks": [0]}}}, tmp_path / "clocks.json")
+    steps = [tmp_path / name for name in ("steps.json", "steps.parquet", "causes.parquet")]
+    find_steps("d", [folder], tmp_path / "clocks.json", 1, *steps)
+    document = read_json(steps[0])
+    assert (document["ranges"], document["ranks"][0]["steps"]) == ("ProfilerStep#*", 6)

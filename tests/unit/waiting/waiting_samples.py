@@ -19,9 +19,10 @@ CALLS = (
     "cuLibraryLoadData",
 )
 RANGES = ("load_batch 3", "step 7", "forward")
+OPERATORS = ("aten::mm", "aten::conv2d", "next_batch")
 BLOCKING = {"cudaStreamSynchronize", "cudaMalloc", "cudaMemcpy"}
 EVENTS = ("launches", "transfers", "graphs")
-TABLES = (*EVENTS, "calls", "ranges", "mpi", "system_calls", "dependencies", "profiler_overhead")
+TABLES = (*EVENTS, "calls", "ranges", "mpi", "system_calls", "host_operators", "dependencies", "profiler_overhead")
 PROFILER = ("CUPTI Buffer flush", "dlopen(libcupti.so)")
 
 
@@ -84,6 +85,7 @@ def random_rank(random, rank):
         ("ranges", RANGES, 4),
         ("mpi", ("MPI_Wait",), 2),
         ("system_calls", ("sem_wait", "read"), 3),
+        ("host_operators", OPERATORS, 6),
     ):
         for _ in range(int(random.integers(0, share))):
             row = {"start_ns": int(random.integers(0, moment + 1)), "duration_ns": int(random.integers(0, 40))}
@@ -117,15 +119,19 @@ def _end(row):
 
 
 def _described(table, name):
-    """Return priority, reason and detail of a host activity."""
+    """Return priority, reason and detail of a host activity: what only says that it is a step counts last, then
+    operators.
+    """
     if table == "calls":
         if name in BLOCKING:
             return 2, "blocked_host", name
         return 0, "launch_starved", ("module loading: " if "Library" in name else "in ") + name
     if table == "ranges":
         words = re.sub(r"\d+", "*", name)
-        cause = "load_batch" in name
-        return int(cause), "launch_starved", ("data loader: " if cause else "range: ") + words
+        priority = {"load_batch 3": 1, "step 7": -2}.get(name, 0)
+        return priority, "launch_starved", ("data loader: " if priority == 1 else "range: ") + words
+    if table == "host_operators":
+        return -1, "launch_starved", f"operator: {name}"
     kind = {"mpi": "MPI", "system_calls": "lock" if "sem" in name else "system call"}[table]
     return 0, "launch_starved", f"{kind}: {name}"
 
@@ -133,7 +139,7 @@ def _described(table, name):
 def _host_at(tables, thread, moment):
     """Return reason and detail of what a thread did at a moment."""
     found = []
-    for table in ("calls", "ranges", "mpi", "system_calls"):
+    for table in ("calls", "ranges", "mpi", "system_calls", "host_operators"):
         for row in tables[table]:
             if row["thread"] == thread and row["start_ns"] <= moment < _end(row):
                 priority, reason, detail = _described(table, row["name"])

@@ -80,6 +80,15 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("name", pa.dictionary(pa.int32(), TEXT)),
         ]
     ),
+    # operators of a framework on threads of the host, inner and outer ones
+    "host_operators": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("thread", U32, nullable=True),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+        ]
+    ),
     # synchronisation as the host asked for it: streams that wait for an event (`source_stream`: where it was recorded),
     # and waits of the host for an event, a stream or the device
     "dependencies": pa.schema(

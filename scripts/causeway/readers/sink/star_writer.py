@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NULL
+from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
@@ -23,9 +24,12 @@ from causeway.readers.sink.stream_order import StreamOrder
 from causeway.readers.sink.table_columns import (
     FinalNumbers,
     coded_text,
+    collective_columns,
     dependency_columns,
     graph_columns,
+    host_columns,
     kernel_table,
+    mpi_columns,
     nullable,
 )
 
@@ -63,12 +67,15 @@ class StarWriter:
             joined.launch_calls.drain()
             joined.operators.close()
             joined.open_ranges.drain()
+            joined.drain_operators()
             self._check(joined.launch_calls.unanswered)
         self._write_events("transfers", self._transfer_columns)
         self._write_events("samples", self._sample_columns)
-        self._write_events("mpi", self._mpi_columns)
-        self._write_events("collectives", self._collective_columns)
-        self._write_events("system_calls", self._system_call_columns)
+        sink = self.sink
+        self._write_events("mpi", lambda rows: mpi_columns(rows, sink.mpi_names.texts))
+        groups = sink.communicators.texts
+        self._write_events("collectives", lambda rows: collective_columns(rows, sink.collective_names.texts, groups))
+        self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
         self._write_events("dependencies", dependency_columns)
         self._write_events("graphs", self._graph_columns)
         self._write_counters()
@@ -202,26 +209,6 @@ class StarWriter:
         metric = coded_text(rows["metric"], self.sink.metrics.texts)
         return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
 
-    def _mpi_columns(self, rows: EventBatch) -> dict:
-        columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-        columns["thread"] = nullable(rows["thread"], pa.uint32())
-        columns["name"] = coded_text(rows["name"], self.sink.mpi_names.texts)
-        return columns | {name: nullable(rows[name], pa.int64()) for name in ("bytes", "peer", "communicator")}
-
-    def _collective_columns(self, rows: EventBatch) -> dict:
-        communicators = [*self.sink.communicators.texts, None]  # code -1 is none
-        columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
-        columns["name"] = coded_text(rows["name"], self.sink.collective_names.texts).cast(pa.string())
-        columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
-        for name in ("sequence", "group_size", "bytes", "correlation"):
-            columns[name] = nullable(rows[name], pa.int64())
-        return columns
-
-    def _system_call_columns(self, rows: EventBatch) -> dict:
-        columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-        name = coded_text(rows["name"], self.sink.system_call_names.texts)
-        return columns | {"thread": nullable(rows["thread"], pa.uint32()), "name": name}
-
     def _graph_columns(self, rows: EventBatch) -> dict:
         self._note_devices(rows["process"], rows["device"])
         return graph_columns(rows)
@@ -338,7 +325,8 @@ class _RangesAndCalls:
         known = self.sink.operator_names
         texts = self.sink.range_names.texts
         own = bool(self.sink.count_of("operators"))
-        self.operators = LaunchOperators(self.sink.events("operators"), known, texts.__getitem__, not own)
+        self._of_operators = self._operators()
+        self.operators = LaunchOperators(self._of_operators, known, texts.__getitem__, not own)
         if "calls" not in self.writers:
             self.operators.close()
         self.launch_calls = LaunchCalls(self._calls(), launching)
@@ -384,16 +372,24 @@ class _RangesAndCalls:
             rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
-            self.writers["calls"].write(
-                pa.table(
-                    {
-                        "start_ns": rows["start_ns"],
-                        "duration_ns": rows["duration_ns"],
-                        "rank": self.star.rank[rows["process"]],
-                        "thread": nullable(rows["thread"], pa.uint32()),
-                        "name": coded_text(rows["name"], self.sink.call_names.texts),
-                        "correlation": nullable(rows["correlation"], pa.int64()),
-                    }
-                )
-            )
+            columns = host_columns(rows, self.sink.call_names.texts)
+            columns["correlation"] = nullable(rows["correlation"], pa.int64())
+            self.writers["calls"].write(pa.table({"rank": self.star.rank[rows["process"]], **columns}))
             yield rows, self.open_ranges.find(rows), *self.operators.find(rows)
+
+    def _operators(self) -> Iterator[EventBatch]:
+        """Give operators and modules of the host, and write the operators."""
+        for block in self.sink.events("operators"):
+            rows = self.star._of_ranks(block[block["flags"] & OPERATOR != 0])
+            if len(rows):
+                if "host_operators" not in self.writers:
+                    self.writers["host_operators"] = self.sink.writer("host_operators")
+                columns = host_columns(rows, self.sink.operator_names.names.texts)
+                rank = self.star.rank[rows["process"]]
+                self.writers["host_operators"].write(pa.table({"rank": rank, **columns}))
+            yield block
+
+    def drain_operators(self) -> None:
+        """Write the operators that no call asked for."""
+        for _ in self._of_operators:
+            pass

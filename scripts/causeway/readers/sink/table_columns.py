@@ -10,6 +10,9 @@ from causeway.readers.common.kernel_names import kernel_class, kernel_id, short_
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
 from causeway.readers.sink.distinct import distinct
 
+NO_STREAM = (1 << 32) - 1
+"""Stream of synchronisations that concern no stream (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
+
 
 def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     """Return int64 values, shape (n,), as an Arrow array of `kind`, `NULL` as null.
@@ -37,8 +40,33 @@ def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
     )
 
 
+def host_columns(rows: EventBatch, texts: list[str]) -> dict:
+    """Return when, on which thread and by which name the host did something: columns of calls, of operators and of
+    whatever else threads of the host do. `texts` are those of the names' codes.
+    """
+    columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
+    return columns | {"thread": nullable(rows["thread"], pa.uint32()), "name": coded_text(rows["name"], texts)}
+
+
+def mpi_columns(rows: EventBatch, texts: list[str]) -> dict:
+    """Return the columns of `mpi` but the rank."""
+    more = {name: nullable(rows[name], pa.int64()) for name in ("bytes", "peer", "communicator")}
+    return host_columns(rows, texts) | more
+
+
+def collective_columns(rows: EventBatch, texts: list[str], groups: list[str]) -> dict:
+    """Return the columns of `collectives` but the rank; `groups` are the texts of communicators."""
+    communicators = [*groups, None]  # code -1 is none
+    columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
+    columns["name"] = coded_text(rows["name"], texts).cast(pa.string())
+    columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
+    for name in ("sequence", "group_size", "bytes", "correlation"):
+        columns[name] = nullable(rows[name], pa.int64())
+    return columns
+
+
 def dependency_columns(rows: EventBatch) -> dict:
-    """Return the columns of `dependencies` but for the rank."""
+    """Return the columns of `dependencies` but the rank."""
     columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
     columns["kind"] = coded_text(rows["kind"], list(SYNCHRONISATIONS)).cast(pa.string())
     for name in ("stream", "source_stream"):

@@ -1,15 +1,17 @@
-"""What host threads do, as texts with a code and a priority: names of runtime calls, ranges, MPI and system calls."""
+"""What host threads do, as texts with a code and a priority: names of runtime calls, ranges, MPI and system
+calls, and operators.
+"""
 
 import re
 
 import numpy as np
 
-from causeway.core.codes import COMPILATION, IN_CALL, IN_RANGE, LOADER
+from causeway.core.codes import COMPILATION, IN_CALL, IN_OPERATOR, IN_RANGE, LOADER, NUMBERED_RANGE
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
-from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, PLAIN
+from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, OPERATOR, PLAIN, STEP
 
 MOST_TEXTS = 400
-"""Different texts per export; what comes later counts as `other`."""
+"""Different texts per export, and as many of operators; what comes later counts as one of `_OTHERS`."""
 LONGEST_TEXT = 120
 _BLOCKING = re.compile(
     r"Synchronize(?!d)|^(?:cuda|hip)(?:Malloc|Free|Host(?:Alloc|Malloc|Free|Register|Unregister))(?!.*Async)"
@@ -43,6 +45,14 @@ _CAUSES = (
 """
 _LOCK = re.compile(r"mutex|futex|cond_|sem_|rwlock|spin_lock|barrier", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
+_STEP = re.compile(rf"\W*{NUMBERED_RANGE}[\s#:=_-]*\d+\W*")
+_OTHERS = {
+    STEP: OTHER,
+    OPERATOR: "other operators",
+    PLAIN: OTHER,
+    CAUSE: "other causes",
+    BLOCKING: "other blocking calls",
+}
 
 
 class Activities:
@@ -64,9 +74,11 @@ class Activities:
     def code(self, text: str, priority: int = PLAIN, graph: bool = False) -> int:
         """Return the code of a text; `priority` and `graph` (whether it launches a graph) count when it is new."""
         found = self._codes.get(text)
-        if found is None and len(self.texts) >= MOST_TEXTS:
-            text = (OTHER, "other causes", "other blocking calls")[priority]
-            found = self._codes.get(text)
+        if found is None:
+            operators = self._priorities.count(OPERATOR)
+            if (operators if priority == OPERATOR else len(self.texts) - operators) >= MOST_TEXTS:
+                text = _OTHERS[priority]
+                found = self._codes.get(text)
         if found is None:
             found = self._codes[text] = len(self.texts)
             self.texts.append(text)
@@ -75,7 +87,9 @@ class Activities:
         return found
 
     def of(self, table: str, name: str) -> int:
-        """Return the code of a row of the table `calls`, `ranges`, `mpi` or `system_calls` by its name."""
+        """Return the code of a row of the table `calls`, `ranges`, `mpi`, `system_calls` or `host_operators` by its
+        name.
+        """
         key = table, name[: 2 * LONGEST_TEXT]
         if key not in self._known:
             if len(self._known) >= 16 * MOST_TEXTS:
@@ -109,8 +123,10 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
         return f"MPI: {name}", PLAIN, False
     if table == "system_calls":
         return f"{'lock' if _LOCK.search(name) else 'system call'}: {name}", PLAIN, False
+    if table == "host_operators":
+        return f"{IN_OPERATOR}{name}", OPERATOR, False
     plain = _NUMBER.sub("*", name)
     for cause, pattern in _CAUSES:
         if pattern.search(name):
             return f"{cause}: {plain}", CAUSE, False
-    return f"{IN_RANGE}{plain}", PLAIN, False
+    return f"{IN_RANGE}{plain}", STEP if _STEP.fullmatch(name) else PLAIN, False

@@ -1,5 +1,5 @@
-"""What host threads did: calls, ranges, MPI and system calls as segments of their time, kept as long as a gap can
-ask for them.
+"""What host threads did: calls, ranges, MPI, system calls and operators as segments of their time, kept as long as a
+gap can ask for them.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ class HostTimeline:
         self._depth = np.zeros(0, np.int64)
         self._open = np.zeros((0, DEPTH, len(OPEN)), np.int64)
         self._latest: int | None = None
-        sources = [self._named(folder, table) for table in ("calls", "mpi", "system_calls")]
+        sources = [self._named(folder, table) for table in ("calls", "mpi", "system_calls", "host_operators")]
         self._blocks = merged([self._ranges(folder), *sources])
 
     def _named(self, folder: Path, table: str) -> Iterator[Block]:

@@ -15,9 +15,9 @@ SLOT = ("key", "start", "end", "code", "thread", "user")
 1 + the device that last ran its work.
 """
 KEY, START, END, CODE, THREAD, USER = range(len(SLOT))
-PLAIN, CAUSE, BLOCKING = range(3)
+STEP, OPERATOR, PLAIN, CAUSE, BLOCKING = range(-2, 3)
 """Priorities: of activities at one moment the one with the highest counts: of blocking calls the outermost, of others
-the innermost.
+the innermost. Operators count where there is no call and no range but that of a step.
 """
 RANK_SPREAD = 648_055
 """Slots between the calls of two ranks: 2^20 over the golden ratio, which keeps any number of ranks apart."""

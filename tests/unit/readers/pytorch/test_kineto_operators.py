@@ -263,3 +263,31 @@ def test_annotations_of_old_traces_are_the_ranges_that_newer_versions_write(tmp_
     assert tables[1]["operators"][1]["phase"] == "optimizer"
     path.write_text(json.dumps({"traceEvents": [*old[:6], *work]}))
     assert len(Read(path, tmp_path / "alone").ranges) == 6
+
+
+def test_operators_of_the_host_are_rows_of_their_own_and_modules_are_not(tmp_path):
+    """Also those after the last call, those of a thread without calls, and where no call is in the trace."""
+    operators = [
+        event("cpu_op", "aten::linear", 2, 20, 7),
+        event("cpu_op", "aten::mm", 3, 10, 7),
+        event("cpu_op", "aten::sort", 4, 3, 9),
+        event("cpu_op", "aten::relu", 900, 5, 7),
+    ]
+    others = [
+        event("user_annotation", "ProfilerStep#12", 0, 100, 7),
+        event("python_function", "nn.Module: Linear_0", 1, 40, 7),
+        event("kernel", "gemm", 10, 5, 0, device=0, stream=7, correlation=1),
+    ]
+    call = event("cuda_runtime", "cudaLaunchKernel", 5, 1, 7, correlation=1)
+    path = tmp_path / "trace.json"
+    for name, events in (("calls", [*operators, *others, call]), ("no_calls", [*operators, *others])):
+        path.write_text(json.dumps({"traceEvents": events}))
+        read = Read(path, tmp_path / name)
+        rows = read.host_operators.to_pylist()
+        assert [(row["name"], row["start_ns"], row["duration_ns"], row["rank"]) for row in rows] == [
+            (one["name"], 1000 * one["ts"], 1000 * one["dur"], 0) for one in operators
+        ]
+        assert [row["thread"] for row in rows] == [7, 7, 9, 7]
+        assert read.capabilities["tables"]["host_operators"] == 4
+    path.write_text(json.dumps({"traceEvents": [*others, call]}))
+    assert "host_operators" not in Read(path, tmp_path / "none").names
