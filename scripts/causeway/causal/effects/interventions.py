@@ -31,7 +31,7 @@ NO_LEVER = dict.fromkeys(MOMENTS, "a moment cannot be set; it stands for whateve
 """Why each of `MOMENTS` is refused."""
 GRID = frozenset(name for name in GRID_AND_BLOCK if name.startswith("grid"))
 """Launch parameters that a program mostly takes from the size of its data."""
-OF_THE_WORK = "refused: a grid goes with the size of the work: no launch had as many threads in blocks of another size"
+OF_THE_WORK = "refused: the grid follows the size of the work: no launch had as many threads in blocks of another size"
 
 
 @dataclass
@@ -234,8 +234,15 @@ def slope_interval(effect: ConfigurationEffect, error: float) -> tuple[float, fl
 
 
 def most_frequent_value(natural: np.ndarray, times: ScopeTimes, chosen: np.ndarray | None = None) -> float:
-    """Return the value, of `natural`, shape (n_configurations,), of the configuration with most launches; of those that
-    `chosen`, a mask, has.
+    """Return the value of the configuration with most launches.
+
+    Parameters
+    ----------
+    natural : ndarray of float, shape (n_configurations,)
+        In the parameter's unit.
+    times : ScopeTimes
+    chosen : ndarray of bool, shape (n_configurations,), or None
+        The configurations that are looked at; None for all.
     """
     launches = np.bincount(times.configuration, times.weight, natural.size)
     return float(natural[np.argmax(launches if chosen is None else np.where(chosen, launches, -1.0))])

@@ -11,7 +11,7 @@ from causeway.causal.effects.interventions import what_ifs
 
 SIZES = 2.0 ** np.arange(4, 12)
 ROWS = 6000
-REASON = "refused: a grid goes with the size of the work: no launch had as many threads in blocks of another size"
+REASON = "refused: the grid follows the size of the work: no launch had as many threads in blocks of another size"
 
 
 def what_if(grid, block, kernel, scale, other=None):
