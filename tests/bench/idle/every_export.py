@@ -13,7 +13,6 @@ from tests.unit.waiting.graph_samples import path_rows
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
 from causeway.efficiency.device_time.measure import Limits, measure, open_export
-from causeway.efficiency.device_time.states import GRAPH
 from causeway.waiting.graph.link_ranks import linked
 from causeway.waiting.graph.read_graph import read_graph
 from causeway.waiting.idle.export_pass import explain_export
@@ -30,14 +29,14 @@ def has_times(folder):
 
 
 def idle_is_exact(folder):
-    """Return whether the reasons of each device add up to its idle time, and that inside graphs traced as a whole."""
+    """Return whether the reasons of each device add up to its idle time."""
     found = explain_export(folder, {})
     opened = open_export(folder)
     total = measure(opened, [], np.array([0, 1]), Limits()).total
     sums = Counter()
     for key, ns in found.totals.whole.items():
         sums[found.devices[key[0]]] += ns
-    return all(sums[device] == total[row, 0] + total[row, GRAPH] for row, device in enumerate(opened.devices))
+    return all(sums[device] == total[row, 0] for row, device in enumerate(opened.devices))
 
 
 def path_is_exact(folder):
