@@ -13,6 +13,7 @@ from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph import export_stream, read_graph, scratch
+from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path import critical_path
@@ -108,3 +109,17 @@ def test_arrays_lie_in_files_without_a_name_whose_pages_memory_gives_back(tmp_pa
     assert grown > 40_000
     assert resident() - before < 20_000
     assert (values == 4).all()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_rows_and_numbers_are_those_of_numpy(columns):
+    random = np.random.default_rng(columns)
+    bounds = np.array([1 << 32, 3, 1 << 33])
+    for n in (0, 1, 2, 50, 1_000):
+        made = [
+            random.integers(0, bounds[i], max(n // 4, 1))[random.integers(0, max(n // 4, 1), n)] for i in range(columns)
+        ]
+        rows, number = distinct_rows(*made)
+        expected, place = np.unique(np.stack(made), axis=1, return_inverse=True)
+        assert rows.tolist() == expected.tolist()
+        assert number.tolist() == place.reshape(-1).tolist()
