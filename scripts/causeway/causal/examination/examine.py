@@ -13,6 +13,7 @@ from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import time_effects
+from causeway.causal.effects.unclear_means import without_unclear_costs, without_unclear_means
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.baselines import baselines
 from causeway.causal.examination.context_nodes import context_graph
@@ -139,6 +140,8 @@ class _Steps:
             effects = self._guarded("effects in time", lambda: time_effects(times, arrows), {})
             arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in arrows)
             changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
+            changes = without_unclear_means(changes, arrows, evidence.rows.absolute)
+            arrows = without_unclear_costs(arrows)
         slopes = self._guarded("heterogeneity", lambda: heterogeneity(evidence, arrows), [])
         return arrows, Examination(
             context_nodes=nodes,
