@@ -71,7 +71,10 @@ RULES = {
     "counters standardised": [(prepare, "better_standardised", lambda one, *_: np.zeros(len(one), dtype=bool))],
     "images of the time": [(prepare, "_products_with_time", lambda numbers, _: np.zeros(len(numbers), dtype=bool))],
     "exact relations": [(prepare, "leaked_features", lambda columns, *_: np.zeros(columns.columns.shape[1], bool))],
-    "names of time": [(prepare, "leaked_by_name", lambda *_: False)],
+    "names of time": [
+        (prepare, "leaked_by_name", lambda *_: False),
+        (prepare, "divided_by_time", lambda *_: False),
+    ],
     "leak: rate beside what determines": [(leak_attribution, "rate_beside_determining", lambda *_: None)],
     "leak: nearly the measured value": [(leak_attribution, "nearly_measured", lambda *_: None)],
     "leak: calculated from": [(leak_attribution, "calculated_from", lambda *_: None)],

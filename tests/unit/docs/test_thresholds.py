@@ -34,6 +34,7 @@ NO_THRESHOLDS = {
     "causal/examination/baselines.py": "MOST_NAMED SCREENED MAX_ROWS EXPLAINED_ROWS",
     "causal/examination/falsification.py": "MOST_ARROWS",
     "causal/examination/heterogeneity.py": "MOST_GROUPS",
+    "causal/preparation/affine_images.py": "AT_ONCE",
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",

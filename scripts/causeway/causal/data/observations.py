@@ -16,6 +16,8 @@ class Feature:
     ----------
     name, tier, group, unit : str
         `tier` is "launch", "context" or "counter".
+    raw : str
+        Its name in the export; empty where it has no other one.
     values : ndarray, shape (n_rows,)
         Floats with NaN where missing, or objects (text, None where missing) for a category.
     """
@@ -25,6 +27,7 @@ class Feature:
     tier: str = "counter"
     group: str = "counters"
     unit: str = ""
+    raw: str = ""
 
 
 @dataclass(frozen=True)

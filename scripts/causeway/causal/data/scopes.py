@@ -292,7 +292,12 @@ def feature_columns(table: pa.Table) -> list[Feature]:
         array = _texts(values) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         found.append(
             Feature(
-                field.name, array, facts.get("tier", "counter"), facts.get("group", COUNTERS), facts.get("unit", "")
+                field.name,
+                array,
+                facts.get("tier", "counter"),
+                facts.get("group", COUNTERS),
+                facts.get("unit", ""),
+                facts.get("raw", ""),
             )
         )
     if pc.count_distinct(table.column("rank")).as_py() > 1:

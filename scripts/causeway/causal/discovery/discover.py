@@ -1,6 +1,7 @@
 """The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -193,7 +194,7 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
     if not keep.any():
         return rows.take(keep), [], "every configuration was launched once, so that no launch deviates from its mean"
     if not keep.all():
-        columns = [Feature(c.name, c.values[keep], c.tier, c.group, c.unit) for c in columns]
+        columns = [replace(column, values=column.values[keep]) for column in columns]
         rows = rows.take(keep)
     if np.all(rows.signed == 0):
         return rows, columns, f"{CONSTANT_TARGET}: no launch deviates from the mean of its configuration"

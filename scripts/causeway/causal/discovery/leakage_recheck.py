@@ -9,6 +9,7 @@ import numpy as np
 
 from causeway.causal.data.counter_names import computed_name
 from causeway.causal.data.observations import Candidate, Observations
+from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
 from causeway.causal.preparation.exact_images import is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
@@ -60,15 +61,19 @@ class LeakageRecheck:
         suspects = sorted(name for name in members if prepared.numbers[name].is_counter)
         if not suspects:
             return False
-        leaked = self._leaked(suspects, stages)
+        leaked = dict.fromkeys(self._leaked(suspects, stages), REASON)
+        rest = [number for name, number in prepared.numbers.items() if name not in leaked]
+        images = images_of_leaked(rest, [prepared.numbers[name] for name in sorted(leaked)])
+        leaked |= {name: f"{IMAGE}: {source}" for name, source in images.items()}
         for name in sorted(leaked):
             if prepared.state(name) is State.MERGED:
-                prepared.drop(name, REASON)
+                prepared.drop(name, leaked[name])
         again = False
         for candidate in prepared.within:
             if candidate.name in leaked:
                 heir = next((name for name in candidate.members if name != candidate.name), None)
-                prepared.drop(candidate.name, REASON, None if heir is None else self._candidate(heir, stages))
+                reason = leaked[candidate.name]
+                prepared.drop(candidate.name, reason, None if heir is None else self._candidate(heir, stages))
                 again = True
         return again
 
@@ -305,6 +310,7 @@ class PairwiseRelations:
             index = calculated_from(*(number.column.values for number in numbers), self.raw_measured)
         if index is not None:
             return index
+        related = related | self._images_of(related, prepared)
         names = {self.names[i] for i in related}
         values = [one.values for one in prepared.within if names.isdisjoint(one.members)]
         size = stages.problem.n_independent
@@ -316,6 +322,12 @@ class PairwiseRelations:
             size=size,
         )
         return leaked_among(columns, beside.on(rows))
+
+    def _images_of(self, related: set[int], prepared: Prepared) -> set[int]:
+        """Return the positions of counters that are affine images of related ones, and tell no more than they do."""
+        rest = [number for name, number in prepared.numbers.items() if self.position[name] not in related]
+        given = [prepared.numbers[self.names[i]] for i in sorted(related)]
+        return {self.position[name] for name in images_of_leaked(rest, given)}
 
 
 def _sums(series: list[np.ndarray], columns: np.ndarray) -> np.ndarray:

@@ -6,5 +6,5 @@ Rechecks after the search stand in `discovery`.
 
 Imports run from left to right: `definition`, `known_relations`, `prepare`,
 `program_order` > `categorical`, `leak_attribution`,
-`prepared`, `target_leakage` > `exact_images`, `numeric_columns` > `counter_scale`.
+`prepared`, `target_leakage` > `affine_images` > `exact_images`, `numeric_columns` > `counter_scale`.
 """

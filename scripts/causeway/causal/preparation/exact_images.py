@@ -43,6 +43,14 @@ of launches of different size would do.
 """
 NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
+FEWEST_LEVELS = 5
+"""Different values of a rounded column from which a line may be told: thresholds of another column are no rounding."""
+BEYOND_STEP = 1.2
+"""Half steps of rounding that the line of least squares may leave: it misses the true line by a little. Chosen."""
+EVENLY = 0.5
+"""Half steps that rounding leaves at least, as a root mean square; evenly spread are .58 of them."""
+PRINTED_DIGITS = 9
+"""Digits of a printed number; one that takes more was not rounded."""
 TIME_UNITS = frozenset(
     "ns us µs ms s nsecond usecond msecond second seconds nanosecond nanoseconds microsecond microseconds millisecond"
     " milliseconds cycle cycles clk clks clock clocks".split()
@@ -138,6 +146,83 @@ def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
     return (rising or falling) and np.unique(column).size >= FEWEST_VALUES
 
 
+def decimal_step(values: np.ndarray, largest: int, smallest: int) -> float:
+    """Return the step of the digits that values were printed with: the largest power of ten of which all are multiples;
+    0 if there is none.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows,)
+        Finite.
+    largest, smallest : int
+        Powers of ten that are tried, from the coarsest to the finest.
+
+    Examples
+    --------
+    >>> decimal_step(np.array([2.5, 0.25, 10.0]), 3, -6), decimal_step(np.array([1 / 3]), 3, -6)
+    (0.01, 0.0)
+    """
+    for power in range(largest, smallest - 1, -1):
+        steps = values / 10.0**power
+        if np.abs(steps).max() < 2.0**50 and np.all(
+            np.abs(steps - np.round(steps)) <= 1e-6 * np.minimum(np.abs(steps), 1.0)
+        ):
+            return 10.0**power
+    return 0.0
+
+
+def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
+    """Tell whether a column is `a + b x` of another one, x, but for the rounding of both.
+
+    Parameters
+    ----------
+    column, other : ndarray of float, shape (n_rows,)
+        As measured, NaN where missing.
+
+    Notes
+    -----
+    Half a step of the last printed digit of the one, and b times that of the other, is the most that rounding takes
+    away, and no line leaves less than the one of least squares. Where nothing was rounded, it is single precision.
+
+    Of a column of few values rounding is told from a count that determines the other column: what rounding takes away
+    is spread evenly over the whole step, what a count leaves is noise, which lies near 0 or has tails.
+
+    Examples
+    --------
+    >>> x = np.round(30 + 5 * np.sin(np.arange(400.0)), 2)
+    >>> is_affine_image(np.round(100 - 1.012 * x, 2), x), is_affine_image(100 - x + 0.2 * np.cos(7 * x), x)
+    (True, False)
+    >>> is_affine_image(np.round(x), x), is_affine_image(np.round(x), 2 * np.round(x) + x / 99)
+    (True, False)
+    """
+    rows = np.isfinite(column) & np.isfinite(other)
+    (few, y), (many, x) = sorted(((np.unique(one[rows]).size, one[rows]) for one in (column, other)), key=_first)
+    if many < FEWEST_VALUES or few < FEWEST_LEVELS:
+        return False
+    y_unit, x_unit = (np.abs(series).max() for series in (y, x))
+    y_centred, x_centred = (one / unit - np.mean(one / unit) for one, unit in ((y, y_unit), (x, x_unit)))
+    slope = float(x_centred @ y_centred / (x_centred @ x_centred))
+    residual = y_centred - slope * x_centred
+    left = float(np.sqrt(np.mean(residual**2)))
+    spread = float(y_centred.std())
+    if few >= FEWEST_VALUES and left <= EXACT_SPREAD * spread:
+        return True
+    rounding = (_step(y) / y_unit + abs(slope) * _step(x) / x_unit) / 2
+    if few >= FEWEST_VALUES:
+        return bool(left <= min(rounding, OWN_VARIATION * spread))
+    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= EVENLY * rounding)
+
+
+def _first(pair: tuple[int, np.ndarray]) -> int:
+    return pair[0]
+
+
+def _step(values: np.ndarray) -> float:
+    """Return the step of the last digit that values were printed with; 0 if they were not rounded."""
+    first = int(np.floor(np.log10(np.abs(values).max())))
+    return decimal_step(values, first, first + 1 - PRINTED_DIGITS)
+
+
 def _images_of(column: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a column times the time and divided by it, shape (n_rows,) each: the amount behind a rate, the clock
     behind cycles.
@@ -209,7 +294,8 @@ def product_images(
     -------
     ndarray of bool, shape (n_columns,)
         Those of which the image is an affine function of another column, that one's image none of it. `amount / time`
-        is among them only if `calculated` tells: the amount is the time times the rate as well.
+        is among them only if `calculated` tells: the amount is the time times the rate as well. 100 minus a rate is
+        of another form than the rate, and tells no more than the rate does where that is there.
 
     Notes
     -----
@@ -224,15 +310,17 @@ def product_images(
     tree = cKDTree(np.concatenate([projected, -projected]))
     reach = 4 * EXACT_LEVEL
     for j in np.flatnonzero(np.asarray(counters, bool)):
-        images = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
-        near = tree.query(images, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]
+        projections = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
+        near = tree.query(projections, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]
         others = {int(i) % len(columns) for i in near.ravel() if i < 2 * len(columns)} - {int(j)}
+        images = [i for i in sorted(others) if is_image(columns[j], columns[i], time)]
+        one_way = {i for i in images if _of_one_form(columns[j], columns[i], time)}
+        both_ways = [columns[i] for i in images if i not in one_way]
         found[j] = any(
             not counters[i]
-            or _of_one_form(columns[j], columns[i], time)
+            or (i in one_way and not any(is_affine_image(columns[i], one) for one in both_ways))
             or calculated(columns[j], columns[i], time) == 0
-            for i in sorted(others)
-            if is_image(columns[j], columns[i], time)
+            for i in images
         )
     return found
 

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.causal.data.deviation import robust_scale
-from causeway.causal.preparation.exact_images import is_image
+from causeway.causal.preparation.affine_images import affine_images
+from causeway.causal.preparation.exact_images import decimal_step, is_image
 from causeway.causal.selection.forward import forward
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
@@ -120,6 +121,7 @@ class LeakAttribution:
     centring: GroupCentring
     size: float
     _residuals: dict[tuple[int, ...], ResidualColumns] = field(default_factory=dict, init=False)
+    _images: np.ndarray | None = field(default=None, init=False)
 
     def leaked_member(self, members: list[int], related: np.ndarray) -> int | None:
         """Return the leaked feature among `members`, positions of columns; None if nothing tells.
@@ -134,7 +136,7 @@ class LeakAttribution:
         if index is None and len(members) == 2:
             index = calculated_from(*(self.raw[i] for i in members), self.raw_measured)
         if index is None:
-            index = leaked_among(columns, self._beside(members, related))
+            index = leaked_among(columns, self._beside(members, self._with_images(related)))
         return None if index is None else members[index]
 
     def exact_as_measured(self, members: list[int]) -> bool:
@@ -143,6 +145,15 @@ class LeakAttribution:
             return False
         one, other = (np.asarray(self.raw[i], dtype=float) for i in members)
         return is_image(one, other, self.raw_measured) or is_image(other, one, self.raw_measured)
+
+    def _with_images(self, related: np.ndarray) -> np.ndarray:
+        """Return which columns are related, or affine images of such: these tell no more than they do, shape (p,)."""
+        if self._images is None:
+            rest = np.flatnonzero(~related)
+            parts = ([self.raw[i] for i in some] for some in (rest, np.flatnonzero(related)))
+            self._images = related.copy()
+            self._images[rest] = [at is not None for at in affine_images(*parts)]
+        return self._images
 
     def _beside(self, members: list[int], related: np.ndarray) -> ResidualColumns:
         own = tuple(sorted(i for i in members if not related[i]))
@@ -355,22 +366,11 @@ def calculated_from(one: np.ndarray, other: np.ndarray, measured: np.ndarray) ->
         return None
     original = []
     for index, series in enumerate((one, other)):
-        grid = _grid(series[np.isfinite(series)])
+        grid = decimal_step(series[np.isfinite(series)], LARGEST_GRID, SMALLEST_GRID)
         errors = [logs[index] - power * logs[1 - index] - times * logs[2] for power in (1, -1) for times in (1, -1)]
         misfit = min(float(np.median(np.abs(np.expm1(error - np.median(error))) * series[rows])) for error in errors)
         original.append(grid > 0 and misfit < OFF_GRID * grid)
     return int(original[0]) if original[0] != original[1] else None
-
-
-def _grid(values: np.ndarray) -> float:
-    """Return the largest power of ten of which all values are multiples; 0 if there is none."""
-    for power in range(LARGEST_GRID, SMALLEST_GRID - 1, -1):
-        steps = values / 10.0**power
-        if np.abs(steps).max() < 2.0**50 and np.all(
-            np.abs(steps - np.round(steps)) <= 1e-6 * np.minimum(np.abs(steps), 1.0)
-        ):
-            return 10.0**power
-    return 0.0
 
 
 def _without_mean(columns: np.ndarray) -> np.ndarray:

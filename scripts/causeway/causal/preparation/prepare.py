@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.counter_names import leaked_by_name
+from causeway.causal.data.counter_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
 from causeway.causal.preparation.exact_images import has_time_unit, keeps_order, product_images
@@ -56,11 +57,16 @@ def prepare(
     centring = GroupCentring(rows.configuration, rows.weight)
     numbers: list[NumericColumn] = []
     categories: list[tuple[str, Feature]] = []
+    by_name: list[NumericColumn] = []
     for name, column in zip(names, columns, strict=True):
         if column.name in (excluded or {}):
             prepared.drop(name, excluded[column.name])
         elif column.tier == "counter" and leaked_by_name(column.name, target):
             prepared.drop(name, "its name says that it is the measured time itself, cycles, or a rate per time")
+            by_name += _numbers_of(column, name, rows)
+        elif column.tier == "counter" and divided_by_time(column.raw):
+            prepared.drop(name, f"its name in the export, {column.raw}, says that it was divided by the measured time")
+            by_name += _numbers_of(column, name, rows)
         elif column.values.dtype == object:
             categories.append((name, column))
         else:
@@ -75,7 +81,8 @@ def prepare(
     _add_categories(categories, rows, centring, prepared)
     numbers = _varying_within(numbers, rows, centring, prepared)
     if numbers:
-        numbers = _without_leaked(numbers, rows, centring, prepared)
+        numbers = _without_leaked(numbers, by_name, rows, centring, prepared)
+    if numbers:
         _choose_scales(numbers, rows, prepared)
         _cluster(numbers, prepared)
     return prepared.complete()
@@ -85,7 +92,13 @@ def leaked_columns(columns: Sequence[Feature], rows: Observations, target: str) 
     """Return the names of the columns that follow from the measured value itself, in order; arguments as of
     `prepare`.
     """
-    return [one.feature for one in prepare(columns, rows, target).dropped if one.reason == LEAKED]
+    return [one.feature for one in prepare(columns, rows, target).dropped if one.reason.startswith((LEAKED, IMAGE))]
+
+
+def _numbers_of(column: Feature, name: str, rows: Observations) -> list[NumericColumn]:
+    """Return a column that is no candidate as a number; nothing if it is text or of no use."""
+    number = name if column.values.dtype == object else numeric_column(column, name, rows)
+    return [] if isinstance(number, str) else [number]
 
 
 def _unique(names: Iterable[str]) -> list[str]:
@@ -137,9 +150,15 @@ def _varying_within(
 
 
 def _without_leaked(
-    numbers: list[NumericColumn], rows: Observations, centring: GroupCentring, prepared: Prepared
+    numbers: list[NumericColumn],
+    by_name: list[NumericColumn],
+    rows: Observations,
+    centring: GroupCentring,
+    prepared: Prepared,
 ) -> list[NumericColumn]:
-    """Drop counters that follow from the measured value; facts known at the launch's start cannot."""
+    """Drop counters that follow from the measured value; facts known at the launch's start cannot. `by_name` are those
+    that were dropped for their names.
+    """
     measured = rows.mean + rows.signed
     counters = [i for i, number in enumerate(numbers) if number.is_counter]
     leaked = _products_with_time(numbers, measured) | _in_order_of_time(numbers, measured)
@@ -177,7 +196,12 @@ def _without_leaked(
             )
     for i in np.flatnonzero(leaked):
         prepared.drop(numbers[i].name, LEAKED)
-    return [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
+    sources = [*by_name, *(number for number, drop in zip(numbers, leaked, strict=True) if drop)]
+    kept = [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
+    images = images_of_leaked(kept, sources)
+    for name, source in images.items():
+        prepared.drop(name, f"{IMAGE}: {source}")
+    return [number for number in kept if number.name not in images]
 
 
 def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:

@@ -42,6 +42,20 @@ def test_of_amount_and_rate_the_rate_is_the_leak_whatever_has_gaps(world, gaps):
     assert "measured value" in dropped["xyz"]
 
 
+@pytest.mark.parametrize("gaps", ["amount", "rate", "both", "none"])
+def test_a_thousand_minus_a_rate_is_a_leak_and_no_witness_against_the_amount(world, gaps):
+    """The rate is below 1,000: 1,000 minus it is positive, and the amount a product of its own with the time."""
+    rng, amount, y, beside = world
+    rate = 10 * amount / 1e6 * 1e5 / y
+    columns = {"abc": amount, "xyz": rate, **beside}
+    for name, place in (("amount", "abc"), ("rate", "xyz")):
+        if gaps in (name, "both"):
+            columns[place] = gappy(columns[place], rng)
+    found, dropped = arrows(columns | {"left": 1000 - 2 * columns["xyz"]}, y)
+    assert found == {"abc"}
+    assert dropped["left"] == "follows exactly from a column that follows from the measured value itself: xyz"
+
+
 def test_a_rate_of_something_that_is_often_zero_is_an_alias():
     rng = np.random.default_rng(616)
     y = 1e5 * np.exp(0.1 * rng.standard_normal(900))

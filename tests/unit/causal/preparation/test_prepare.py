@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from causal_tables import make_table, rows_of
 
-from causeway.causal.data.counter_names import leaked_by_name
+from causeway.causal.data.counter_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature
 from causeway.causal.preparation import target_leakage
 from causeway.causal.preparation.categorical import category_candidates
@@ -54,6 +54,31 @@ def test_names_of_time_cycles_and_rates_are_leaked(name):
 )
 def test_other_names_are_not(name):
     assert not leaked_by_name(name, "gpu_time")
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_rate"),
+    [
+        ("sm__cycles_elapsed.avg.per_second", True),
+        ("Command line profiler metrics/dram__cycles_elapsed.avg.per_second", True),
+        ("GPU Speed Of Light Throughput/SM Frequency", True),
+        ("GPU Speed Of Light/Memory Frequency", True),
+        ("TCP_PENDING_STALL_CYCLES_sum", False),
+        ("SM Frequency", False),
+        ("DCGM_FI_DEV_SM_CLOCK", False),
+        ("sm__warps_active.avg.per_cycle_active", False),
+        ("", False),
+    ],
+)
+def test_a_name_in_the_export_tells_what_was_divided_by_the_time(raw, is_rate, rng):
+    """Under any name here; what was measured by itself is a candidate."""
+    assert divided_by_time(raw) == is_rate
+    found = prepared({"sm_clock": rng.standard_normal(400), "x": rng.standard_normal(400)}, raw=raw)
+    assert names(found) == ["sm_clock", "x"] * (not is_rate)
+    words = f"its name in the export, {raw}, says that it was divided by the measured time"
+    assert reasons(found) == (dict.fromkeys(("sm_clock", "x"), words) if is_rate else {})
+    known = prepared({"sm_clock": rng.standard_normal(400)}, raw=raw, tier="context")
+    assert names(known) == ["sm_clock"]
 
 
 def test_each_useless_column_has_its_reason(rng):
