@@ -22,6 +22,7 @@ from causeway.causal.data.scopes import (
     only_kernel,
     row_blocks,
     totals_of,
+    unsearched_counters,
 )
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
@@ -55,6 +56,7 @@ def main(job) -> None:
         give_back()
         totals = totals_of(job.input.kernels)
         names = kernel_names(job.input.kernels)
+        unsearched = unsearched_counters(job.input.features)
         interventions = user_interventions_of(causes["what_if"])
 
         def outcome_of(kernel: Kernel) -> Outcome:
@@ -79,7 +81,7 @@ def main(job) -> None:
             columns = feature_columns(table)
             rows = observations_of(table)
             del table  # the search is the larger part
-            outcome, evidence = discover(columns, rows, scope)
+            outcome, evidence = discover(columns, rows, scope, unsearched)
             give_back()
             found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
             LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, found)

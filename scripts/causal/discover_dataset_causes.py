@@ -17,6 +17,7 @@ from causeway.causal.data.scopes import (
     read_features,
     row_blocks,
     totals_of,
+    unsearched_counters,
 )
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
@@ -52,6 +53,7 @@ def main(job) -> None:
             kernel=alone and (alone.id, alone.name),
             is_collective=alone is not None and alone.is_collective,
         )
+        unsearched = unsearched_counters(job.input.features)
         interventions = user_interventions_of(causes["what_if"])
         extent = Extent(
             context=causes["context"],
@@ -63,7 +65,7 @@ def main(job) -> None:
         columns = feature_columns(table)
         rows = observations_of(table, equal_kernels=True)
         del table  # the search is the larger part
-        outcome, evidence = discover(columns, rows, scope)
+        outcome, evidence = discover(columns, rows, scope, unsearched)
         give_back()
         found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
         LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, found)

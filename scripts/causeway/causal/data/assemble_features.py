@@ -3,6 +3,7 @@ encodes their row groups; rank 0 then concatenates these, as they are.
 """
 
 import functools
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -14,8 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext, features_of, traced
+from causeway.causal.data.scopes import UNSEARCHED
 from causeway.core.tables import SCHEMAS, TableWriter, folder_bytes, open_table
-from causeway.core.vocabulary import KERNEL_VARIABILITY
+from causeway.core.vocabulary import KERNEL_VARIABILITY, TRACE_TARGETS
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parquet_concat import join_row_groups
 
@@ -48,7 +50,8 @@ def assemble(
         Columns of `configurations.parquet` of the target: the exact means that previous_deviation needs.
     target : str
     path : Path
-        Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
+        Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata, in the file's own the
+        counters of launches with times (`scopes.UNSEARCHED`), which are no features.
     with_context : bool
         False: what else was so when a launch began is left out, because the tables lack events.
     telemetry, steps : Path or None
@@ -85,7 +88,9 @@ def assemble(
                 order = sorted(
                     (own, ordinal, rank) for rank, found in enumerate(everywhere) for ordinal, own in enumerate(found)
                 )
-                with TableWriter(path, "features", [*SCHEMAS["kept"], *fields]):
+                counters = sorted(set().union(*(one.counters for one in facts))) if target in TRACE_TARGETS else []
+                unsearched = {UNSEARCHED: json.dumps(counters)} if counters else {}
+                with TableWriter(path, "features", [*SCHEMAS["kept"], *fields], unsearched):
                     pass  # a file without rows says what the row groups hold
                 join_row_groups(path, [(parts / f"{rank}.parquet", ordinal) for _, ordinal, rank in order])
     finally:

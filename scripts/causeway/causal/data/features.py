@@ -71,19 +71,24 @@ class Export:
 @dataclass(frozen=True)
 class ExportFacts:
     """What all kept launches must know of each export: its first launch and the last one's start, 1 ns more (aligned),
-    None without launches; its tables; the metrics that it samples.
+    None without launches; its tables; the metrics that it samples; the counters that it has of launches with times.
     """
 
     ends: tuple[int, int] | None
     tables: frozenset[str]
     sampled: frozenset[str]
+    counters: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, export: Export) -> "ExportFacts":
         """Read them from an export's tables."""
         tables = frozenset(path.stem for path in export.folder.glob("*.parquet"))
         sampled = frozenset(sampled_metrics(export.folder / "samples.parquet"))
-        return cls(_ends(export) if "launches" in tables else None, tables, sampled)
+        counters: frozenset[str] = frozenset()
+        if {"launches", "counters"} <= tables:
+            names = pq.read_schema(export.folder / "counters.parquet").names
+            counters = frozenset(names) - set(SCHEMAS["counters"].names)
+        return cls(_ends(export) if "launches" in tables else None, tables, sampled, counters)
 
 
 def exports_of(

@@ -1,6 +1,7 @@
 """Scopes: which kernels matter, and the observations and features of a scope out of `features.parquet`."""
 
 import hashlib
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.counter_names import leaked_by_name
+from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
@@ -22,6 +24,10 @@ BLOCK = ("kernel", "rank", "bin")
 """A block is what a cap takes as a whole: the rows of a kernel in a bin. Rows are chosen by blocks before any
 feature is read.
 """
+UNSEARCHED = "unsearched"
+"""Key of what `features.parquet` says of itself: the counters of launches with times, a JSON list of names."""
+NOT_SEARCHED = "counters of launches with times are not searched"
+"""Why these are no candidates."""
 MIN_KERNEL_ROWS = 30
 """A kernel with fewer rows has no say in the pooled search."""
 
@@ -93,6 +99,14 @@ def kernel_names(path: str | Path) -> dict[str, str]:
     """Return the full names of a dataset's kernels by their ids."""
     table = read_table(path, "kernel_summary", ["kernel", "name"])
     return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def unsearched_counters(path: str | Path) -> list[Dropped]:
+    """Return the counters of the launches in `features.parquet` that are no features of it, by name; none whose name
+    gives it away as the time.
+    """
+    names = json.loads(table_metadata(path).get(UNSEARCHED, "[]"))
+    return [Dropped(name, NOT_SEARCHED) for name in names if not leaked_by_name(name, "gpu_time")]
 
 
 def row_blocks(path: str | Path) -> pa.Table:

@@ -1,13 +1,13 @@
 """The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from causeway.causal.data.deviation import clipped_deviation, configuration_spread, standardised_deviation
 from causeway.causal.data.feature_roles import HOST_RECORD
-from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
 from causeway.causal.discovery.between_configurations import configuration_effects
@@ -39,7 +39,9 @@ RECHECK_ROUNDS = 8
 """So often at most is what was chosen rechecked, and the search repeated."""
 
 
-def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[Outcome, Evidence | None]:
+def discover(
+    columns: list[Feature], rows: Observations, scope: Scope, unsearched: Sequence[Dropped] = ()
+) -> tuple[Outcome, Evidence | None]:
     """Find the causes of the target in one scope, on one thread.
 
     Parameters
@@ -49,6 +51,8 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
     rows : Observations
         In time order.
     scope : Scope
+    unsearched : sequence of Dropped
+        What was recorded and is not among the columns; listed with what was dropped.
 
     Returns
     -------
@@ -75,8 +79,9 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
             outcome, evidence = _discover(columns, rows, scope, impossible)
         order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
         if order_left_out and not any(_is_record(arrow) for arrow in outcome.arrows):
-            return _discover(columns, rows, scope, impossible, order_beside_record=True)
-        return outcome, evidence
+            outcome, evidence = _discover(columns, rows, scope, impossible, order_beside_record=True)
+    dropped = sorted((*outcome.dropped, *unsearched), key=lambda one: one.feature)
+    return replace(outcome, dropped=tuple(dropped)), evidence
 
 
 def _is_record(arrow: Arrow) -> bool:

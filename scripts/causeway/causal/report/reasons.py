@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from causeway.causal.data.feature_labels import ABOUT
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
+from causeway.causal.data.scopes import NOT_SEARCHED
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.report.sentences import instability, nothing_found, samples_in_words
 
@@ -17,7 +18,10 @@ def nothing_sentence(outcome: Outcome) -> str:
     if outcome.refusal is not None:
         return f"Inconclusive: {outcome.refusal}."
     lost = [one for one in outcome.dropped if one.was_found]
-    return nothing_found(outcome.n_effective, outcome.detectable_share, outcome.scope.target, outcome.unstable, lost)
+    words = nothing_found(outcome.n_effective, outcome.detectable_share, outcome.scope.target, outcome.unstable, lost)
+    if any(one.reason == NOT_SEARCHED for one in outcome.dropped):
+        return f"{words.removesuffix('.')}; counters were recorded and not searched."
+    return words
 
 
 def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str]:
