@@ -12,6 +12,7 @@ from causeway.readers.common.constants import LONGEST_NS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers
 from causeway.readers.containers.chrome_json import Event
+from causeway.readers.sink.processes import MOST_RANKS
 
 LONGEST_NUMBER = 64
 """Characters of a number beyond which it is no time; Python converts no text of more than 4,300 digits."""
@@ -161,6 +162,13 @@ def format_version(facts: Mapping[str, object]) -> str | None:
     keys = [key for key in ("schemaVersion", "cupti_version", "roctracer_version") if key in facts]
     names = {"schemaVersion": "schema", "cupti_version": "cupti", "roctracer_version": "roctracer"}
     return " ".join(f"{names[key]} {clean_text(str(facts[key]))[:20]}" for key in keys) or None
+
+
+def stated_rank(facts: Mapping[str, object]) -> int | None:
+    """Return the rank that the top level of a trace states; None where it states none."""
+    info = facts.get("distributedInfo")
+    rank = integer(info.get("rank")) if isinstance(info, dict) else None
+    return rank if rank is not None and 0 <= rank < MOST_RANKS else None
 
 
 def devices_of(facts: Mapping[str, object]) -> list[dict]:

@@ -33,6 +33,7 @@ from causeway.readers.pytorch.event_fields import (
     format_version,
     mentioned,
     spans_ns,
+    stated_rank,
 )
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.paddle_events import PaddleEvents
@@ -40,7 +41,6 @@ from causeway.readers.pytorch.range_counters import RangeCounters
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
-from causeway.readers.sink.processes import MOST_RANKS
 from causeway.readers.sink.sink import Sink
 
 BATCH = 1 << 13
@@ -161,7 +161,7 @@ class KinetoReader:
             if self.text.documents > documents:
                 documents = self.text.documents
                 self._take_pending()
-                self.processes.next_document(_rank(self.text.facts), _rank(self.text.own_facts))
+                self.processes.next_document(stated_rank(self.text.facts), stated_rank(self.text.own_facts))
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
             categories = {event.cat for event in events}
@@ -391,17 +391,10 @@ class KinetoReader:
             sink.session_start_ns = base
         elif first is not None and first > EPOCH_2001_NS:
             sink.session_start_ns = 0  # the clock itself counts from 1970
-        rank = _rank(facts)
+        rank = stated_rank(facts)
         if rank is not None and not self.processes.several:
             self.sink.processes.state_rank(self.processes.only(), rank)
         sink.format_version = format_version(facts)
         for device in devices_of(facts):
             sink.device(0, **device)
         sink.same_devices(range(len(sink.processes.keys)))
-
-
-def _rank(facts: dict) -> int | None:
-    """Return the rank that the top level of a trace states."""
-    info = facts.get("distributedInfo")
-    rank = integer(info.get("rank")) if isinstance(info, dict) else None
-    return rank if rank is not None and 0 <= rank < MOST_RANKS else None

@@ -10,9 +10,6 @@ from causeway.readers.common.kernel_names import kernel_class, kernel_id, short_
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
 from causeway.readers.sink.distinct import distinct
 
-NO_STREAM = (1 << 32) - 1
-"""Stream of synchronisations that concern no stream (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
-
 
 def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     """Return int64 values, shape (n,), as an Arrow array of `kind`, `NULL` as null.
