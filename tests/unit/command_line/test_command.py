@@ -146,8 +146,8 @@ def training_trace(path, steps, collectives):
     for n, name in enumerate(names):
         if n < 2 * steps and n % 2 == 0:
             events.append(event("user_annotation", f"ProfilerStep#{n // 2}", 100 * n, 190))
-        events.append(event("cuda_runtime", "cudaLaunchKernel", 100 * n + 1, 2, correlation=n))
-        events.append(event("kernel", name, 100 * n + 5, 50, correlation=n, grid=[4, 1, 1], block=[32, 1, 1]))
+        events.append(event("cuda_runtime", "cudaLaunchKernel", 100 * n + 1, 2, correlation=n + 1))
+        events.append(event("kernel", name, 100 * n + 5, 50, correlation=n + 1, grid=[4, 1, 1], block=[32, 1, 1]))
     path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": 0, "world_size": 2}}))
 
 
