@@ -3,16 +3,18 @@ a job, all at the same time.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.containers.csv_batches import CsvFile
+from causeway.readers.sink.sink import Sink
 
 Group = tuple[str, str]
 """Files that share a folder, relative to the export, and the beginning of their names."""
@@ -35,6 +37,50 @@ def natural(text: str) -> str:
     ['r02', 'r2', 'r10']
     """
     return f"{_DIGITS.sub(lambda match: match[0].zfill(20), text)} {text}"
+
+
+class FileReader(Protocol):
+    """What reads the files of one export, one after the other."""
+
+    sink: Sink
+    store: CounterStore
+
+    def read(self, path: Path, label: str, rank: int | None) -> None:
+        """Read one file, whose name states `rank` or none."""
+
+    def finish(self) -> None:
+        """Count what only all files show; raise the first failure."""
+
+
+def read_files(reader: FileReader, path: Path, files: Sequence[Path], group_of: Callable[[str], Group]) -> None:
+    """Read the files of an export with the ranks that their names state, and hand over their counters.
+
+    Parameters
+    ----------
+    reader : FileReader
+    path : Path
+        The export: the file, or the folder of the files.
+    files : sequence of Path
+    group_of : callable
+        Gives the group of a file by its label: its name, in a folder its path in it.
+
+    Raises
+    ------
+    ExportError
+        As the reader does.
+    """
+    labels = {file: file.name if path.is_file() else str(file.relative_to(path)) for file in files}
+    groups = [group_of(label) for label in labels.values()]
+    ranks = ranks_in_names(groups)
+    reader.sink.processes.by_numbers = ranks != stated_ranks(groups)
+    try:
+        for (file, label), group in zip(labels.items(), groups, strict=True):
+            reader.read(file, label, ranks[group])
+        reader.store.hand_over()
+    except BaseException:
+        reader.store.close()
+        raise
+    reader.finish()
 
 
 def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequence[str] = ()) -> Span | None:

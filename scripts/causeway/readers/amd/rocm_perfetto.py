@@ -15,11 +15,12 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
+from causeway.readers.amd.executions import read_files
 from causeway.readers.amd.trace_events import RocmEvents, agents
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
+from causeway.readers.common.name_ranks import PASS
 from causeway.readers.common.numbers import integer, size_columns, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.perfetto_head import FILES, begins_like_perfetto
@@ -62,19 +63,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is no launch, or a file is cut; the slices before the cut are kept.
     """
     sink.format_version = "rocm perfetto"
-    reader = _Reader(sink, options)
-    labels = {file: file.name if path.is_file() else str(file.relative_to(path)) for file in _files(path)}
-    groups = [_group(label) for label in labels.values()]
-    ranks = ranks_in_names(groups)
-    sink.processes.by_numbers = ranks != stated_ranks(groups)
-    try:
-        for file, label in labels.items():
-            reader.read(file, label, ranks[_group(label)])
-        reader.store.hand_over()
-    except BaseException:
-        reader.store.close()
-        raise
-    reader.finish()
+    read_files(_Reader(sink, options), path, _files(path), _group)
 
 
 def _group(label: str) -> tuple[str, str]:

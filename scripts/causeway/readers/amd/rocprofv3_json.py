@@ -15,6 +15,7 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.executions import read_files
 from causeway.readers.amd.rocprofv3_ids import (
     RecordNames,
     finite,
@@ -27,7 +28,7 @@ from causeway.readers.amd.rocprofv3_ids import (
 from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
+from causeway.readers.common.name_ranks import PASS
 from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
@@ -66,19 +67,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is neither a launch nor a counter, or a file is cut; the records before the cut are kept.
     """
     sink.format_version = "rocprofv3 json"
-    reader = JsonReader(sink, options)
-    labels = {file: file.name if path.is_file() else str(file.relative_to(path)) for file in _files(path)}
-    groups = [_group(label) for label in labels.values()]
-    ranks = ranks_in_names(groups)
-    sink.processes.by_numbers = ranks != stated_ranks(groups)
-    try:
-        for file, label in labels.items():
-            reader.read(file, label, ranks[_group(label)])
-        reader.store.hand_over()
-    except BaseException:
-        reader.store.close()
-        raise
-    reader.finish()
+    read_files(JsonReader(sink, options), path, _files(path), _group)
 
 
 def _group(label: str) -> tuple[str, str]:
