@@ -17,7 +17,8 @@ from causeway.readers.report_kinds import report_kind
 _RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
 _ENDINGS = re.compile(
-    r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep))+$", re.IGNORECASE
+    r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep|pftrace|proto))+$",
+    re.IGNORECASE,
 )
 
 BESIDE_OTHERS = {"table", "rocpd"}

@@ -1,5 +1,6 @@
 """Files of a command line as rows of a sheet."""
 
+import gzip
 import os
 import shutil
 
@@ -96,6 +97,13 @@ def test_a_name_that_other_results_have_is_given_to_no_run(tmp_path, taken):
     write(tmp_path / "one", f"{taken}.csv")
     assert {name for _, name, _ in found(tmp_path / taken)} == {f"{taken}_run"}
     assert found(tmp_path / "one" / f"{taken}.csv") == [(f"{taken}.csv", f"{taken}_run", None)]
+
+
+@pytest.mark.parametrize("name", ["job.pftrace", "job.pftrace.gz", "job.proto"])
+def test_the_ending_of_a_trace_of_perfetto_is_no_part_of_its_name(tmp_path, name):
+    content = bytes([0x0A, 2, 0x50, 1])
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert found(tmp_path / name) == [(name, "job", None)]
 
 
 def test_what_is_no_export_is_refused(tmp_path):
