@@ -2,7 +2,9 @@
 copy inside it; which memory pool jobs take, and the installed package that they do without.
 """
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
@@ -34,19 +36,31 @@ class _NotInstalled(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
+@contextlib.contextmanager
+def pandas_hidden() -> Iterator[None]:
+    """Let what is imported meanwhile believe that pandas is not installed; nothing is done where it is loaded.
+
+    Only a process that ends with its job may do this: libraries that ask once no longer recognise its frames there.
+    """
+    if "pandas" in sys.modules:
+        yield
+        return
+    finder = _NotInstalled()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def keep_pandas_out() -> None:
     """Tell Arrow, where it is loaded, that there is no pandas.
 
     The first array that Arrow makes imports pandas to know whether values are a Series: 0.3 CPU-seconds and 45 MB in
     each process, though no job passes one. Whoever imports pandas still gets it, and so does Arrow's own `to_pandas`.
-    Only a process that ends with its job may do this: Arrow no longer recognises a Series there.
     """
     arrow = sys.modules.get("pyarrow")
-    if arrow is None or "pandas" in sys.modules:
+    if arrow is None:
         return
-    finder = _NotInstalled()
-    sys.meta_path.insert(0, finder)
-    try:
+    with pandas_hidden():
         arrow.array([None])
-    finally:
-        sys.meta_path.remove(finder)

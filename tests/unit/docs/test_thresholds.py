@@ -31,7 +31,7 @@ NO_THRESHOLDS = {
     "causal/effects/time_model.py": "MAX_ROWS SCORING_STEPS PENALTY_STEPS",
     "causal/effects/location_scale.py": "SCORING_STEPS PENALTY_STEPS CONVERGED",
     "causal/effects/user_interventions.py": "TOLERANCE",
-    "causal/examination/baselines.py": "MOST_NAMED SCREENED MAX_ROWS EXPLAINED_ROWS",
+    "causal/examination/baselines.py": "MOST_NAMED SCREENED MAX_ROWS EXPLAINED_ROWS ROUNDS",
     "causal/examination/falsification.py": "MOST_ARROWS",
     "causal/examination/heterogeneity.py": "MOST_GROUPS",
     "causal/preparation/affine_images.py": "AT_ONCE",
