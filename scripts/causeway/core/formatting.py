@@ -135,13 +135,16 @@ def quantity(value: float | None, unit: str = "") -> str:
 
 
 def setting_value(value: float, unit: str) -> str:
-    """Return a value that a cause has or is set to, three digits: bytes with binary prefixes, ratios in percent."""
+    """Return a value that a cause has or is set to, three digits or all before the point: bytes with binary prefixes,
+    ratios in percent.
+    """
     units = {"bytes": BINARY_UNITS, "Hz": FREQUENCY_UNITS, "ns": TIME_UNITS, "W": (("W", 1.0),)}.get(unit)
     if units:
-        name, size = unit_for(value, units)
-        return f"{value / size:,.3g} {name}"
+        shown = value if unit == "bytes" else float(f"{value:.3g}")  # 999.7 µs is 1 ms
+        name, size = unit_for(shown, units)
+        return f"{significant(value / size)} {name}"
     if unit == "ratio":
-        return f"{100 * value:.3g} %"
+        return f"{significant(100 * value)} %"
     return f"{value:,.0f}" if 100 <= abs(value) < 1e15 else f"{value:,.3g}"
 
 

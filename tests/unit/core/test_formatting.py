@@ -82,6 +82,14 @@ def test_quantities(value, unit, text):
         (71.25, "W", "71.2 W"),
         (1234.0, "", "1,234"),
         (12.345, "", "12.3"),
+        (1000.0, "bytes", "1,000 bytes"),
+        (1023.0 * 1024, "bytes", "1,023 KiB"),
+        (999_700.0, "ns", "1 ms"),
+        (999.6e6, "Hz", "1 GHz"),
+        (1050.0, "W", "1,050 W"),
+        (12.5, "ratio", "1,250 %"),
+        (-4_200.0, "ns", "-4.2 µs"),
+        (0.0, "bytes", "0 bytes"),
     ],
 )
 def test_values_of_settings_have_binary_prefixes_and_percent(value, unit, text):

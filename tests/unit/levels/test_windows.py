@@ -175,6 +175,22 @@ def test_paraver_traces_parse_by_the_grammar_with_equal_totals(whole, run, tmp_p
             assert match[1] in ("CPU", "NODE", "APPL", "TASK", "THREAD")
 
 
+def test_paraver_gives_each_rank_the_processors_of_its_node(run, tmp_path):
+    """The header counts processors node by node, in the order of names; here rank 0 runs on the second node."""
+    home, folders, clocks, _ = run
+    window = read_window(WHOLE, home, folders, clocks, {"0": "nodeB", "1": "nodeA"})
+    write_paraver(window, tmp_path / "w.prv")
+    lines = (tmp_path / "w.prv").read_text(encoding="utf-8").splitlines()
+    _, _, cpus, _, tasks = HEADER.fullmatch(lines[0]).groups()
+    of_a, of_b = map(int, cpus.split(","))
+    assert [int(part.split(":")[1]) for part in tasks.split(",")] == [2, 1]
+    used = {task: {int(line.split(":")[1]) for line in lines[1:] if line.split(":")[3] == task} for task in "12"}
+    assert used == {"1": set(range(of_a + 1, of_a + of_b + 1)), "2": set(range(1, of_a + 1))}
+    rows = (tmp_path / "w.row").read_text(encoding="utf-8").splitlines()
+    assert [text[:6] for text in rows[1 : 1 + of_a + of_b]] == ["rank 1"] * of_a + ["rank 0"] * of_b
+    assert rows[rows.index("LEVEL NODE SIZE 2") + 1 :][:2] == ["nodeA", "nodeB"]
+
+
 def comparable(table, name, kernels=None):
     """Return the rows of a table without what a second reading numbers anew."""
     rows = table.to_pylist()

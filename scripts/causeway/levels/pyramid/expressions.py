@@ -1,7 +1,8 @@
 """Metrics that the analyst defines: expressions over columns of a table, parsed and checked, never run as code.
 
 An expression is Python's arithmetic on names of columns: `+ - * / //`, comparisons, `and or not`, numbers, texts in
-comparisons, and the functions `abs`, `min`, `max` of two values. It is parsed with `ast`; every node that is not on the
+comparisons, and the functions `abs`, `min`, `max` of two values. Conditions are 0 or 1; what is made of a null is null,
+as in SQL: a condition that the other values do not decide, too. It is parsed with `ast`; every node that is not on the
 list is refused and quoted, and what is left is worked out with numpy, column by column.
 """
 
@@ -17,22 +18,50 @@ from causeway.core.errors import CausewayError
 
 LONGEST = 500
 DEEPEST = 40
+
+
+def _known(values: object) -> np.ndarray:
+    """Return where values are not null; texts never are."""
+    array = np.asarray(values)
+    return np.ones(array.shape, bool) if array.dtype.kind in "OU" else ~np.isnan(array)
+
+
+def _divided(operation: Callable) -> Callable:
+    """Return a division that gives null where the divisor is 0."""
+    return lambda left, right: np.where(np.equal(right, 0), np.nan, operation(left, right))
+
+
+def _compared(operation: Callable) -> Callable:
+    """Return a comparison that gives 0, 1, or null where either side is null."""
+    return lambda left, right: np.where(_known(left) & _known(right), operation(left, right), np.nan)
+
+
+def _not(value: object) -> np.ndarray:
+    return np.where(_known(value), np.equal(value, 0), np.nan)
+
+
+def _and(left: object, right: object) -> np.ndarray:
+    """Return 0 where one side is 0, null where one is null, else 1: the three-valued logic of SQL."""
+    false = np.equal(left, 0) | np.equal(right, 0)
+    return np.where(false, 0.0, np.where(_known(left) & _known(right), 1.0, np.nan))
+
+
 OPERATORS: dict[type, Callable] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
+    ast.Div: _divided(operator.truediv),
+    ast.FloorDiv: _divided(operator.floordiv),
     ast.USub: operator.neg,
-    ast.Not: np.logical_not,
-    ast.And: np.logical_and,
-    ast.Or: np.logical_or,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+    ast.Not: _not,
+    ast.And: _and,
+    ast.Or: lambda left, right: _not(_and(_not(left), _not(right))),
+    ast.Eq: _compared(operator.eq),
+    ast.NotEq: _compared(operator.ne),
+    ast.Lt: _compared(operator.lt),
+    ast.LtE: _compared(operator.le),
+    ast.Gt: _compared(operator.gt),
+    ast.GtE: _compared(operator.ge),
 }
 FUNCTIONS: dict[str, tuple[int, Callable]] = {"abs": (1, np.abs), "min": (2, np.minimum), "max": (2, np.maximum)}
 """Functions, the number of their arguments, and what they do."""
@@ -170,11 +199,11 @@ def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | fl
             value = OPERATORS[type(node.op)](value, _value(part, columns))
         return value
     if isinstance(node, ast.Compare):
-        value = np.True_
+        value: np.ndarray | float = 1.0
         left = _value(node.left, columns)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = _value(part, columns)
-            value = np.logical_and(value, OPERATORS[type(op)](left, right))
+            value = _and(value, OPERATORS[type(op)](left, right))
             left = right
         return value
     return FUNCTIONS[node.func.id][1](*(_value(part, columns) for part in node.args))

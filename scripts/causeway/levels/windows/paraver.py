@@ -58,22 +58,24 @@ def write_paraver(window: TimeWindow, path: Path) -> None:
     lanes = sorted(lanes, key=lambda lane: lane.rank)
     ranks = sorted({lane.rank for lane in lanes})
     threads = {rank: [lane for lane in lanes if lane.rank == rank] for rank in ranks}
+    node_of = {rank: _node(window, rank) for rank in ranks}
+    nodes = sorted(set(node_of.values()))
+    processors = sorted(lanes, key=lambda lane: node_of[lane.rank])  # the header gives them to the nodes in turn
     where = {}
-    for cpu, lane in enumerate(lanes, 1):
+    for cpu, lane in enumerate(processors, 1):
         thread = next(number for number, one in enumerate(threads[lane.rank], 1) if one is lane)
         where[id(lane)] = f"{cpu}:1:{ranks.index(lane.rank) + 1}:{thread}"
     names: dict[int, dict[str, int]] = {}
     records = _records(window, lanes, where, metrics, sampled, names)
-    nodes = sorted({_node(window, rank) for rank in ranks})
-    per_node = [sum(len(threads[rank]) for rank in ranks if _node(window, rank) == node) for node in nodes]
-    tasks = ",".join(f"{len(threads[rank])}:{nodes.index(_node(window, rank)) + 1}" for rank in ranks)
+    per_node = [sum(len(threads[rank]) for rank in ranks if node_of[rank] == node) for node in nodes]
+    tasks = ",".join(f"{len(threads[rank])}:{nodes.index(node_of[rank]) + 1}" for rank in ranks)
     cpus = ",".join(map(str, per_node))
     header = (
         f"#Paraver ({DATE}):{window.latest_ns - window.earliest_ns}_ns:{len(nodes)}({cpus}):1:{len(ranks)}({tasks})"
     )
     write_whole(path, "\n".join([header, *records]) + "\n")
     write_whole(path.with_suffix(".pcf"), _pcf(names, metrics))
-    write_whole(path.with_suffix(".row"), _row(lanes, ranks, nodes))
+    write_whole(path.with_suffix(".row"), _row(lanes, processors, ranks, nodes))
 
 
 def _node(window: TimeWindow, rank: int) -> str:
@@ -149,8 +151,8 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _row(lanes: list[SwimLane], ranks: list[int], nodes: list[str]) -> str:
-    lines = [f"LEVEL CPU SIZE {len(lanes)}", *(f"rank {lane.rank} {lane.name}" for lane in lanes), ""]
+def _row(lanes: list[SwimLane], processors: list[SwimLane], ranks: list[int], nodes: list[str]) -> str:
+    lines = [f"LEVEL CPU SIZE {len(lanes)}", *(f"rank {lane.rank} {lane.name}" for lane in processors), ""]
     lines += [f"LEVEL NODE SIZE {len(nodes)}", *(_line(node) or "node" for node in nodes), ""]
     lines += ["LEVEL APPL SIZE 1", "run", "", f"LEVEL TASK SIZE {len(ranks)}", *(f"rank {rank}" for rank in ranks), ""]
     lines += [f"LEVEL THREAD SIZE {len(lanes)}", *(f"rank {lane.rank} {_line(lane.name)}" for lane in lanes)]

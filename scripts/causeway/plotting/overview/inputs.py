@@ -19,6 +19,8 @@ from causeway.plotting.overview.variability.causes import anchor
 
 SHOWN_ISSUES = 6
 """Issues above `info` that stand in sight."""
+EPOCH_2001_NS = 978_307_200 * 10**9
+"""A time that counts from 1970 is later; a clock that counts from a start that is not stated never gets there."""
 TOP_KERNELS = 15
 MOST_KERNELS = 200
 STATUS_WORDS = {"ok": "inputs complete", "caution": "use with caution", "blocked": "no analysis possible"}
@@ -50,16 +52,13 @@ def date_of(capabilities: Sequence[Mapping], files: Sequence[str]) -> Markup | s
 
     Where the clock of an export begins is not it: PyTorch's begins on a day that is up to some months before.
     """
-    times = [export["time"] or {} for export in capabilities]
-    starts = [
-        time["session_start_ns"] + time["first_ns"]
-        for time in times
-        if time.get("session_start_ns") and time.get("first_ns") is not None
-    ]
+    edges = ("session_start_ns", "first_ns")
+    times = [[(export["time"] or {}).get(edge) for edge in edges] for export in capabilities]
+    starts = [sum(time) for time in times if None not in time and sum(time) > EPOCH_2001_NS]
     if not starts:
         return "not stated"
-    start, first = (f"json_extract(content, '$.time.{name}')::BIGINT" for name in ("session_start_ns", "first_ns"))
-    query = in_documents(f"min(nullif({start}, 0) + {first})", files)
+    start = " + ".join(f"json_extract(content, '$.time.{edge}')::BIGINT" for edge in edges)
+    query = in_documents(f"min(CASE WHEN {start} > {EPOCH_2001_NS} THEN {start} END)", files)
     day = datetime.datetime.fromtimestamp(min(starts) // 1_000_000_000, datetime.UTC).date().isoformat()
     return citations.cited(day, min(starts), query, "date")
 

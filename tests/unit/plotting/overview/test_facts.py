@@ -43,7 +43,9 @@ def test_the_day_is_that_of_the_first_launch_not_of_the_beginning_of_a_clock(tmp
     base = 1_790_857_026_000_000_000
     day = 86_400_000_000_000
     documents = [{"time": {"session_start_ns": base, "first_ns": days * day}} for days in (57, 56)]
+    documents += [{"time": {"session_start_ns": 0, "first_ns": base + 60 * day}}]  # a clock that counts from 1970
     documents += [{"time": {"session_start_ns": None, "first_ns": 3}}, {"time": None}]
+    documents += [{"time": {"session_start_ns": 0, "first_ns": 3}}]  # one that says nothing of the day
     files = [f"{number}.json" for number in range(len(documents))]
     for path, document in zip(files, documents, strict=True):
         (tmp_path / path).write_text(json.dumps(document))
@@ -51,3 +53,13 @@ def test_the_day_is_that_of_the_first_launch_not_of_the_beginning_of_a_clock(tmp
     assert (kind, text) == ("date", "2026-11-26")
     assert duckdb.connect().sql(query).fetchall() == [(int(value),)]
     assert int(value) == base + 56 * day
+
+
+def test_the_day_of_a_clock_that_counts_from_1970_is_stated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    day = 20_000 * 86_400_000_000_000  # 4 October 2024
+    document = {"time": {"session_start_ns": 0, "first_ns": day + 5}}
+    (tmp_path / "0.json").write_text(json.dumps(document))
+    ((query, _, value, text),) = CitedPage(str(date_of([document], ["0.json"]))).citations
+    assert (text, value) == ("2024-10-04", str(day + 5))
+    assert duckdb.connect().sql(query).fetchall() == [(day + 5,)]
