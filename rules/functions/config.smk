@@ -37,8 +37,17 @@ from causeway.core.files.file_state import state_of
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for
-from causeway.core.sheet import check_values, find_file, read_sheet, row_violation, violation_of, with_reduced
+from causeway.core.sheet import (
+    check_values,
+    find_file,
+    read_sheet,
+    row_violation,
+    violation_of,
+    with_reduced,
+    with_whole_numbers,
+)
 from causeway.core.telemetry_sheet import read_telemetry_sheet
+from causeway.command_line.configuration_check import configuration_schema
 from causeway.command_line.exports_without_sheet import exports_matching
 
 
@@ -54,6 +63,7 @@ def check_config():
         raise WorkflowError(
             f"configuration: {violation_of(error)}; config/schemas/config.schema.yaml describes every key"
         ) from None
+    config.update(with_whole_numbers(config, configuration_schema(BASE / "config" / "schemas")))
 
 
 def row_checker(name):

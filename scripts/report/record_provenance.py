@@ -35,7 +35,7 @@ def main(job) -> None:
             for folder in job.input.tables
         ]
         telemetry = [
-            (document["dataset"], source["source"])
+            (document["dataset"], source)
             for document in map(read_json, job.input.telemetry)
             for source in document["sources"]
         ]

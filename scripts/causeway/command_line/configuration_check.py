@@ -66,7 +66,7 @@ def _check_schema(settings: Mapping[str, Any]) -> None:
         check_values(settings)
     except CausewayError as error:
         raise CausewayError(f"configuration: {error}") from None
-    schema = _loaded(folder / "schemas", {"$ref": "config.schema.yaml"})
+    schema = configuration_schema(folder / "schemas")
     if violation := best_match(Draft202012Validator(schema).iter_errors(merged(defaults, settings))):
         words = ": ".join([*map(str, violation.absolute_path), violation.message])
         words += _perhaps(violation)
@@ -81,6 +81,11 @@ def _perhaps(violation: "ValidationError") -> str:
     unknown = [key for key in violation.instance if key not in known]
     meant = [match for key in unknown for match in get_close_matches(str(key), known, 1)]
     return f", perhaps {' and '.join(meant)} is meant" if meant else ""
+
+
+def configuration_schema(folder: Path) -> dict[str, Any]:
+    """Return the schema of the configuration, the files that it refers to in their places; `folder` holds them all."""
+    return _loaded(folder, {"$ref": "config.schema.yaml"})
 
 
 def _loaded(folder: Path, part: Any) -> Any:

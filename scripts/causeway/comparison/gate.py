@@ -101,7 +101,9 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
         found += states
     found += _least_efficiency(names, rows, limits["min_efficiency"])
     if limits["forbid_new_kernels"]:
-        new = [row for row in rows if row["level"] == "kernel" and row["verdict"] == NEW]
+        every = [row for row in rows if row["level"] == "kernel" and row["verdict"] == NEW]
+        new = [row for row in every if _share(row, totals) >= limits["min_share"]]
+        small = f" with {100 * limits['min_share']:g} % of the GPU time or more" if len(every) > len(new) else ""
         found += [
             _state(
                 names,
@@ -111,7 +113,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
                 f"{names}: kernel {name_in_quotes(row['candidate'])} is new.",
             )
             for row in new
-        ] or [_state(names, "forbid_new_kernels", None, HELD, f"{names}: no kernel is new.")]
+        ] or [_state(names, "forbid_new_kernels", None, HELD, f"{names}: no kernel{small} is new.")]
     return found
 
 

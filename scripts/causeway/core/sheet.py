@@ -89,6 +89,29 @@ def check_values(settings: object) -> None:
             waiting += [(key_path, one) for one in value]
 
 
+def with_whole_numbers(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a part of a configuration, an integer wherever its schema asks for one: to JSON Schema 32.0 is one, to a
+    program's arguments it is not.
+
+    Parameters
+    ----------
+    value : object
+        As it was read, and found valid.
+    schema : mapping
+        Of this part, without references to other files.
+    """
+    kinds = schema.get("type", ())
+    if isinstance(value, float) and "integer" in ([kinds] if isinstance(kinds, str) else kinds):
+        return int(value)
+    if isinstance(value, Mapping):
+        others = schema.get("additionalProperties")
+        of = {name: others for name in value if isinstance(others, Mapping)} | schema.get("properties", {})
+        return {name: with_whole_numbers(one, of.get(name, {})) for name, one in value.items()}
+    if isinstance(value, list):
+        return [with_whole_numbers(one, schema.get("items", {})) for one in value]
+    return value
+
+
 def violation_of(error: Exception) -> str:
     """Return the first violation of a JSON schema as one sentence, with its position in the document.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from causeway.core.errors import CausewayError, ExportError
 from causeway.core.logs import LOG
-from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.core.tables import SCHEMAS, sha256_of, write_json, write_table
 from causeway.telemetry.clock_skew import MAX_SKEW_S
 from causeway.telemetry.device_matching import DatasetDevice, SourceDevice, TimedExport, match_devices, timed_exports
 from causeway.telemetry.node_clocks import DeviceReadings, NodeSkew, sampling_interval, skew_of_node
@@ -131,6 +131,7 @@ def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple
         LOG.warning("%s", error)
         part = {"source": source.source, "found": str(error), "expected": "a time zone", "advice": "Correct the sheet."}
         return entry | {"error": part}, []
+    entry |= {"sha256": sha256_of(source.path), "bytes": source.path.stat().st_size}
     time, device, metric, value = readings.columns()
     matched, unmatched = match_devices(list(readings.devices), exports) if exports else ({}, {})
     names = list(readings.metrics)

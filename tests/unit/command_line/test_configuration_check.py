@@ -1,6 +1,7 @@
 """Settings of a command line: all of them count, and one that is wrong is refused before a file is written."""
 
 import copy
+import json
 
 import pytest
 import yaml
@@ -8,8 +9,9 @@ from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config, validate
 
 from causeway.command_line import __main__ as command
-from causeway.command_line.configuration_check import check_settings, merged
+from causeway.command_line.configuration_check import check_settings, configuration_schema, merged
 from causeway.core.errors import CausewayError
+from causeway.core.sheet import with_whole_numbers
 from support import ROOT
 
 
@@ -127,3 +129,37 @@ def test_groups_are_merged_and_neither_side_is_changed():
     before = copy.deepcopy((one, other))
     assert merged(one, other) == {"a": {"b": 1, "c": {"d": 2, "f": 3}}, "e": [2], "g": {"h": 4}}
     assert (one, other) == before
+
+
+def stated_defaults(values, schema, place=()):
+    """Yield (place, value) of each setting of `values` whose schema states another default."""
+    if isinstance(values, dict) and "properties" in schema:
+        for name, value in values.items():
+            yield from stated_defaults(value, schema["properties"][name], (*place, name))
+    elif "default" in schema and schema["default"] != values:
+        yield place
+
+
+def test_the_defaults_of_the_schema_are_those_of_the_configuration():
+    schema = configuration_schema(ROOT / "config" / "schemas")
+    values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    assert list(stated_defaults(values, schema)) == [("simulated",)]  # the runs of the default sheet
+
+
+def test_whole_numbers_with_a_point_are_integers_where_integers_are_asked_for():
+    schema = configuration_schema(ROOT / "config" / "schemas")
+    given = {
+        "seed": 1.0e6,
+        "bins": {"launches": 32.0, "width_us": 500.0, "more_widths_us": [2.0]},
+        "simulated": {"one": {"ranks": 2.0, "clock_drift_ppm": 1.0}},
+        "causes": {"kernels_share": 1.0, "batches": 2},
+        "levels": {"metrics": [{"name": "x", "table": "launches", "value": "1.0"}]},
+        "filters": {"f": {"dataset": "d", "keep": [{"ranks": [1.0], "window_us": [0.0, 5.0]}]}},
+    }
+    expected = copy.deepcopy(given)
+    expected["seed"] = 1_000_000
+    expected["bins"]["launches"] = 32
+    expected["simulated"]["one"]["ranks"] = 2
+    expected["filters"]["f"]["keep"][0]["ranks"] = [1]
+    found = with_whole_numbers(given, schema)
+    assert json.dumps(found) == json.dumps(expected)  # 1 and 1.0 are equal, their texts are not

@@ -60,6 +60,17 @@ def test_new_kernels_break_the_gate_where_they_are_forbidden():
     assert (none["state"], none["sentence"]) == ("held", "baseline -> candidate: no kernel is new.")
 
 
+def test_new_kernels_with_little_time_break_no_gate():
+    """The runs take 1,000 ns; a kernel is judged from 10 ns on."""
+    new = {"level": "kernel", "verdict": "new", "candidate": "surprise"}
+    rows = [row(None, None, None, total=total, **new) for total in (9, 10)]
+    limits = {**NONE, "forbid_new_kernels": True, "min_share": 0.01}
+    assert [state["state"] for state in judge(DOCUMENT, rows, limits)] == ["broken"]
+    (none,) = judge(DOCUMENT, rows[:1], limits)
+    assert none["state"] == "held"
+    assert none["sentence"] == "baseline -> candidate: no kernel with 1 % of the GPU time or more is new."
+
+
 def test_what_is_not_decided_stops_only_a_strict_gate():
     states = judge(DOCUMENT, [row(6, 4, 8)], {**NONE, "max_slowdown_percent": 5})
     assert reasons(states, strict=False) == []

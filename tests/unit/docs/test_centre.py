@@ -88,7 +88,11 @@ def table_of(name, rows):
 def results(tmp_path_factory):
     """Write three runs over three nodes: per node the devices, seconds and kernel seconds; per collective who is late."""
     folder = tmp_path_factory.mktemp("results")
-    nodes = {"a": {"n1": (2, 10, 15), "n2": (2, 10, 5)}, "b": {"n1": (1, 20, 10), "n3": (1, 20, 8)}, "c": {"n3": (1, 10, 1)}}
+    nodes = {
+        "a": {"n1": (2, 10, 15), "n2": (2, 10, 5)},
+        "b": {"n1": (1, 20, 10), "n3": (1, 20, 8)},
+        "c": {"n3": (1, 10, 1)},
+    }
     late = {"a": [("straggler", 1, 3), ("straggler", 0, 1), ("network", 1, 9)], "b": [("straggler", 1, 5)], "c": []}
     for run, found in nodes.items():
         rows = [

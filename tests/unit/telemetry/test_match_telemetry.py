@@ -1,5 +1,6 @@
 """Telemetry of a simulated run on its time line: skew, devices, values at launches; and what is said of the rest."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -49,8 +50,10 @@ def matched(tmp_path_factory):
 
 
 def test_skew_devices_and_nothing_lost(matched):
-    _, _, _, document = matched
+    folder, _, _, document = matched
     entry = document["sources"][0]
+    text = (folder / "run" / "telemetry_node0.csv").read_bytes()
+    assert (entry["sha256"], entry["bytes"]) == (hashlib.sha256(text).hexdigest(), len(text))
     clock = entry["clocks"][0]
     assert clock["low_ns"] <= SKEW_S * SECOND <= clock["high_ns"]
     assert clock["high_ns"] - clock["low_ns"] < 2 * SECOND

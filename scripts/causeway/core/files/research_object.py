@@ -6,6 +6,7 @@ bytes.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -36,7 +37,7 @@ PATH_KEYS = ("datasets", "traces", "telemetry", "tools")
 
 def research_object(
     exports: Sequence[Mapping],
-    telemetry: Iterable[tuple[str, str]],
+    telemetry: Iterable[tuple[str, Mapping]],
     settings: Mapping,
     steps: Mapping[str, str],
     versions: Mapping[str, str | None],
@@ -48,8 +49,8 @@ def research_object(
     ----------
     exports : sequence of mapping
         The capabilities of each export, each with its `dataset`.
-    telemetry : iterable of (str, str)
-        Dataset and source of each sheet row of telemetry.
+    telemetry : iterable of (str, mapping)
+        Dataset of each row of the sheet of telemetry, and its entry in `telemetry.json`.
     settings : mapping
         The configuration; the keys of `PATH_KEYS` are left out.
     steps : mapping of str to str
@@ -64,7 +65,7 @@ def research_object(
     dict
         JSON-LD: `@context` and the flat `@graph`, the descriptor and the root first.
     """
-    inputs = [*map(_export, exports), *(_telemetry(dataset, source) for dataset, source in telemetry)]
+    inputs = [*map(_export, exports), *_telemetry(telemetry)]
     inputs = list({entity["@id"]: entity for entity in inputs}.values())
     parameters = [*_parameters(settings)]
     software = [_package(name, version) for name, version in versions.items()]
@@ -171,10 +172,17 @@ def _export(export: Mapping) -> dict:
     return entity | {"description": said} | {name: str(value) for name, value in known.items() if value is not None}
 
 
-def _telemetry(dataset: str, source: str) -> dict:
-    """Return one file of telemetry."""
-    entity = _input(dataset, f"telemetry/{PurePosixPath(source).name}", source)
-    return entity | {"description": f"Telemetry of dataset {dataset}; what was read of it stands in telemetry.json"}
+def _telemetry(telemetry: Iterable[tuple[str, Mapping]]) -> Iterable[dict]:
+    """Yield each file of telemetry with its hash; files of one name, in different folders, are numbered."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for dataset, source in telemetry:
+        name = PurePosixPath(source["source"]).name
+        seen[dataset, name] += 1
+        place = name if seen[dataset, name] == 1 else f"{name}/{seen[dataset, name]}"
+        known = {"sha256": source.get("sha256"), "contentSize": source.get("bytes")}
+        said = f"Telemetry of dataset {dataset}; what was read of it stands in telemetry.json"
+        entity = _input(dataset, f"telemetry/{place}", source["source"]) | {"description": said}
+        yield entity | {key: str(value) for key, value in known.items() if value is not None}
 
 
 def _input(dataset: str, name: str, source: str) -> dict:

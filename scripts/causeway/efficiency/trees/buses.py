@@ -17,13 +17,14 @@ _LIMITS = (
     (r"\bV100|\bP100|\bT4\b|Quadro|RTX 20[5-8]0|GTX 1|TITAN|\bMI[56]0", PCIE3, "PCIe 3.0 x16"),
     (r"\bH100|\bH200|\bH800|\bH20\b|\bB[123]00|\bMI3\d\dX|RTX 50[5-9]0|RTX PRO \d000|Blackwell", PCIE5, "PCIe 5.0 x16"),
     (
-        r"\bA100|\bA800|\bA(?:10G?|[234]0)\b|\bA\d000|\bL40|\bL4\b|\bL20\b|RTX [34]0[5-9]0|RTX [2-6]\d00.* Ada|\bMI[12]\d\d",
+        r"\bA100|\bA800|\bA(?:10G?|[234]0)\b|\bA\d000|\bL40|\bL4\b|\bL20\b|RTX [34]0[5-9]0|RTX [2-6]\d00.* Ada"
+        r"|\bMI[12]\d\d",
         PCIE4,
         "PCIe 4.0 x16",
     ),
 )
-"""The first that fits. A Quadro RTX 5000 (Turing), an RTX 5000 Ada and an RTX 5080 are three generations; an MI300A shares
-its memory with the host and has no bus between.
+"""The first that fits. A Quadro RTX 5000 (Turing), an RTX 5000 Ada and an RTX 5080 are three generations; an MI300A
+shares its memory with the host and has no bus between.
 """
 
 

@@ -39,7 +39,9 @@ def written(tmp_path):
     """Return what writes the document into a folder, from one good and one refused export and one file of telemetry."""
     folder = tmp_path / "results" / "de mo"
     tables = [capabilities(folder, "0"), capabilities(folder, "1", sha256=None, bytes=None, status="refused")]
-    known = {"dataset": "de mo", "sources": [{"source": "/home/alice/dcgm.csv"}]}
+    sources = [{"source": "/home/alice/dcgm.csv", "sha256": SHA, "bytes": 9}]
+    sources += [{"source": f"/home/alice/{node}/smi.csv"} for node in ("gpu1", "gpu2")]
+    known = {"dataset": "de mo", "sources": sources}
     (folder / "telemetry.json").write_text(json.dumps(known))
 
     def write(name, settings=SETTINGS):
@@ -105,7 +107,10 @@ def test_inputs_settings_seeds_and_versions_stand_in_it(written):
     refused = found["#input/de%20mo/1"]
     assert "sha256" not in refused
     assert "without a hash" in refused["description"]
-    assert found["#input/de%20mo/telemetry/dcgm.csv"]["name"] == "dcgm.csv"
+    telemetry = found["#input/de%20mo/telemetry/dcgm.csv"]
+    assert (telemetry["name"], telemetry["sha256"], telemetry["contentSize"]) == ("dcgm.csv", SHA, "9")
+    alike = [found[f"#input/de%20mo/telemetry/smi.csv{number}"] for number in ("", "/2")]
+    assert [(one["name"], "sha256" in one) for one in alike] == [("smi.csv", False)] * 2
     assert found["#setting/seed"]["value"] == 7
     assert json.loads(found["#setting/causes"]["value"]) == SETTINGS["causes"]
     assert found["#causeway"]["sha256"] == SHA
