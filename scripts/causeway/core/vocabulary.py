@@ -392,7 +392,7 @@ WAITING_REASONS = {
     "start_up": "start-up latency of queued work",
     "graph_internal": "between work of one launch of a CUDA graph",
     "profiler": "the profiler itself was at work",
-    "unknown": "the export does not record the launch call",
+    "unknown": "the export does not record the launch call, or what held its work back",
     "before_first": "before the first work of the device",
     "after_last": "after the last work of the device",
 }

@@ -280,6 +280,7 @@ WAITING = {
     "graph_internal": "between work of one launch of a CUDA graph",
     "profiler": "the profiler itself was at work",
     "unknown": "unknown, as its launch calls are not known",
+    "held_back": "unknown, as what held enqueued work back is not recorded",
 }
 
 

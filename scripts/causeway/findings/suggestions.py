@@ -143,6 +143,10 @@ WAITING = {
         "Gaps between nodes of one graph: fuse small kernels, use programmatic dependent launch, or let branches of the"
         " graph run side by side."
     ),
+    "held_back": (
+        "Look at what the launch may wait for: another device or process, a host function, or work that was not"
+        " recorded; record event waits, too."
+    ),
     "profiler": (
         "Measure again with less of the profiler: fewer traces (of the operating system, backtraces, metrics), a"
         " capture of fewer steps that begins after the set-up, flushes at its end alone."
@@ -225,7 +229,7 @@ def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str
     Parameters
     ----------
     reason : str
-        The one with the most time, as `waiting` has it.
+        The one with the most time, a key of `headlines.WAITING`.
     details : mapping of str to int
         What is behind it, with its time, ns.
     formats : collection of str

@@ -196,6 +196,21 @@ def test_the_tool_that_records_calls_is_that_of_the_exports(formats, tools):
     assert detail in finding.sentence
 
 
+@pytest.mark.parametrize(("held", "known"), [(51, True), (50, False)])
+def test_work_that_was_held_back_is_no_call_that_is_not_recorded(held, known):
+    details = {"enqueued on an idle device, held back by what is not recorded": held}
+    details |= {"no call is correlated with the work that ended the gap": 100 - held}
+    rows = [
+        {"rank": 0, "device": 0, "step": None, "reason": "unknown", "detail": detail, "wait_ns": ms * 1_000_000}
+        for detail, ms in details.items()
+    ]
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000, None, ["kineto"])
+    assert finding.headline.endswith("unknown, as what held enqueued work back is not recorded.") == known
+    assert finding.headline.endswith("unknown, as its launch calls are not known.") != known
+    assert finding.suggestion.startswith("Look at what the launch may wait for") == known
+    assert finding.suggestion.startswith("Record runtime calls") != known
+
+
 def test_every_vendor_whose_traces_are_read_has_a_tool_that_records_calls():
     assert suggestions.RECORDING.keys() == set(FORMATS) - {"ncu", "table"}, "these have no time line"
 

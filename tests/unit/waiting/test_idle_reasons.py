@@ -33,13 +33,15 @@ def by_rank(found):
 @pytest.mark.parametrize("seed", range(21))
 def test_random_ranks_agree_with_the_definition_in_each_nanosecond(tmp_path, monkeypatch, seed):
     bound = seed % 7
+    longest = bound + seed % 4
     each = random_export(tmp_path / "e0", seed, RANKS)
     monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: bound)
+    monkeypatch.setattr(export_pass, "MOST_START_UP_NS", longest)
     if seed % 3 == 0:  # pieces come in several parts
         monkeypatch.setattr(export_pass, "FIRST_PIECES", 20)
     found = by_rank(export_pass.explain_export(tmp_path / "e0", {}))
     for rank, tables in enumerate(each):
-        assert found.get(rank, Counter()) == explained(tables, bound, has_calls=True), rank
+        assert found.get(rank, Counter()) == explained(tables, bound, longest, has_calls=True), rank
 
 
 def test_the_sums_of_steps_are_the_idle_time_within_them(tmp_path, monkeypatch):
@@ -81,8 +83,8 @@ def test_the_start_up_latency_is_the_median_of_launches_on_an_idle_device(tmp_pa
 
 
 def test_a_whole_graph_is_work_that_its_own_call_launched(tmp_path, monkeypatch):
-    """A kernel ends at 10; a graph, called from 12 to 20, runs from 30 to 60 on the same stream; a kernel, called before
-    that, begins at 70.
+    """A kernel ends at 10; a graph, called from 12 to 20, runs from 30 to 60 on the same stream: behind no kernel, and
+    longer than usual in starting. A kernel, called while the graph runs, begins at 70: it is queued behind it.
     """
     monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
     work = {"rank": 0, "device": 0, "stream": 7}
@@ -102,10 +104,72 @@ def test_a_whole_graph_is_work_that_its_own_call_launched(tmp_path, monkeypatch)
     assert by_rank(export_pass.explain_export(tmp_path / "e0", {}))[0] == {
         ("launch_starved", "host code not recorded"): 2,
         ("launch_starved", "in cudaGraphLaunch"): 8,
-        ("start_up", "from the end of the launch call to the start"): 4,
-        ("dependency_stalled", "queued behind a kernel of its own stream; events are not recorded"): 6,
+        ("start_up", "from the end of the launch call to the start"): 4 + 6,
         ("start_up", "between queued work"): 4,
         ("dependency_stalled", "queued behind a graph of its own stream; events are not recorded"): 6,
+    }
+
+
+@pytest.mark.parametrize("vendor", ["calls", "queue times"])
+@pytest.mark.parametrize(
+    ("enqueued", "begins", "expected"),
+    [
+        # before the first kernel ends, at 10: queued behind it
+        (9, 90_000, {"between queued work": 4, "queued": 90_000 - 14}),
+        (10, 90_000, {"between queued work": 4, "queued": 90_000 - 14}),
+        # after it: the host's time until it was enqueued, the launch's own latency from then on, however long
+        (11, 30, {"host": 1, "latency": 19}),
+        (25, 26, {"host": 15, "latency": 1}),
+        (1_010, 51_010, {"host": 1_000, "latency": 50_000}),
+        # but for what no launch takes
+        (1_010, 51_011, {"host": 1_000, "latency": 50_000, "held": 1}),
+        (1_010, 90_000, {"host": 1_000, "latency": 50_000, "held": 90_000 - 51_010}),
+    ],
+)
+def test_work_enqueued_after_all_earlier_work_is_queued_behind_none(
+    tmp_path, monkeypatch, vendor, enqueued, begins, expected
+):
+    """Whether an export has calls, as those of CUDA, or the dispatch of each launch alone, as AMD's queues."""
+    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
+    work = {"duration_ns": 10, "rank": 0, "stream": 0, "configuration": 0}
+    called = {"correlation": 5} if vendor == "calls" else {"queue_ns": begins - enqueued}
+    call = {"start_ns": 0, "duration_ns": enqueued, "rank": 0, "thread": 1, "name": CALLS[0], "correlation": 5}
+    tables = {"launches": [work | {"start_ns": 0}, work | {"start_ns": begins} | called]}
+    write_export(tmp_path / "e0", tables | ({"calls": [call]} if vendor == "calls" else {}))
+    words = {
+        "host": ("launch_starved", f"in {CALLS[0]}" if vendor == "calls" else "the launching thread is not recorded"),
+        "latency": ("start_up", "from the end of the launch call to the start"),
+        "held": ("unknown", "enqueued on an idle device, held back by what is not recorded"),
+        "between queued work": ("start_up", "between queued work"),
+        "queued": ("dependency_stalled", "queued behind a kernel of its own stream; events are not recorded"),
+    }
+    assert by_rank(export_pass.explain_export(tmp_path / "e0", {})) == {
+        0: Counter({words[name]: ns for name, ns in expected.items()})
+    }
+
+
+@pytest.mark.parametrize(("source", "stream"), [(9, "stream 9"), (None, "a stream that is not recorded")])
+def test_work_on_an_idle_device_stalls_where_its_stream_waits_for_an_event(tmp_path, monkeypatch, source, stream):
+    """Enqueued at 20, usual latency 4, begins at 60,030: all beyond 24 is the event's, also what no launch takes."""
+    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
+    work = {"duration_ns": 10, "rank": 0, "stream": 7, "configuration": 0}
+    call = {"rank": 0, "thread": 1, "name": CALLS[0], "duration_ns": 8}
+    tables = {
+        "launches": [
+            work | {"start_ns": 0, "correlation": 4},
+            work | {"start_ns": 60_030, "correlation": 5},
+            work | {"start_ns": 120_050, "correlation": 6},
+        ],
+        "calls": [call | {"start_ns": at, "correlation": of} for at, of in ((-20, 4), (12, 5), (60_042, 6))],
+        "dependencies": [{"start_ns": 11, "rank": 0, "kind": "wait", "stream": 7, "source_stream": source}],
+    }
+    write_export(tmp_path / "e0", tables)
+    assert by_rank(export_pass.explain_export(tmp_path / "e0", {}))[0] == {
+        ("launch_starved", "host code not recorded"): 2 + 2,
+        ("launch_starved", f"in {CALLS[0]}"): 8 + 8,
+        ("start_up", "from the end of the launch call to the start"): 4 + 50_000,
+        ("dependency_stalled", f"event wait on {stream}"): 60_030 - 24,
+        ("unknown", "enqueued on an idle device, held back by what is not recorded"): 10_000,
     }
 
 

@@ -1,5 +1,6 @@
 """Real exports: the reasons add up to the idle time of the efficiency, and event waits are those that the database has."""
 
+import csv
 import gzip
 import json
 import sqlite3
@@ -14,6 +15,7 @@ from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
 from causeway.waiting.explain_waiting import explain_waiting
 from causeway.waiting.idle.export_pass import explain_export
+from causeway.waiting.idle.reason_words import NAMES
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 CLOVERLEAF = "nsys_sqlite/pipit/perlmutter-cloverleaf-cuda.sqlite"
@@ -76,6 +78,32 @@ def test_a_wait_names_the_stream_that_recorded_its_event_last(tmp_path):
     connection.close()
     assert found == expected
     assert {stream for stream in found.values() if stream is not None} == {13, 18, 19}
+
+
+def test_launches_of_an_amd_queue_that_ran_empty_are_behind_none(tmp_path):
+    """By the file's own columns: each launch that ends a gap of rocprof's export was dispatched within it."""
+    source = "rocprof_v1/seismic-stencils/run2_03052024_114238"
+    if not (DATA / source).is_dir():
+        pytest.skip(f"no {source} beside this checkout")
+    with (DATA / source / "results.csv").open() as lines:
+        rows = [[int(row[name]) for name in ("BeginNs", "EndNs", "DispatchNs")] for row in csv.DictReader(lines)]
+    rows.sort()
+    reached = rows[0][1]
+    host = latency = gaps = 0
+    for begin, end, dispatched in rows[1:]:
+        if begin > reached:
+            assert reached < dispatched < begin <= dispatched + 50_000
+            gaps += 1
+            host += dispatched - reached
+            latency += begin - dispatched
+        reached = max(reached, end)
+    assert (gaps, len(rows)) == (1021, 1023)
+    normalise(DATA / source, tmp_path / "e0", export="e0", source=source, rank=None, node=None)
+    found = explain_export(tmp_path / "e0", {})
+    assert {(NAMES[reason], found.texts[code]): ns for (_, reason, code), ns in found.totals.whole.items()} == {
+        ("launch_starved", "the launching thread is not recorded"): host,
+        ("start_up", "from the end of the launch call to the start"): latency,
+    }
 
 
 def test_the_data_loader_of_an_old_trace_is_named(tmp_path):

@@ -149,7 +149,7 @@ def _host_at(tables, thread, moment):
     return max(found, key=lambda item: item[0])[1:] if found else ("launch_starved", "host code not recorded")
 
 
-def explained(tables, bound, has_calls):
+def explained(tables, bound, longest, has_calls):
     """Return ns by reason and detail, of one rank with one device, by looking at each nanosecond."""
     works = [(row["start_ns"], at, row) for at, name in enumerate(EVENTS) for row in tables[name]]
     events = sorted(works, key=lambda item: item[:2])
@@ -185,8 +185,12 @@ def explained(tables, bound, has_calls):
                 elif t < max(a, returned) + bound:
                     words = "between queued work" if returned <= a else "from the end of the launch call to the start"
                     found["start_up", words] += 1
-                else:
+                elif returned <= a or _event(tables, row, called, asked):
                     found["dependency_stalled", _waited(tables, row, called, asked, last)] += 1
+                elif t < returned + longest:
+                    found["start_up", "from the end of the launch call to the start"] += 1
+                else:
+                    found["unknown", "enqueued on an idle device, held back by what is not recorded"] += 1
         done = max(done, start)
         if call:
             user[row["correlation"]] = True
@@ -198,13 +202,20 @@ def explained(tables, bound, has_calls):
     return Counter({key: ns for key, ns in found.items() if ns})
 
 
-def _waited(tables, row, called, asked, last):
+def _event(tables, row, called, asked):
     stream = row.get("stream", 0)
     after = called.get(stream, -1)
     waits = [w for w in tables["dependencies"] if w["stream"] == stream and after <= w["start_ns"] <= asked]
-    if waits:
-        source = max(enumerate(waits), key=lambda item: (item[1]["start_ns"], item[0]))[1]["source_stream"]
-        return f"event wait on {'a stream that is not recorded' if source is None else f'stream {source}'}"
+    if not waits:
+        return None
+    source = max(enumerate(waits), key=lambda item: (item[1]["start_ns"], item[0]))[1]["source_stream"]
+    return f"event wait on {'a stream that is not recorded' if source is None else f'stream {source}'}"
+
+
+def _waited(tables, row, called, asked, last):
+    if event := _event(tables, row, called, asked):
+        return event
+    stream = row.get("stream", 0)
     kind, work = last
     if kind == 2:
         name = "a graph"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from causeway.core.codes import PROFILER
+from causeway.core.codes import HELD_BACK, PROFILER
 from causeway.core.formatting import elided, time_three_digits
 from causeway.core.queries import of_table
 from causeway.core.vocabulary import SUPPORTED
@@ -15,6 +15,8 @@ BY_HOST = ("launch_starved", "blocked_host")
 """Reasons that a host without cost would take away."""
 OUTSIDE = ("before_first", "after_last")
 """Reasons that are no waiting between work."""
+HELD = "held_back"
+"""In the words of findings, the reason `unknown` where most of it is `HELD_BACK`: the launch calls are known."""
 
 
 def waiting_findings(
@@ -51,6 +53,7 @@ def waiting_findings(
         if row["reason"] == main:
             details[row["detail"]] += row["wait_ns"]
     detail = min(details, key=lambda one: (-details[one], one))
+    said = HELD if main == "unknown" and 2 * details[HELD_BACK] > by_reason[main] else main
     value = 100 * by_reason[main] / idle
     devices = len({(row["rank"], row["device"]) for row in inside})
     is_one = loss is not None and 2 * loss.worth.ns >= idle
@@ -67,17 +70,17 @@ def waiting_findings(
         key="waiting",
         subject=dataset,
         quantity="idle time",
-        headline=headlines.of_waiting(main, idle, value),
+        headline=headlines.of_waiting(said, idle, value),
         sentence=(
             f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work"
-            f"{_of_loss(loss, idle, devices) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[main]}. The"
+            f"{_of_loss(loss, idle, devices) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[said]}. The"
             f" largest part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
             f"{_of_profiler(by_reason, main)}"
         ),
         verdict=SUPPORTED,
         effect=Effect(value=value, unit="percent of the idle time"),
         evidence=Evidence(table=path, query=query, value=value),
-        suggestion=suggestions.for_waiting(main, details, formats),
+        suggestion=suggestions.for_waiting(said, details, formats),
         link=link_to(dataset, "waiting"),
         undone_by="host_free" if main in BY_HOST and not is_one else None,
         explains=loss.id if is_one else None,

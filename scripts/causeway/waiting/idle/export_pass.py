@@ -27,7 +27,7 @@ LEAST_LATENCIES = 20
 DEFAULT_START_UP_NS = 5_000
 """Start-up latency of exports with fewer such launches."""
 MOST_START_UP_NS = 50_000
-"""The longest that counts as start-up, whatever the median: beyond, something else holds the work back."""
+"""The longest that counts as start-up, of work on an idle device, too: beyond, something else holds the work back."""
 NO_LIMIT = 1 << 60
 FIRST_PIECES = 1 << 18
 _FIELD = {name: at for at, name in enumerate(PIECE)}
@@ -117,7 +117,7 @@ class ExportPass:
     ----------
     folder : Path
     bound : int
-        Longest start-up latency, ns.
+        The usual start-up latency, ns.
     steps : Steps
         On the clock of the export.
     latencies : list of ndarray of int64, each of shape (launches,), ns, or None
@@ -126,6 +126,7 @@ class ExportPass:
 
     def __init__(self, folder: Path, bound: int, steps: Steps, latencies: list[np.ndarray] | None = None) -> None:
         self.bound = bound
+        self.longest = max(bound, MOST_START_UP_NS)
         self.latencies = latencies
         self.events = DeviceEvents(folder)
         self.details = Activities()
@@ -168,8 +169,8 @@ class ExportPass:
         at = 0
         while at < device.size:
             reached = gaps.take_events(
-                at, *events, host.slots, host.segments, host.offsets, table, self.bound, self.known.state,
-                self.known.called, before, self._pieces, written,
+                at, *events, host.slots, host.segments, host.offsets, table, self.bound, self.longest,
+                self.known.state, self.known.called, before, self._pieces, written,
             )  # fmt: skip
             if reached == at:
                 self._pieces = np.empty((2 * len(self._pieces), len(PIECE)), np.int64)
@@ -195,6 +196,8 @@ class ExportPass:
             gaps.NODES: reason_words.BETWEEN_NODES,
             gaps.IDLE_START: reason_words.ON_IDLE_DEVICE,
             gaps.QUEUED_START: reason_words.BETWEEN_QUEUED,
+            gaps.LATE_START: reason_words.ON_IDLE_DEVICE,
+            gaps.HELD: reason_words.HELD,
         }
         code_of = np.zeros(len(gaps.MEANINGS), np.int64)
         for number in np.flatnonzero(counts).tolist():
@@ -205,20 +208,36 @@ class ExportPass:
         if counts[gaps.QUEUED]:
             stalled = np.flatnonzero(pieces[:, _FIELD["meaning"]] == gaps.QUEUED)
             detail[stalled] = self._dependencies(pieces[stalled], block, before)
+        if self.waits.recorded and (counts[gaps.LATE_START] or counts[gaps.HELD]):
+            self._find_waits(pieces, detail, block, before)
         return detail
+
+    def _find_waits(self, pieces: np.ndarray, detail: np.ndarray, block: Block, before: np.ndarray) -> None:
+        """Make the start of work on an idle device, beyond the usual latency, a stall where its stream waited for an
+        event; `pieces` and `detail`, int64 of shape (pieces,), are updated.
+        """
+        late = np.flatnonzero(np.isin(pieces[:, _FIELD["meaning"]], (gaps.LATE_START, gaps.HELD)))
+        source = self._sources(pieces[late], block, before)
+        late = late[source != NONE]
+        pieces[late, _FIELD["reason"]] = reason_words.DEPENDENCY_STALLED
+        detail[late] = self._codes_of_waits(-1 - (source[source != NONE] - NONE))
 
     def _dependencies(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return the code of what each dependency-stalled piece waited for."""
         if not self.waits.recorded:
             return self._codes_of_waits(np.ascontiguousarray(pieces[:, _FIELD["code"]]))
+        source = self._sources(pieces, block, before)
+        return self._codes_of_waits(np.where(source == NONE, pieces[:, _FIELD["code"]], -1 - (source - NONE)))
+
+    def _sources(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
+        """Return for whose event the stream of each piece waited; int64, shape (pieces,), as `EventWaits.find`."""
         at = pieces[:, _FIELD["event"]]
         slots = self.host.slots
         key = block["key"][at]
         slot = (key + (key >> 40) * RANK_SPREAD) & (len(slots) - 1)
         start = np.where((key >= 0) & (slots[slot, 0] == key + 1), slots[slot, 1], block["returned"][at])
         rank, stream = (block[name][at].astype(np.int64) for name in ("rank", "stream"))
-        source = self.waits.find(rank, stream, before[at], start)
-        return self._codes_of_waits(np.where(source == NONE, pieces[:, _FIELD["code"]], -1 - (source - NONE)))
+        return self.waits.find(rank, stream, before[at], start)
 
     def _codes_of_waits(self, which: np.ndarray) -> np.ndarray:
         """Return the code of each wait as `_waited_for` names it; int64, shape (n,), as `which`."""

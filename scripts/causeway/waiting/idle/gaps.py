@@ -2,7 +2,7 @@
 
 A gap [a, b) ends with the first launch or transfer that starts after all earlier ones of the device have ended. That
 work was enqueued when its launch call returned, at q, or at b where the call was still running. Up to q the time was
-the host's, from q on the device's; work enqueued before a waited for the device alone.
+the host's, from q on the device's; work enqueued before a waited for the device alone, and is queued behind other work.
 """
 
 import numpy as np
@@ -23,9 +23,10 @@ ABSENT = np.iinfo(np.int64).min
 """The absent time of a call or a device."""
 NO_STREAM = (1 << 32) - 1
 """Stream of work whose stream is not recorded."""
-NO_CALL, NO_THREAD, HOST, QUEUED, NODES, IDLE_START, QUEUED_START = MEANINGS = range(7)
+NO_CALL, NO_THREAD, HOST, QUEUED, NODES, IDLE_START, QUEUED_START, LATE_START, HELD = MEANINGS = range(9)
 """What a piece's code means, beside its reason. `HOST`: an activity. `QUEUED`: 2 x the event's name, + 1 if of the same
-stream, of the work that ended last before the gap. The others have no code.
+stream, of the work that ended last before the gap. The others have no code. Work that was enqueued when all earlier
+work had ended is behind none: what is longer than the usual latency is `LATE_START`, what is too long for any, `HELD`.
 """
 PIECE = ("device", "reason", "meaning", "code", "begin", "end", "event")
 STATE = ("first", "now", "reach", "name", "stream")
@@ -96,10 +97,11 @@ def _most_pieces(call, a, start, slots, segments, offsets):
 
 
 @compiled_borrowing(
-    int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64, int64, _M2, _M2, _W, _M2), forceinline=True
+    int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, _M2, _M2, _W, _M2),
+    forceinline=True,
 )  # fmt: skip
 def _split_gap(
-    pieces, n, device, event, a, start, call, returned, queued, bound, slots, segments, offsets, activities
+    pieces, n, device, event, a, start, call, returned, queued, bound, longest, slots, segments, offsets, activities
 ):  # fmt: skip
     """Split [a, start), in which a device was idle before an event, by reason; return how many pieces there are.
 
@@ -117,8 +119,8 @@ def _split_gap(
         The end of the call by the queue time or `ABSENT`.
     queued : int
         The code of `QUEUED`.
-    bound : int, ns
-        Longest start-up latency.
+    bound, longest : int, ns
+        The usual start-up latency, and the longest that counts as one.
     slots, segments, offsets, activities : arrays
         As in `take_events`.
     """
@@ -130,14 +132,16 @@ def _split_gap(
     if q <= a:
         ready = min(a + bound, start)
         n = _write(pieces, n, device, START_UP, QUEUED_START, 0, a, ready, event)
+        return _write(pieces, n, device, DEPENDENCY_STALLED, QUEUED, queued, ready, start, event)
+    if call >= 0:
+        n = _host_time(pieces, n, device, slots[call, THREAD], a, q, event, segments, offsets, activities)
     else:
-        if call >= 0:
-            n = _host_time(pieces, n, device, slots[call, THREAD], a, q, event, segments, offsets, activities)
-        else:
-            n = _write(pieces, n, device, LAUNCH_STARVED, NO_THREAD, 0, a, q, event)
-        ready = min(q + bound, start)
-        n = _write(pieces, n, device, START_UP, IDLE_START, 0, q, ready, event)
-    return _write(pieces, n, device, DEPENDENCY_STALLED, QUEUED, queued, ready, start, event)
+        n = _write(pieces, n, device, LAUNCH_STARVED, NO_THREAD, 0, a, q, event)
+    ready = min(q + bound, start)
+    late = max(ready, min(q + longest, start))
+    n = _write(pieces, n, device, START_UP, IDLE_START, 0, q, ready, event)
+    n = _write(pieces, n, device, START_UP, LATE_START, 0, ready, late, event)
+    return _write(pieces, n, device, UNKNOWN_REASON, HELD, 0, late, start, event)
 
 
 @compiled_borrowing(void(int64[::1], int64, int64, int64))
@@ -149,7 +153,7 @@ def _reach_to(known, end, name, stream):
         known[STREAM] = stream if stream != NO_STREAM else -1
 
 
-@compiled_borrowing(int64(int64, I4, U4, I4, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
+@compiled_borrowing(int64(int64, I4, U4, I4, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, int64, _M2, _W, _W, _M2, _W))
 def take_events(
     begin_at,
     devices,
@@ -165,6 +169,7 @@ def take_events(
     offsets,
     activities,
     bound,
+    longest,
     state,
     called,
     before,
@@ -189,8 +194,8 @@ def take_events(
         `stack_sweep.SEGMENT`, ordered by thread and time; where each thread's begin.
     activities : array of int64, shape (codes, 2)
         Priority, and whether it launches graphs.
-    bound : int
-        Longest start-up latency, ns.
+    bound, longest : int, ns
+        The usual start-up latency, and the longest that counts as one.
     state : array of int64, shape (devices, 5), updated
         `STATE`.
     called : array of int64, shape (streams,), updated
@@ -221,7 +226,8 @@ def take_events(
             if a < start:
                 queued = 2 * known[NAME] + (known[STREAM] == int64(streams[i]))
                 n = _split_gap(
-                    pieces, n, d, i, a, start, call, returned[i], queued, bound, slots, segments, offsets, activities
+                    pieces, n, d, i, a, start, call, returned[i], queued, bound, longest, slots, segments, offsets,
+                    activities,
                 )  # fmt: skip
             known[NOW] = start
         if call >= 0:
@@ -241,7 +247,7 @@ def take_events(
 @compiled_borrowing(void(_M2, I8, _W))
 def take_details(pieces, code_of, details):
     """Write the code of each piece's detail, int64 of shape (n,): its own code if it is an activity of the host, else
-    that of its meaning, `code_of`, int64 of shape (7,).
+    that of its meaning, `code_of`, int64 of shape (9,).
     """
     for i in range(pieces.shape[0]):
         meaning = pieces[i, 2]
@@ -250,7 +256,7 @@ def take_details(pieces, code_of, details):
 
 @compiled_borrowing(void(_M2, _W))
 def count_meanings(pieces, counts):
-    """Count the pieces of each meaning into `counts`, int64 of shape (7,)."""
+    """Count the pieces of each meaning into `counts`, int64 of shape (9,)."""
     for i in range(pieces.shape[0]):
         counts[pieces[i, 2]] += 1
 

@@ -1,6 +1,6 @@
 """The reasons for which a device is idle, and the words for what is behind them."""
 
-from causeway.core.codes import HOST_CODE
+from causeway.core.codes import HELD_BACK, HOST_CODE
 from causeway.core.vocabulary import WAITING_REASONS
 
 NAMES = tuple(WAITING_REASONS)
@@ -24,5 +24,6 @@ NO_THREAD = "the launching thread is not recorded"
 BETWEEN_NODES = "between nodes of one graph launch"
 ON_IDLE_DEVICE = "from the end of the launch call to the start"
 BETWEEN_QUEUED = "between queued work"
+HELD = HELD_BACK
 OTHER = "other"
 """Details that are not names of an export."""
