@@ -38,6 +38,7 @@ from causeway.core.feature_registry import (
     record_of,
 )
 from causeway.core.logs import LOG
+from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID
 from causeway.core.tables import (
     COPY_KINDS,
     LAUNCH_SHAPE,
@@ -46,6 +47,7 @@ from causeway.core.tables import (
     open_table,
     read_json,
     read_table,
+    table_metadata,
 )
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric.intervals import stretches
@@ -57,7 +59,7 @@ STREAM_ASSUMED = "stream_assumed"
 @dataclass(frozen=True)
 class Export:
     """An export of the dataset: its folder of tables, its clock, its ranks, its node, the repeat of the job that it was
-    recorded in, and whether it tells streams.
+    recorded in, whether it tells streams, and what its grids count, a word of `launch_threads`.
     """
 
     folder: Path
@@ -66,6 +68,7 @@ class Export:
     node: str | None
     run: str | None = None
     has_streams: bool = True
+    grid: str = BLOCKS
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,8 @@ def exports_of(
             node = nodes.get(folder.name) or facts.get("node")
             run = (runs or {}).get(folder.name) or None
             has_streams = all(issue["kind"] != STREAM_ASSUMED for issue in facts.get("issues", ()))
-            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, has_streams))
+            grid = table_metadata(folder / "kernels.parquet").get(GRID, BLOCKS)
+            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, has_streams, grid))
     return found
 
 
@@ -145,12 +149,15 @@ def features_of(
     """
     base = kept.select(SCHEMAS["kept"].names)
     trace = traced(kept.column_names)
+    counts = next(iter(grids)) if len(grids := {export.grid for export in exports}) == 1 else AS_LAUNCHED
     columns: dict[str, pa.Array] = {}
     fields: list[pa.Field] = []
 
     def add(feature: FeatureRecord, values: object, raw: str = "") -> None:
         kind = pa.string() if feature.is_category else pa.float64()
         facts = {"tier": feature.tier, "group": feature.group, "unit": feature.unit, "raw": raw}
+        if feature.name.startswith("grid_") and counts != BLOCKS:
+            facts["counts"] = counts
         fields.append(pa.field(feature.name, kind, metadata={key: value for key, value in facts.items() if value}))
         if isinstance(values, pa.ChunkedArray):
             columns[feature.name] = values.cast(kind)

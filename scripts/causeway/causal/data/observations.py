@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from causeway.causal.statistics.basis import normal_scores, two_valued
+from causeway.core.schemas import BLOCKS
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Feature:
         `tier` is "launch", "context" or "counter".
     raw : str
         Its name in the export; empty where it has no other one.
+    counts : str
+        Of a grid what it counts, as `launch_threads` has it; of one of several exports that differ `AS_LAUNCHED`.
     values : ndarray, shape (n_rows,)
         Floats with NaN where missing, or objects (text, None where missing) for a category.
     """
@@ -28,6 +31,7 @@ class Feature:
     group: str = "counters"
     unit: str = ""
     raw: str = ""
+    counts: str = BLOCKS
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from causeway.causal.data.counter_names import leaked_by_name
 from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
+from causeway.core.schemas import BLOCKS
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
 from causeway.numeric.distinct_texts import distinct_texts
 
@@ -312,6 +313,7 @@ def feature_columns(table: pa.Table) -> list[Feature]:
                 facts.get("group", COUNTERS),
                 facts.get("unit", ""),
                 facts.get("raw", ""),
+                facts.get("counts", BLOCKS),
             )
         )
     if pc.count_distinct(table.column("rank")).as_py() > 1:

@@ -19,7 +19,7 @@ from causeway.causal.effects.intervention_values import NONE, Setting, Support, 
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
-from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MAX_OUTSIDE = 0.1
@@ -31,7 +31,11 @@ NO_LEVER = dict.fromkeys(MOMENTS, "a moment cannot be set; it stands for whateve
 """Why each of `MOMENTS` is refused."""
 GRID = frozenset(name for name in GRID_AND_BLOCK if name.startswith("grid"))
 """Launch parameters that a program mostly takes from the size of its data."""
+BLOCK = frozenset(GRID_AND_BLOCK) - GRID
 OF_THE_WORK = "refused: the grid follows the size of the work: no launch had as many threads in blocks of another size"
+MORE_THREADS = "refused: blocks of another size are more or fewer threads: no launch had as many in such blocks"
+NOT_TOLD = "refused: it is not known whether grids count blocks or threads, so not which launches do as much work"
+NO_OTHER = "refused: no kernel was launched with another value"
 
 
 @dataclass
@@ -266,41 +270,69 @@ def scaled_target(gain: np.ndarray, model: InterventionModel) -> float:
     return 100.0 * (float(parts @ np.exp(gain)[times.configuration]) / float(parts.sum()) - 1.0)
 
 
-def _threads(evidence: Evidence, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _grid_counts(evidence: Evidence) -> str:
+    """Return what grids count; empty where none was measured."""
+    return next((column.counts for column in evidence.columns if column.name in GRID), "")
+
+
+def _threads(evidence: Evidence, n: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the threads of a launch of each configuration and those of one of its blocks, float, shape (n,), as far as
-    they were measured: a size that was not counts as 1.
+    they were measured: a size that was not counts as 1. None where grids do not tell threads.
     """
+    names = thread_sizes(_grid_counts(evidence))
+    if names is None:
+        return None
     threads, of_block = np.ones((2, n))
     for column in evidence.columns:
         if column.name in GRID_AND_BLOCK:
             size = np.ones(n)
             size[evidence.rows.configuration] = np.nan_to_num(np.asarray(column.values, float), nan=1.0)
-            threads *= size
-            of_block *= 1.0 if column.name in GRID else size
+            threads *= size if column.name in names else 1.0
+            of_block *= size if column.name in BLOCK else 1.0
     return threads, of_block
+
+
+def _is_of_work(arrow: Arrow, evidence: Evidence) -> bool:
+    """Tell whether a launch parameter says how much work a launch does: a grid, or a block where grids are known."""
+    members = set(arrow.node.members)
+    return bool(members & GRID) or (bool(members & BLOCK) and _grid_counts(evidence) != "")
 
 
 def _best_values(arrow: Arrow, kernel_of: np.ndarray, evidence: Evidence) -> np.ndarray:
     """Return for each configuration that whose value of a launch parameter varies least, of the same kernel, and of a
-    grid, of those with as many threads, but for less than a block, in blocks of another size; int, shape
-    (n_configurations,).
+    grid or a block, of those with as many threads, but for less than a block, in blocks of another size; int, shape
+    (n_configurations,). Where the threads are not known, a grid or block stays.
 
-    More threads in a larger grid are more data, as far as is known, and as many blocks in other directions data of
-    another shape: only where a grid is larger because its blocks are smaller does the program set it.
+    More threads in a larger grid or larger blocks are more data, as far as is known, and as many blocks in other
+    directions data of another shape: only where as many threads stand in other blocks does the program set them.
     """
     effect = evidence.effect_of(arrow)
     gain = effect.slope * effect.position
-    threads, of_block = _threads(evidence, gain.size)
-    is_grid = not GRID.isdisjoint(arrow.node.members)
-    best = np.zeros(gain.size, dtype=int)
+    best = np.arange(gain.size)
+    is_of_work = _is_of_work(arrow, evidence)
+    known = _threads(evidence, gain.size) if is_of_work else (best, best)
+    if known is None:
+        return best
+    threads, of_block = known
     for kernel in np.unique(kernel_of):
         mine = np.flatnonzero(kernel_of == kernel)
         best[mine] = mine[np.argmin(gain[mine])]
-        for one in mine if is_grid else ():
+        for one in mine if is_of_work else ():
             alike = np.abs(threads[mine] - threads[one]) < np.maximum(of_block[mine], of_block[one])
             free = mine[(alike & (of_block[mine] != of_block[one])) | (mine == one)]
             best[one] = free[np.argmin(gain[free])]
     return best
+
+
+def _why_none(arrow: Arrow, evidence: Evidence) -> tuple[str, str]:
+    """Return what a launch parameter is not set to, and why not."""
+    is_grid = not GRID.isdisjoint(arrow.node.members)
+    if not _is_of_work(arrow, evidence):
+        return "another value", NO_OTHER
+    after = "another grid" if is_grid else "another block"
+    if thread_sizes(_grid_counts(evidence)) is None:
+        return after, NOT_TOLD
+    return after, OF_THE_WORK if is_grid else MORE_THREADS
 
 
 def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
@@ -315,7 +347,8 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     if model.constant_target():
         return [_row(arrow, "as it was", "as it was", reason="refused: the target is zero as it is")]
     if not moved.any():
-        return [_row(arrow, "as it was", "another grid", reason=OF_THE_WORK)]
+        after, reason = _why_none(arrow, model.evidence)
+        return [_row(arrow, "as it was", after, reason=reason)]
     ends = [scaled_target(slope * moved, model) for slope in slope_interval(effect, error)]
     change = ends[0]
     low = min(ends)

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from causeway.core.schemas.causal_tables import CAUSAL_TABLES
 from causeway.core.schemas.fleet_tables import FLEET_TABLES
-from causeway.core.schemas.launch_threads import GRID, launch_threads
+from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS, GRID, launch_threads, thread_sizes
 from causeway.core.schemas.measured_tables import MEASURED_TABLES, STATISTICS
 from causeway.core.schemas.star_tables import GRID_AND_BLOCK, LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
 
 __all__ = [
+    "AS_LAUNCHED",
+    "BLOCKS",
     "GRID",
     "GRID_AND_BLOCK",
     "LAUNCH_SHAPE",
@@ -24,6 +26,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "STATISTICS",
     "launch_threads",
+    "thread_sizes",
 ]
 
 SCHEMA_VERSION = "1"

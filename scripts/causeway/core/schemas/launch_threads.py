@@ -13,6 +13,15 @@ GRID = "grid"
 """Under this name, the metadata of an export's tables says what its grids count, as the column map says it."""
 BLOCKS = "blocks"
 WORK_ITEMS = "work-items"
+AS_LAUNCHED = "as launched"
+"""Of each launch what its call counts, which is not known."""
+
+
+def thread_sizes(counts: str) -> list[str] | None:
+    """Return the columns of `GRID_AND_BLOCK` whose product is the threads of a launch, where grids count `BLOCKS` or
+    `WORK_ITEMS`; None for another word.
+    """
+    return {BLOCKS: GRID_AND_BLOCK, WORK_ITEMS: GRID_AND_BLOCK[:3]}.get(counts)
 
 
 def launch_threads(configurations: pa.Table) -> list[int | None]:
@@ -26,7 +35,7 @@ def launch_threads(configurations: pa.Table) -> list[int | None]:
         it, grids count blocks.
     """
     counts = (configurations.schema.metadata or {}).get(f"causeway.{GRID}".encode(), BLOCKS.encode()).decode()
-    names = {BLOCKS: GRID_AND_BLOCK, WORK_ITEMS: GRID_AND_BLOCK[:3]}.get(counts)
+    names = thread_sizes(counts)
     if names is None:
         return [None] * configurations.num_rows
     rows = zip(*(configurations.column(name).to_pylist() for name in names), strict=True)

@@ -14,15 +14,18 @@ ROWS = 6000
 REASON = "refused: the grid follows the size of the work: no launch had as many threads in blocks of another size"
 
 
-def what_if(grid, block, kernel, scale, other=None):
+def what_if(grid, block, kernel, scale, other=None, counts="blocks"):
     """Return the what-ifs of launches whose noise has a scale, given for each of them."""
     rng = np.random.default_rng(8)
     sizes = {"grid_x": grid, "grid_y": other, "block_x": block}
     columns = [
-        Feature(name, values, "launch", "launch configuration") for name, values in sizes.items() if values is not None
+        Feature(name, values, "launch", "launch configuration", counts=counts if name.startswith("grid") else "blocks")
+        for name, values in sizes.items()
+        if values is not None
     ]
     columns.append(Feature("w", rng.standard_normal(ROWS)))
-    configuration = np.unique(np.stack([kernel, grid]), axis=1, return_inverse=True)[1].ravel()
+    shapes = np.stack([kernel, grid, np.zeros(ROWS) if block is None else block])
+    configuration = np.unique(shapes, axis=1, return_inverse=True)[1].ravel()
     scope = Scope("d", "kernel_variability", "k", resamples=0)
     rows = rows_of(1000 + scale * rng.standard_normal(ROWS), kernel, configuration)
     outcome, evidence = discover(columns, rows, scope)
@@ -78,3 +81,54 @@ def test_of_two_kernels_the_one_whose_work_is_the_same_is_set():
     assert (row.features, row.before, row.after) == (("grid_x",), ("1,563",), ("49",))
     truth = 100 * (49 / own.mean() - 1) / 2
     assert row.change.low - 3 <= truth <= row.change.high + 3
+
+
+MORE = "refused: blocks of another size are more or fewer threads: no launch had as many in such blocks"
+UNTOLD = "refused: it is not known whether grids count blocks or threads, so not which launches do as much work"
+
+
+@pytest.mark.parametrize(("counts", "reason"), [("work-items", None), ("blocks", MORE), ("as launched", UNTOLD)])
+def test_a_grid_that_stays_is_the_same_work_where_it_counts_work_items_alone(counts, reason):
+    """AMD: 2^15 work-items in blocks of eight sizes. NVIDIA: 2^15 blocks, which are more threads if they are larger."""
+    block = drawn(1024)
+    (row,) = what_if(np.full(ROWS, 2.0**15), block, np.zeros(ROWS, int), 0.05 * block, counts=counts)
+    assert (row.features, row.reason) == (("block_x",), reason)
+    if reason:
+        assert (row.verdict, row.change, row.after) == ("refused", None, ("another block",))
+        return
+    assert (row.before, row.after, row.verdict) == (("1,024",), ("16",), "supported")
+    truth = 100 * (16 / block.mean() - 1)
+    assert row.change.low - 3 <= truth <= row.change.high + 3
+
+
+def test_work_items_of_blocks_whose_last_is_not_full_are_the_same_work():
+    """50,000 elements of the second kernel, in whole blocks: 50,000 to 51,200 work-items. The first one's blocks are
+    all alike, and it has more work-items for more data: it stays.
+    """
+    kernel = np.arange(ROWS) % 2
+    size = drawn(64)
+    block = np.where(kernel == 0, 128.0, size)
+    grid = np.where(kernel == 0, 128.0 * size, np.ceil(50_000 / block) * block)
+    (row,) = what_if(grid, block, kernel, 0.05 * np.where(kernel == 0, 100.0, size), counts="work-items")
+    own = block[kernel == 1]
+    assert (row.features, row.after, row.verdict) == (("block_x",), ("16",), "supported")
+    truth = 100 * (16 / own.mean() - 1) / 2
+    assert row.change.low - 3 <= truth <= row.change.high + 3
+
+
+@pytest.mark.parametrize(("counts", "reason"), [("work-items", REASON), ("as launched", UNTOLD)])
+def test_more_work_items_are_more_work(counts, reason):
+    grid = 256.0 * drawn(16)
+    (row,) = what_if(grid, np.full(ROWS, 256.0), np.zeros(ROWS, int), 0.0002 * grid, counts=counts)
+    assert (row.verdict, row.reason, row.after) == ("refused", reason, ("another grid",))
+
+
+def test_blocks_alone_are_set_where_no_grid_was_measured():
+    block = drawn(1024)
+    rng = np.random.default_rng(8)
+    columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("w", rng.standard_normal(ROWS))]
+    none = np.zeros(ROWS, int)
+    rows = rows_of(1000 + 0.05 * block * rng.standard_normal(ROWS), none, np.unique(block, return_inverse=True)[1])
+    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "k", resamples=0))
+    (row,) = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
+    assert (row.before, row.after, row.verdict) == (("1,024",), ("16",), "supported")
