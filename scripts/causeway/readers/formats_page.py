@@ -100,6 +100,12 @@ it instruments or samples are not. The database (rocpd) has more of each.
 AMD's profilers count a grid in work-items, the others in blocks: of theirs, the threads of a launch are its grid, not
 its grid times its block. rocm_profile_data does not say which, and its launches have no number of threads.
 
+PyTorch writes what the launch call was given, on AMD's devices, too, with roctracer as with rocprofiler-sdk
+(RoctracerLogger and RocprofLogger of libkineto): blocks, but work-items for `hipExtModuleLaunchKernel` (rocBLAS,
+MIOpen) and `hipHccModuleLaunchKernel`. The launches of a trace with such a call, or of AMD's devices without calls,
+have no number of threads; other traces count blocks. XLA writes blocks where it uses roctracer, and work-items where it
+uses rocprofiler-sdk, whose launches have `private_mem`: so JAX's traces are read.
+
 LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases of rocprofv3 that includes what is chosen
 at the launch (dynamic LDS); its CSV files have what the kernel declares.
 

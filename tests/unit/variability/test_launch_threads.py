@@ -1,5 +1,9 @@
 """Threads of a launch where grids count work-items (AMD), blocks (NVIDIA), both in one dataset, or nobody knows what."""
 
+import gzip
+import json
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -95,6 +99,54 @@ def test_what_grids_count_stands_in_the_tables_of_every_export_of_amd(tmp_path):
         assert launch_threads(table) == expected, layout
         assert threads_of(folder).tolist() == [one or 0 for one in expected], layout
         assert any(expected) != (layout == "rpd"), layout
+
+
+@pytest.mark.parametrize(
+    ("calls", "top", "counts"),
+    [
+        (["cudaLaunchKernel"], {}, "blocks"),
+        ([], {}, "blocks"),
+        (["hipLaunchKernel", "hipModuleLaunchKernel", "hipExtLaunchKernel"], {"roctracer_version": 4.1}, "blocks"),
+        (["hipLaunchKernel", "hipExtModuleLaunchKernel"], {}, "as launched"),
+        (["hipHccModuleLaunchKernel"], {}, "as launched"),
+        ([], {"roctracer_version": 4.1}, "as launched"),
+        (["hipMemcpyWithStream"], {"hip_runtime_version": 70253211}, "blocks"),
+        ([], {"hip_runtime_version": 70253211}, "as launched"),
+    ],
+)
+def test_pytorch_writes_what_the_launch_call_was_given(tmp_path, calls, top, counts):
+    """By RoctracerLogger.cpp and RocprofLogger.cpp of libkineto: blocks, but of calls with a global size work-items."""
+    events = [kernel(100 + at, 1, grid=[6, 1, 1], block=[64, 2, 1], correlation=at + 1) for at in range(3)]
+    events += [
+        kernel(10 + at, 1, name) | {"cat": "cuda_runtime", "pid": 9, "args": {"correlation": at + 1}}
+        for at, name in enumerate(calls)
+    ]
+    (name,) = tables_of(tmp_path / "out", [write_trace(tmp_path / "t.json", events, **top)], one_each=False)
+    folder = tmp_path / "out" / "tables" / name
+    assert table_metadata(folder / "configurations.parquet").get("grid", "blocks") == counts
+    expected = 6 * 64 * 2 if counts == "blocks" else None
+    assert launch_threads(read_table(folder / "configurations.parquet", "configurations")) == [expected]
+
+
+REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "kineto" / "tracelens"
+
+
+def test_real_products_of_matrices_are_given_work_items(tmp_path):
+    """By the file itself: of 527 launches 145 by hipExtModuleLaunchKernel, whose grids are whole blocks."""
+    source = REAL / "mi300x_sglang_qwen3-8b.json.gz"
+    if not source.is_file():
+        pytest.skip(f"no {source.name} beside this checkout")
+    with gzip.open(source) as file:
+        events = json.load(file)["traceEvents"]
+    called = {one["args"]["correlation"]: one["name"] for one in events if one.get("cat") == "cuda_runtime"}
+    grids = [one["args"] for one in events if one.get("cat") == "kernel"]
+    items = [one for one in grids if called.get(one["correlation"]) == "hipExtModuleLaunchKernel"]
+    assert (len(grids), len(items)) == (527, 145)
+    assert all(one["grid"][0] % one["block"][0] == 0 for one in items)
+    (name,) = tables_of(tmp_path / "out", [source], one_each=False)
+    assert set(
+        launch_threads(read_table(tmp_path / "out" / "tables" / name / "configurations.parquet", "configurations"))
+    ) == {None}
 
 
 def _states(name):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from causeway.core.schemas.causal_tables import CAUSAL_TABLES
 from causeway.core.schemas.fleet_tables import FLEET_TABLES
-from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS, GRID, launch_threads, thread_sizes
+from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS, GRID, WORK_ITEMS, launch_threads, thread_sizes
 from causeway.core.schemas.measured_tables import MEASURED_TABLES, STATISTICS
 from causeway.core.schemas.star_tables import GRID_AND_BLOCK, LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
 
@@ -25,6 +25,7 @@ __all__ = [
     "SCHEMAS",
     "SCHEMA_VERSION",
     "STATISTICS",
+    "WORK_ITEMS",
     "launch_threads",
     "thread_sizes",
 ]

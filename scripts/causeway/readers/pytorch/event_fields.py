@@ -1,13 +1,14 @@
 """Fields of a trace's events: times, exactly, and those arguments that the column map names; events of one category."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from causeway.core.schemas import AS_LAUNCHED, BLOCKS
 from causeway.readers.common.constants import LONGEST_NS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers
@@ -17,6 +18,8 @@ from causeway.readers.sink.processes import MOST_RANKS
 LONGEST_NUMBER = 64
 """Characters of a number beyond which it is no time; Python converts no text of more than 4,300 digits."""
 MULTIPROCESSORS = ("numSms", "multiProcessorCount", "smCount")
+GIVEN_WORK_ITEMS = frozenset({"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"})
+"""Launch calls of HIP that are given a grid in work-items; the others are given blocks."""
 _ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
 _THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
 
@@ -162,6 +165,25 @@ def format_version(facts: Mapping[str, object]) -> str | None:
     keys = [key for key in ("schemaVersion", "cupti_version", "roctracer_version") if key in facts]
     names = {"schemaVersion": "schema", "cupti_version": "cupti", "roctracer_version": "roctracer"}
     return " ".join(f"{names[key]} {clean_text(str(facts[key]))[:20]}" for key in keys) or None
+
+
+def grid_counts(facts: Mapping[str, object], calls: Collection[str]) -> str:
+    """Return what the grids of a trace count, a word of `launch_threads`: what each launch call was given.
+
+    On AMD's devices libkineto writes the sizes of the call that launched (RoctracerLogger.cpp, RocprofLogger.cpp):
+    blocks, but work-items of those that are given a global size. Which call a launch had is not looked up.
+
+    Parameters
+    ----------
+    facts : mapping
+        The top level of the trace.
+    calls : collection of str
+        Names of its runtime calls.
+    """
+    if not GIVEN_WORK_ITEMS.isdisjoint(calls):
+        return AS_LAUNCHED
+    is_amd = any(one in facts for one in ("roctracer_version", "hip_runtime_version"))
+    return AS_LAUNCHED if is_amd and not any(name.startswith("hip") for name in calls) else BLOCKS
 
 
 def stated_rank(facts: Mapping[str, object]) -> int | None:

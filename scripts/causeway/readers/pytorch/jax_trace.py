@@ -15,6 +15,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.schemas import GRID, WORK_ITEMS
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
@@ -199,6 +200,8 @@ class JaxReader:
         for name in ("grid", "block"):
             sizes = [[*one.get(name, "").split(","), None, None, None][:3] for one in details]
             shape |= {f"{name}_{axis}": self._numbers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
+        if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
+            self.sink.metadata[GRID] = WORK_ITEMS
         process = np.full(len(events), self.sink.processes.code(0))
         self.sink.launches(*times, kernel, process, shape=shape, **self._origin(events, args))
 

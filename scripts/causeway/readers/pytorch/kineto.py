@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.schemas import BLOCKS, GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
@@ -31,6 +32,7 @@ from causeway.readers.pytorch.event_fields import (
     along_axes,
     devices_of,
     format_version,
+    grid_counts,
     mentioned,
     spans_ns,
     stated_rank,
@@ -125,15 +127,11 @@ class KinetoReader:
         self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
         self.sink.issues.add("incomplete_events", sum(self.incomplete.values()), ", ".join(sorted(self.incomplete)))
+        failure = None
         if self.text.cut:
             self.sink.issues.add("truncated", 1, self.text.cut)
-        failure = (
-            ExportError(
-                source, self.text.cut, "a complete trace", "Copy it again; a killed program leaves a cut trace."
-            )
-            if self.text.cut
-            else None
-        )
+            advice = "Copy it again; a killed program leaves a cut trace."
+            failure = ExportError(source, self.text.cut, "a complete trace", advice)
         if not (self.sink.n_launches or self.range_counters.rows):
             raise failure or self._without_kernel()
         if failure:
@@ -382,7 +380,7 @@ class KinetoReader:
         self.range_counters.take(rows.events, rows.process, self.sink)
 
     def _facts(self) -> None:
-        """Take the clock's origin, the rank and the devices from the top level."""
+        """Take the clock's origin, the rank, the devices, and what grids count, from the top level and the calls."""
         facts = self.text.facts
         sink = self.sink
         base = None if "baseTimeNanoseconds" in self.text.differing else integer(facts.get("baseTimeNanoseconds"))
@@ -391,10 +389,12 @@ class KinetoReader:
             sink.session_start_ns = base
         elif first is not None and first > EPOCH_2001_NS:
             sink.session_start_ns = 0  # the clock itself counts from 1970
-        rank = stated_rank(facts)
-        if rank is not None and not self.processes.several:
-            self.sink.processes.state_rank(self.processes.only(), rank)
+        if (rank := stated_rank(facts)) is not None and not self.processes.several:
+            sink.processes.state_rank(self.processes.only(), rank)
         sink.format_version = format_version(facts)
+        counts = grid_counts(facts, sink.call_names.texts)
+        if counts != BLOCKS:
+            sink.metadata[GRID] = counts
         for device in devices_of(facts):
             sink.device(0, **device)
         sink.same_devices(range(len(sink.processes.keys)))

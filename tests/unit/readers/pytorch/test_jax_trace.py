@@ -6,6 +6,8 @@ import pytest
 from reading import Read
 
 from causeway.core.errors import ExportError
+from causeway.core.schemas import launch_threads
+from causeway.core.tables import table_metadata
 from causeway.readers.common.options import Options
 from causeway.readers.pytorch import jax_trace
 from causeway.readers.sink.sink import Sink
@@ -76,6 +78,21 @@ def test_launches_are_those_of_streams_with_their_calls(tmp_path):
         512,
         1024,
     ]
+
+
+@pytest.mark.parametrize(
+    ("details", "counts", "threads"),
+    [
+        (DETAILS, "blocks", 96 * 2 * 128),
+        ("grid:96,2,1 block:32,1,1 private_mem:16 group_mem:64 occ_pct:50", "work-items", 96 * 2),
+    ],
+)
+def test_grids_count_work_items_where_rocprofiler_sdk_recorded_them(tmp_path, details, counts, threads):
+    """By rocm_tracer.cc of XLA: the grid of a dispatch, with its private segment; else of roctracer and CUPTI, blocks."""
+    launch = span(1, 14, 10, 4, "loop_add_fusion", correlation_id="7", kernel_details=details)
+    export = Read(write(tmp_path / "x.json", *NAMES, launch), tmp_path / "t")
+    assert table_metadata(export.folder / "configurations.parquet").get("grid", "blocks") == counts
+    assert launch_threads(export.configurations) == [threads]
 
 
 def test_copies_have_sizes_and_kinds(tmp_path):
