@@ -347,8 +347,8 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     if model.constant_target():
         return [_row(arrow, "as it was", "as it was", reason="refused: the target is zero as it is")]
     if not moved.any():
-        after, reason = _why_none(arrow, model.evidence)
-        return [_row(arrow, "as it was", after, reason=reason)]
+        after, why = _why_none(arrow, model.evidence)
+        return [_row(arrow, "as it was", after, reason=why)]
     ends = [scaled_target(slope * moved, model) for slope in slope_interval(effect, error)]
     change = ends[0]
     low = min(ends)
