@@ -2,6 +2,8 @@
 of stalls.
 """
 
+import re
+
 MEMSET_KIND = 255
 """The copy kind of a memory set; ours, beside CUPTI's: CUPTI keeps memory sets in a table of their own."""
 
@@ -109,3 +111,22 @@ IN_OPERATOR = "operator: "
 
 CONSTANT_TARGET = "the target is constant"
 """How the reason begins for which causes of what does not vary are not searched for."""
+
+_ENGINE = re.compile(
+    r"^cuvid(?:MapVideoFrame|DecodePicture)|^nvEnc(?:LockBitstream|EncodePicture)|^vpi(?:Stream|Event)Sync",
+    re.IGNORECASE,
+)
+"""Calls that return when an engine beside kernels and copies is done with a picture or takes it: the video decoder, the
+encoder, and those behind streams of VPI, such as optical flow (NVDEC Video Decoder API Programming Guide:
+`cuvidMapVideoFrame` "waits for decoding to complete"; NVENC Programming Guide; VPI reference, `vpiStreamSync`). Calls
+of nvJPEG are none: they decode in part on the host, and return before the device has ended.
+"""
+
+
+def waits_for_engine(name: str) -> bool:
+    """Return whether a call of this name waits for an engine of the device: that is no work of the host.
+
+    >>> [waits_for_engine(name) for name in ("cuvidMapVideoFrame64", "NvEncLockBitstream", "cuvidParseVideoData")]
+    [True, True, False]
+    """
+    return _ENGINE.search(name) is not None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER
+from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER, waits_for_engine
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
@@ -218,6 +218,10 @@ BLOCKING_STEPS = {
 }
 """Of a host that blocks in slow steps: in calls that allocate or free memory, or in others."""
 _ALLOCATES = re.compile("alloc|free", re.IGNORECASE)
+ENGINE = (
+    "The host waits for a video engine: queue pictures ahead, and take them on another thread than the one that"
+    " launches."
+)
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )
@@ -240,7 +244,8 @@ def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str
         how = f" ({', '.join(tools)})" if tools else ""
         return f"Record runtime calls and kernels in one run{how} to see why devices wait."
     if reason != "launch_starved":
-        return WAITING[reason]
+        of_engines = sum(ns for detail, ns in details.items() if waits_for_engine(detail))
+        return ENGINE if 2 * of_engines > sum(details.values()) else WAITING[reason]
     unseen = details.get(HOST_CODE, 0)
     calls = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL))
     launching = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL) and "launch" in detail.lower())
@@ -282,6 +287,8 @@ def for_slow_steps(cause: str, reason: str | None, detail: str | None) -> str:
     reason, detail : str or None
         Why devices wait in them more than usual, and what is behind it, as `waiting` has them; None where not known.
     """
+    if reason == "blocked_host" and waits_for_engine(detail):
+        return ENGINE
     if reason == "blocked_host":
         return BLOCKING_STEPS[bool(_ALLOCATES.search(detail))]
     if reason == "launch_starved" and detail.startswith(LOADER):

@@ -1,13 +1,15 @@
-"""Host time that stays where the host is free: calls of MPI wait for other ranks, and what the profiler itself did is
-no time of the program.
+"""Host time that stays where the host is free: calls of MPI wait for other ranks, some calls for an engine of the
+device, and what the profiler itself did is no time of the program.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core.clock import Clock
+from causeway.core.codes import waits_for_engine
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.numeric import intervals
 from causeway.waiting.graph.host_calls import NO_THREAD
@@ -17,7 +19,7 @@ EVERY_THREAD = -1
 
 class StayingTime:
     """That time of the exports of a dataset, by rank and thread, on the dataset's time line; it lies in memory, 16
-    bytes for each call of MPI.
+    bytes for each call of MPI and each that waits for an engine.
 
     Parameters
     ----------
@@ -35,6 +37,12 @@ class StayingTime:
         for folder, clock in folders.items():
             for batch in chunks(folder, "mpi", ["start_ns", "duration_ns", "rank", "thread"]):
                 self._take(clock, times(batch), batch.column("rank"), numbers(batch.column("thread"), NO_THREAD))
+            for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name"]):
+                names = batch.column("name")
+                waits = np.array([waits_for_engine(text) for text in names.dictionary.to_pylist()], bool)
+                if waits.any():
+                    mine = batch.filter(pa.array(waits[names.indices.to_numpy()]))
+                    self._take(clock, times(mine), mine.column("rank"), numbers(mine.column("thread"), NO_THREAD))
             for batch in chunks(folder, "profiler_overhead", ["start_ns", "duration_ns", "rank"]):
                 self._take(clock, times(batch), batch.column("rank"), np.full(batch.num_rows, EVERY_THREAD))
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from causeway.core.codes import COMPILATION, IN_CALL, IN_OPERATOR, IN_RANGE, LOADER, NUMBERED_RANGE
+from causeway.core.codes import COMPILATION, IN_CALL, IN_OPERATOR, IN_RANGE, LOADER, NUMBERED_RANGE, waits_for_engine
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
 from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, OPERATOR, PLAIN, STEP
 
@@ -114,7 +114,7 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
     """
     name = name[:LONGEST_TEXT]
     if table == "calls":
-        if _BLOCKING.search(name):
+        if _BLOCKING.search(name) or waits_for_engine(name):
             return name, BLOCKING, False
         if _MODULE.search(name):
             return f"module loading: {name}", PLAIN, False

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.core.codes import waits_for_engine
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW, windows
-from causeway.waiting.path.walk import PIECE, walk
+from causeway.waiting.path.walk import ENGINE, HOST, PIECE, walk
 
 MOST_PIECES = 1 << 17
 """Pieces of a path that are taken at once."""
@@ -69,6 +70,7 @@ class CriticalPaths:
     def __init__(self, graph: Graph, links: Links) -> None:
         self.graph = graph
         self.links = links
+        self._of_engines = np.flatnonzero([waits_for_engine(text) for text in graph.texts])
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
@@ -161,8 +163,16 @@ class CriticalPaths:
                 links.start_up, room,
             )  # fmt: skip
             if n:
-                yield room[:n][::-1].copy()
+                yield self._with_engines(room[:n][::-1].copy())
             self.graph.scratch.used(max(int(before[0] - state[0]), int(before[1] - state[1]), 2 * n))
+
+    def _with_engines(self, pieces: np.ndarray) -> np.ndarray:
+        """Return pieces, shape (k, 4), in which calls that wait for an engine are no work of the host."""
+        if self._of_engines.size:
+            calls = np.flatnonzero(pieces[:, 2] == HOST)
+            waits = np.isin(self.graph.calls.name[pieces[calls, 3]], self._of_engines)
+            pieces[calls[waits], 2] = ENGINE
+        return pieces
 
     def pieces(self, schedule: Schedule, rank: int) -> np.ndarray:
         """Return the pieces of a rank's critical path in the order of time; int64, shape (pieces, 4), `walk.PIECE`.

@@ -24,6 +24,7 @@ KINDS = {
     walk.LATE_RANK: "wait",
     walk.FIRST: "host",
     walk.QUEUED: "wait",
+    walk.ENGINE: "wait",
 }
 """Kinds of `critical_path` by what a piece is."""
 NAMES = {
@@ -61,7 +62,7 @@ def keys_of(graph: Graph, last_ranks: np.ndarray, pieces: np.ndarray) -> tuple[n
     of_work = (what <= walk.GRAPH) | (what == walk.LATE_RANK)
     name[of_work] = graph.work.name[code[of_work]]
     operator[of_work] = graph.work.operator[code[of_work]]
-    of_call = (what == walk.LAUNCH) | (what == walk.HOST)
+    of_call = np.isin(what, (walk.LAUNCH, walk.HOST, walk.ENGINE))
     name[of_call] = graph.calls.name[code[of_call]]
     late = what == walk.LATE_RANK
     if late.any():
