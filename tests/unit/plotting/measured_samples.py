@@ -190,13 +190,15 @@ def stragglers_of(dataset, ranks):
     }
     shares |= dict.fromkeys(("run", "node", "rank", "time"), share)
     variance = {"launches": 24_000, "configurations": 22, "seed": 1, "change_points_ns": [5, 9], "shares": shares}
+    variance |= {"shapeless_launches": 6_000}
     variance |= {"within": {key: share for key, share in shares.items() if key != "configuration"}, "lanes": [lane]}
     return {
         "dataset": dataset,
         "groups": [one | {"ranks": entries, "matrix_ns": matrix}, two | {"matrix_ns": matrix}],
         "notes": ["3 collectives could not be matched"],
         "clocks": {"method": "collective_ends", "residual_ns": 678, "reason": "ends"},
-        "variance": variance | {"trend_per_hour": {"value": -1.25, "low": -2.0, "high": -0.5}},
+        "variance": variance
+        | {"trend_per_hour": {"value": -1.25, "low": -2.0, "high": -0.5}, "trend_launches": 24_000},
     }
 
 

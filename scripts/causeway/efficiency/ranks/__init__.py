@@ -3,5 +3,6 @@
 Times of one device stand in `device_time`.
 
 Imports run from left to right: `collective_sizes`, `find_stragglers` > `stragglers` > `clock_alignment`,
-`lateness_causes` > `collectives` > `rank_collectives`, `rank_roles`, `variance_components` > `duration_cells`.
+`lateness_causes` > `collectives` > `rank_collectives`, `rank_roles`, `variance_components` > `levels_of_blocks` >
+`duration_cells`.
 """

@@ -24,6 +24,8 @@ OCTAVES = 42
 SLICE = 1 << 10
 """Histograms that are summed up over processes at a time."""
 WANTED = ["start_ns", "duration_ns", "configuration", "rank", "device"]
+UNIT = 1 << 24
+"""Parts of a logarithm in which the deviations of configurations are summed: as integers, in whatever order."""
 LOGS = np.log(np.maximum(np.arange(1 << 16), 1).astype(float))
 """Logarithms of the durations of most launches, in ns: looked up in the second-level cache, a fifth of the time of
 `numpy.log`, with the same bits.
@@ -45,6 +47,10 @@ class DurationCells:
     configurations : int
     between : float
         Variance between the medians of configurations, weighted by launches.
+    cells : ndarray of int64, shape (configurations, 2, BLOCKS)
+        Launches, and their deviations in parts of `UNIT`, of all devices.
+    shapeless : int
+        Launches of configurations without a number of their launch, such as the grid.
     """
 
     devices: list[tuple[int, int]]
@@ -54,6 +60,8 @@ class DurationCells:
     squares: np.ndarray
     configurations: int
     between: float
+    cells: np.ndarray
+    shapeless: int
 
 
 def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: Ranks) -> DurationCells | None:
@@ -100,7 +108,9 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     del histogram, before
     edges = np.linspace(min(ends), max(ends) + 1, BLOCKS + 1).astype(np.int64)
     with ranks.together():
-        sums = {at: _sum_deviations(folders[at], codes[at], clocks, medians, scale, edges) for at in mine}
+        cells = np.zeros((len(known), 2, BLOCKS), np.int64)
+        sums = {at: _sum_deviations(folders[at], codes[at], clocks, medians, scale, edges, cells) for at in mine}
+    cells = ranks.total(cells) if ranks.size > 1 else cells
     parts = ranks.collect(sums)
     if parts is None:
         return None
@@ -118,6 +128,8 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
         squares=squares,
         configurations=len(medians),
         between=between,
+        cells=cells,
+        shapeless=int(launches[[all(part is None for part in key[1:]) for key in known]].sum()),
     )
 
 
@@ -160,8 +172,10 @@ def _count_durations(folder, codes, clocks, histogram):
     return list(devices), ends
 
 
-def _sum_deviations(folder, codes, clocks, medians, scale, edges):
-    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each."""
+def _sum_deviations(folder, codes, clocks, medians, scale, edges, cells):
+    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each. Add
+    launches and deviations of its configurations to `cells`, as `DurationCells` has them.
+    """
     found: dict[tuple[int, int], np.ndarray] = {}
     limits = codes, medians, -CUT * scale, CUT * scale
     for batch in event_streams.chunks(folder, "launches", WANTED):
@@ -176,7 +190,7 @@ def _sum_deviations(folder, codes, clocks, medians, scale, edges):
         sums = np.zeros((len(devices), 3, BLOCKS))
         _add_deviations(
             batch.column("configuration").to_numpy(), *limits, _logs(batch), number, time, edges,
-            np.zeros(len(devices), np.int64), sums,
+            np.zeros(len(devices), np.int64), sums, cells,
         )  # fmt: skip
         for device, part in zip(devices, sums, strict=True):
             if device in found:
@@ -194,10 +208,11 @@ def _count_steps(configurations, codes, logs, histogram):
         histogram[codes[configurations[i]], step] += 1
 
 
-@compiled(void(U4, I8, F8, F8, F8, F8, I4, I8, I8, int64[::1], float64[:, :, ::1]))
-def _add_deviations(configurations, codes, medians, low, high, logs, devices, times, edges, block_of, sums):
-    """Add deviations to the sums of each device: count, deviations, squares, by block; `block_of` holds where each
-    device is, int64 of shape (devices,). Moments outside of all blocks belong to the first or the last.
+@compiled(void(U4, I8, F8, F8, F8, F8, I4, I8, I8, int64[::1], float64[:, :, ::1], int64[:, :, ::1]))
+def _add_deviations(configurations, codes, medians, low, high, logs, devices, times, edges, block_of, sums, cells):
+    """Add deviations to the sums of each device: count, deviations, squares, by block, and to the cells of each
+    configuration; `block_of` holds where each device is, int64 of shape (devices,). Moments outside of all blocks
+    belong to the first or the last.
     """
     last = edges.size - 2
     for i in range(configurations.size):
@@ -213,3 +228,5 @@ def _add_deviations(configurations, codes, medians, low, high, logs, devices, ti
         sums[device, 0, block] += 1.0
         sums[device, 1, block] += deviation
         sums[device, 2, block] += deviation * deviation
+        cells[code, 0, block] += 1
+        cells[code, 1, block] += int64(np.rint(deviation * UNIT))

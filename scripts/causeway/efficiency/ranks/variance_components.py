@@ -17,6 +17,7 @@ import numpy as np
 from causeway.core.clock import Clock
 from causeway.core.vocabulary import VARIANCE_PARTS
 from causeway.efficiency.ranks.duration_cells import BLOCKS, duration_cells
+from causeway.efficiency.ranks.levels_of_blocks import levels_of_blocks
 from causeway.numeric.mpi import Ranks
 
 NS_PER_HOUR = 3.6e12
@@ -59,8 +60,10 @@ def components(
     dict
         launches, configurations, seed; `shares` by `VARIANCE_PARTS` with value, low and high (95 %), or null where a
         level has one member only; `within` likewise, of the variance within configurations; `lanes`: rank, device,
-        launches and mean deviation of each device; `trend_per_hour` (change of log duration per hour: Theil-Sen over
-        blocks, with the interval of the bootstrap) and `change_points_ns` on the dataset's time line.
+        launches and mean deviation of each device; `trend_per_hour` (change of log duration per hour within
+        configurations: Theil-Sen over the levels of blocks, with the interval of the bootstrap), `trend_launches` (the
+        launches that it rests on), `shapeless_launches` (those whose grid and block are not recorded: their sizes are
+        not told apart) and `change_points_ns` on the dataset's time line.
     """
     cells = duration_cells(folders, clocks, ranks or Ranks())
     if cells is None:
@@ -99,9 +102,15 @@ def components(
         part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies)
         for at, part in enumerate(VARIANCE_PARTS[1:])
     }
-    series, middles = _series(count, total, cells.edges)
-    timed = int((count.sum(axis=0) > 0).sum()) >= FEWEST_BLOCKS
-    picks = [np.arange(BLOCKS), *(np.sort(draw) for draw in draws if len(set(draw)) > 2)] if timed else []
+    found = levels_of_blocks(cells.cells)
+    series = found.level
+    middles = (cells.edges[:-1] + np.diff(cells.edges) / 2 - cells.edges[0])[found.blocks]
+    timed = series.size >= FEWEST_BLOCKS
+    picks = [np.arange(series.size)] if timed else []
+    for draw in draws if timed else ():
+        chosen = np.searchsorted(found.blocks, np.sort(draw[np.isin(draw, found.blocks)]))
+        if len(set(chosen.tolist())) >= FEWEST_BLOCKS:
+            picks.append(chosen)
     from scipy.stats import theilslopes  # half a second, which only a dataset with launches that repeat needs
 
     with np.errstate(invalid="ignore"):  # theilslopes' own interval, which is not used, where all values are equal
@@ -114,7 +123,9 @@ def components(
         "within": within,
         "lanes": _deviations(devices, count, total, draws),
         "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
-        "change_points_ns": [int(cells.edges[at]) for at in _changes(series, random)],
+        "trend_launches": found.launches,
+        "shapeless_launches": cells.shapeless,
+        "change_points_ns": [int(cells.edges[found.blocks[at]]) for at in _changes(series, random)],
     }
 
 
@@ -203,14 +214,6 @@ def _deviations(devices, count, total, draws) -> list[dict]:
             {"rank": rank, "device": device, "launches": int(count[index].sum()), "deviation": _interval(value, means)}
         )
     return sorted(rows, key=lambda row: (row["rank"], row["device"]))
-
-
-def _series(count, total, edges):
-    """Return the mean deviation per block of time, and the blocks' middles in ns since the first edge."""
-    n = count.sum(axis=0)
-    known = n > 0
-    middle = (edges[:-1] + np.diff(edges) / 2) - edges[0]
-    return np.interp(middle, middle[known], (total.sum(axis=0)[known] / n[known])), middle
 
 
 def _changes(series: np.ndarray, random: np.random.Generator, offset: int = 0) -> list[int]:

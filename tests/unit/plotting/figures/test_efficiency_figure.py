@@ -272,6 +272,8 @@ def judged(pattern="persistent", cause="compute"):
         "lanes": lanes,
         "change_points_ns": [1, 2],
         "trend_per_hour": {"value": 1.0, "low": 0.5, "high": 2.0},
+        "trend_launches": 5,
+        "shapeless_launches": 1,
     }
     return {"groups": [group], "notes": ["nothing else"], "variance": variance}
 
@@ -296,6 +298,12 @@ def test_who_waits_for_whom_and_why():
     longer = "longer than those of the same configurations on the median one of the other devices."
     assert f"Launches on rank 3, device 0 take 9 % [3, 17] {longer}" in beside  # exp(.1 - .01), exp(.05 - .02) ...
     assert "Their level changes 2 times during the run." in beside
+    grown = (
+        "Launches of one configuration take longer over time, by 172 % per hour [65, 639]."  # exp(1), exp(.5), exp(2)
+    )
+    assert beside.index(grown) + 1 == beside.index("The shapes of 20 % are not recorded: their mix may be part of it.")
+    whole = judged()["variance"] | {"shapeless_launches": 0}
+    assert not any("shapes" in words for words in late_ranks.variance("run/stragglers.json", whole))
 
 
 def lane(rank, *deviation):
