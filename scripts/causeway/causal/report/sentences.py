@@ -37,6 +37,8 @@ QUANTITIES = {KERNEL_VARIABILITY: "the mean duration", MEMORY_STALL: "the mean m
 """What a cause changes; of other targets their mean."""
 LONGEST_COMPARED = 60
 """Characters of the level that a cause is compared with."""
+OF_ALL = " of that of all launches"
+"""What a difference between two settings of a cause is a percentage of: neither setting's own mean or spread is."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
 ALL = -100.0
@@ -124,17 +126,15 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     if range_of and singular and _reads_better_turned_round(arrow.level, effect.mean):
         other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))
         range_of = _compared(arrow.node, arrow.level)
-        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{range_of}"
+        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}"
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
-        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{range_of}{bend}"
+        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}{bend}"
     if is_clear(effect.spread):
         sign = "+" if effect.spread.value > 0 else "-"
-        return (
-            f"{subject} {RAISE[sign][singular]} the spread of the durations by {_amount(effect.spread)}{range_of},"
-            f" without a clear change of {quantity}"
-        )
+        spread = f"the spread of the durations by {_amount(effect.spread)}{OF_ALL}"
+        return f"{subject} {RAISE[sign][singular]} {spread}{range_of}, without a clear change of {quantity}"
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
 
 

@@ -2,15 +2,21 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
+from causal_tables import rows_of
 
-from causeway.causal.data.observations import Dropped
+from causeway.causal.data.observations import Dropped, Feature
 from causeway.causal.data.outcome import Examination, Refutation, Scope, TimeEffect, UnstableCause
+from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import time_effects
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, what_if_rows
 from causeway.causal.report.reasons import dropped_of, reasons_of
 from causeway.causal.report.sentences import cause_sentence, nothing_found, sentences_of, what_if_sentence
+from causeway.numeric.process import single_threaded
 
 BLOCKS = what_if("block_x", "1,024", "256", (-31.2, -38.4, -21.9))
 
@@ -73,13 +79,13 @@ def test_a_categorys_sentence_names_its_level():
             "contention",
             "a (grid 8)",
             "no other kernel",
-            " compared with starting beside no other kernel and",
+            " % [5, 9] of that of all launches compared with starting beside no other kernel and",
         ),
-        ("rank", "placement", "2", "7", " compared with being on rank 7 and"),
-        ("operator", "operator", "aten::mm", "other", "[5, 9] and"),
-        ("operator", "operator", "aten::mm", "(not known)", "[5, 9] and"),
-        ("operator", "operator", "aten::mm", "", "[5, 9] and"),
-        ("cache", "counters", "off", "on", " compared with cache = on and"),
+        ("rank", "placement", "2", "7", " of that of all launches compared with being on rank 7 and"),
+        ("operator", "operator", "aten::mm", "other", "by 7 % [5, 9] of that of all launches and"),
+        ("operator", "operator", "aten::mm", "(not known)", "by 7 % [5, 9] of that of all launches and"),
+        ("operator", "operator", "aten::mm", "", "by 7 % [5, 9] of that of all launches and"),
+        ("cache", "counters", "off", "on", " of that of all launches compared with cache = on and"),
     ],
 )
 def test_a_level_is_compared_with_another_that_is_named(name, group, level, against, words):
@@ -279,3 +285,32 @@ def test_of_a_collective_no_time_is_said_to_be_won():
         of_rows = [one["sentence"] for one in what_if_rows(found)]
         assert all(("save 29 ms of GPU time" in one) != is_collective for one in (sentence, *of_rows))
         assert any("includes waiting for the last rank" in one for one in reasons_of(found)) == is_collective
+
+
+@pytest.mark.parametrize(("exposed", "said"), [(0.75, "31 %"), (0.25, "36 %")])
+def test_percentages_of_a_difference_are_of_the_mean_of_all_launches(exposed, said):
+    """Launches take 100 us, beside a copy 140: 40 % more. The mean of all is 130 where three quarters are beside one,
+    and 110 where a quarter is: 40 of 130 is 31 %, 40 of 110 is 36 %. The sentence says of what.
+    """
+    rng = np.random.default_rng(4)
+    copies = rng.permutation((np.arange(2000) % 4 < 4 * exposed).astype(float))
+    y = (1e5 + 4e4 * copies) * (1 + 0.03 * rng.standard_normal(2000))
+    columns = [Feature("h2d_bytes_in_flight", copies), Feature("other", rng.standard_normal(2000))]
+    scope = Scope("d", "kernel_variability", "k", resamples=0)
+    found, evidence = discover(columns, rows_of(y), scope)
+    with single_threaded():
+        times = ScopeTimes(evidence, found.arrows, scope.target, None, 7)
+        (effect,) = time_effects(times, found.arrows).values()
+    assert effect.mean.value == pytest.approx(100 * 40 / (100 + 40 * exposed), abs=0.4)
+    sentence = cause_sentence(replace(found.arrows[0], in_time=effect), scope)
+    assert f"the mean duration by {said} [" in sentence
+    assert "] of that of all launches from their 10th to their 90th percentile" in sentence
+
+
+def test_the_spread_is_held_against_that_of_all_launches_too():
+    none = estimate(0, -1, 1)
+    effect = TimeEffect(
+        mean=none, p50=none, p99=none, spread=estimate(20, 10, 30), cost=None, launches=9, monotone=True
+    )
+    said = cause_sentence(arrow("x", in_time=effect), Scope("d", "kernel_variability", "k"))
+    assert "the spread of the durations by 20 % [10, 30] of that of all launches from their 10th" in said
