@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
-from causeway.efficiency.ranks.collectives import matched
+from causeway.efficiency.ranks.exchanges import left_together
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph.graph_builder import Matched
 
@@ -18,7 +18,7 @@ def main(job) -> None:
             job.input.tables,
             job.input.clocks,
             job.input.steps,
-            [Matched(*group.left_together()) for group in matched(job.input.tables)[0]],
+            [Matched(*group) for group in left_together(job.input.tables, job.input.clocks)],
             job.output.path,
             job.output.replay,
             job.output.pieces,

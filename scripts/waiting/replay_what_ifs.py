@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
-from causeway.efficiency.ranks.collectives import matched
+from causeway.efficiency.ranks.exchanges import left_together
 from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.replay_what_ifs import replay_what_ifs
 
@@ -17,7 +17,7 @@ def main(job) -> None:
             job.wildcards.dataset,
             job.input.tables,
             job.input.clocks,
-            [Matched(*group.left_together()) for group in matched(job.input.tables)[0]],
+            [Matched(*group) for group in left_together(job.input.tables, job.input.clocks)],
             job.input.steps,
             job.input.scopes,
             job.input.kernels,

@@ -10,6 +10,7 @@ from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, write_table
 from causeway.efficiency.ranks.rank_collectives import UNNUMBERED, RankCollectives
 
 CLASSES = {"gemm": "compute", "ncclDevKernel_AllReduce": "communication", "copyBuffer": "memory", "softmax": "compute"}
+CLASSES |= {"ncclDevKernel_SendRecv": "communication"}
 
 
 def write(folder: Path, name: str, rows: list[dict]) -> None:

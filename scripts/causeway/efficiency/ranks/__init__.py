@@ -2,7 +2,7 @@
 
 Times of one device stand in `device_time`.
 
-Imports run from left to right: `collective_sizes`, `find_stragglers` > `stragglers` > `clock_alignment`,
+Imports run from left to right: `collective_sizes`, `find_stragglers` > `exchanges`, `stragglers` > `clock_alignment`,
 `lateness_causes` > `collectives` > `rank_collectives`, `rank_roles`, `variance_components` > `levels_of_blocks` >
 `duration_cells`.
 """

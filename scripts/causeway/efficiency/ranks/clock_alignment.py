@@ -67,6 +67,11 @@ def scatter(times: np.ndarray) -> float:
     return float(np.quantile(np.abs(centred - np.median(centred, axis=0)), QUANTILE))
 
 
+def end_together(ends: float, starts: float) -> bool:
+    """Tell whether ends that scatter so much, ns, are common events of ranks, whose starts scatter by `starts`, ns."""
+    return ends <= max(GOOD_NS, GOOD_SHARE * starts)
+
+
 def align_by_ends(
     groups: Sequence[MatchedCollectives], owners: Mapping[int, str], first: Clock | None = None
 ) -> dict | None:
@@ -111,7 +116,7 @@ def align_by_ends(
     ends, starts = _scatters(groups, owners, clocks)
     worst = max(ends.values())
     spread = max(starts.values())
-    accepted = worst <= max(GOOD_NS, GOOD_SHARE * spread)
+    accepted = end_together(worst, spread)
     reason = f"ends of collectives scatter by {worst / 1000:,.1f} µs, starts by {spread / 1000:,.1f} µs"
     return {
         "clocks": clocks,

@@ -16,6 +16,9 @@ import numpy as np
 from causeway.core.tables import read_json
 from causeway.efficiency.ranks.rank_collectives import UNNUMBERED, RankCollectives, collectives_of
 
+SEND_RECEIVE = "send_recv"
+EXCHANGE = "exchange"
+"""Operations of sends and receives: of some ranks with others, and of all ranks with all (see `exchanges`)."""
 _OPERATIONS = (
     ("all_reduce", r"all_?reduce|cross_device_reduce", lambda n: 2 * (n - 1) / n),
     ("reduce_scatter", r"reduce_?scatter", lambda n: (n - 1) / n),
@@ -23,13 +26,13 @@ _OPERATIONS = (
     ("all_to_all", r"all_?to_?all", lambda n: (n - 1) / n),
     ("barrier", r"barrier", None),
     ("broadcast", r"broadcast|bcast", None),
-    ("send_recv", r"send|recv", None),
+    (SEND_RECEIVE, r"send|recv", None),
     ("other", r"", None),
 )
 """Operations by what their names hold, and the bus factor: bus bandwidth = factor x size / latency (nccl-tests,
 doc/PERFORMANCE.md).
 """
-SYNCHRONISING = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "barrier")
+SYNCHRONISING = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "barrier", EXCHANGE)
 """Operations that no rank can end before all have begun, so that all end at about the same moment."""
 
 

@@ -13,6 +13,7 @@ from causeway.core.clock import Clock
 from causeway.core.reduced import STRAGGLERS, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
+from causeway.efficiency.ranks.exchanges import with_exchanges
 from causeway.efficiency.ranks.lateness_causes import OwnWork
 from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
@@ -82,7 +83,7 @@ def find_stragglers(
             roles = roles_of(every_work[folder] for folder in given if folder in every_work)
             role_of = role_numbers(roles)
             in_order = [every_rows[folder] for folder in given if folder in every_rows]
-            groups, notes = ([], [filtered]) if filtered else _matched(in_order, different_work(roles))
+            groups, notes = ([], [filtered]) if filtered else _matched(in_order, document, different_work(roles))
             judged = _judged(groups, clocks, role_of, notes)
     late, role_of = ranks.share(([(one.group, one.late) for one in judged], role_of))
     with ranks.together():
@@ -134,10 +135,14 @@ class _Judged:
 
 
 def _matched(
-    exports: Sequence[Mapping[int, RankCollectives]], words: str | None
+    exports: Sequence[Mapping[int, RankCollectives]], document: Mapping, words: str | None
 ) -> tuple[list[collectives.MatchedCollectives], list[str]]:
-    """Return the matched collectives, and notes on them; `words` say that ranks do different work, if they do."""
+    """Return the matched collectives, and notes on them; `document` is `clocks.json`, and `words` say that ranks do
+    different work, if they do.
+    """
     groups, notes = collectives.match(exports)
+    groups, more = with_exchanges(groups, document)
+    notes = [*notes, *more]
     return groups, notes if words is None else [*notes, f"{words}: each is held against its own role"]
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
-from causeway.efficiency.ranks.clock_alignment import scatter
-from causeway.efficiency.ranks.collectives import MatchedCollectives, bus_factor
+from causeway.efficiency.ranks.clock_alignment import FEWEST, scatter
+from causeway.efficiency.ranks.collectives import EXCHANGE, MatchedCollectives, bus_factor
 
 RESIDUALS = 3.0
 """A lateness is more than so many times what the clocks leave uncertain."""
@@ -72,7 +72,9 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     transfer = duration.min(axis=0)
     lateness, alike = _against_its_role(start - start[0], [(roles or {}).get(rank) for rank in group.ranks])
     compared = alike > 1
-    residual = scatter(end)
+    # ends of an exchange scatter with what each rank has to send, which no clock is to blame for
+    common = np.array([group.operations[at] != EXCHANGE for at in np.flatnonzero(chosen)], bool)
+    residual = scatter(end[:, common] if common.sum() >= FEWEST else end)
     own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)[compared]
     usual = float(np.median(own)) if own.size else 0.0
     between = float(np.median(np.diff(last))) if last.size > 1 else float(np.median(transfer))

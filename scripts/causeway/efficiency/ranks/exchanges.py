@@ -1,0 +1,85 @@
+"""Send/receive kernels in which all ranks of a communicator exchange data: an all-to-all, which no rank can end before
+all have begun, like other collectives.
+
+NCCL and RCCL run an all-to-all as sends and receives, in a kernel of the same name as those of a pipeline, in which a
+rank waits for its neighbour alone. What tells both apart is their time: kernels of an exchange overlap on all ranks,
+and end together where they began apart. Where one that is matched does not, none of the communicator counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.clock import Clock
+from causeway.core.tables import read_json
+from causeway.efficiency.ranks.clock_alignment import FEWEST, end_together, scatter
+from causeway.efficiency.ranks.collectives import EXCHANGE, SEND_RECEIVE, MatchedCollectives, matched
+
+
+def with_exchanges(
+    groups: Sequence[MatchedCollectives], document: Mapping
+) -> tuple[list[MatchedCollectives], list[str]]:
+    """Return groups in which send/receive kernels that are exchanges of all ranks are named so, and a sentence on each
+    group whose kernels are not taken for such.
+
+    Parameters
+    ----------
+    groups : sequence of MatchedCollectives
+    document : mapping
+        `clocks.json`.
+    """
+    found = []
+    notes = []
+    for group in groups:
+        chosen = np.array([word == SEND_RECEIVE for word in group.operations], bool)
+        why = _why_none(group, chosen, document) if chosen.any() else ""
+        if why:
+            label = f"communicator {group.communicator}: " if group.communicator is not None else ""
+            notes.append(f"{label}{int(chosen.sum())} sends and receives of each rank: {why}")
+        elif chosen.any():
+            words = [EXCHANGE if one else word for one, word in zip(chosen, group.operations, strict=True)]
+            group = replace(group, operations=words)
+        found.append(group)
+    return found, notes
+
+
+def left_together(
+    folders: Sequence[str | Path], clocks_file: str | Path
+) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
+    """Return the collectives and exchanges of a dataset's exports that all ranks end together, by communicator: see
+    `MatchedCollectives.left_together`.
+    """
+    groups, _ = with_exchanges(matched(folders)[0], read_json(clocks_file))
+    return [group.left_together() for group in groups]
+
+
+def _why_none(group: MatchedCollectives, chosen: np.ndarray, document: Mapping) -> str:
+    """Return why some kernels of a group, bool of shape (collectives,), are not taken for exchanges of all its ranks;
+    empty if they are.
+    """
+    export_of = {rank: export for export, entry in document["exports"].items() for rank in entry["ranks"]}
+    exports = {export_of[rank] for rank in group.ranks}
+    if len(exports) > 1 and document["method"] == "zero":
+        return "the clocks of their exports are not aligned"
+    count = int(chosen.sum())
+    if count < FEWEST:
+        return f"fewer than {FEWEST} do not tell whether all ranks take part"
+    clocks = [Clock.of(document["exports"][export_of[rank]]) for rank in group.ranks]
+    start, end = (
+        np.stack([clock.aligned(row[chosen]) for clock, row in zip(clocks, times, strict=True)])
+        for times in (group.start, group.end)
+    )
+    uncertain = 2 * (document["residual_ns"] or 0) if len(exports) > 1 else 0  # of two clocks
+    apart = int((start.max(axis=0) > end.min(axis=0) + uncertain).sum())
+    if apart:
+        return f"in {apart} of them a rank ends before another begins, so not all take part in each"
+    of_ends = scatter(end)
+    of_starts = scatter(start)
+    if not end_together(of_ends, of_starts):
+        return (
+            f"their ends scatter by {of_ends / 1000:,.1f} µs, their starts by {of_starts / 1000:,.1f} µs, so ranks may"
+            " not wait for all others"
+        )
+    return ""
