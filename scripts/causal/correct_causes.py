@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.causal.data.outcome_file import read_outcomes
-from causeway.causal.data.scopes import DATASET_SCOPE, kernels_that_matter
+from causeway.causal.data.scopes import DATASET_SCOPE, kernel_names, kernels_that_matter, totals_of
 from causeway.causal.effects.user_interventions import user_interventions_of, without_scope
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
@@ -32,7 +32,9 @@ def main(job) -> None:
         }
         kernels = correct([uncorrected[kernel] for kernel in ids])
         (whole,) = correct([uncorrected[DATASET_SCOPE]])
-        whole = borne_out(whole, kernels, {kernel.id: kernel.share for kernel in matter})
+        shares = {kernel.id: kernel.share for kernel in matter}
+        collectives = totals_of(job.input.kernels).collectives
+        whole = borne_out(whole, kernels, shares, collectives, kernel_names(job.input.kernels))
         scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
         refused = without_scope(user_interventions_of(causes["what_if"]), scopes)
         examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from causal import assemble_features, discover_causes, discover_dataset_causes
 from causeway.causal.data.outcome_file import read_outcomes
-from causeway.causal.data.scopes import kernels_that_matter
+from causeway.causal.data.scopes import kernel_names, kernels_that_matter, totals_of
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows
 from causeway.causal.report.kernel_support import borne_out
@@ -133,7 +133,9 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, st
     if whole:
         matter = kernels_that_matter(paths["kernels"], CAUSES["kernels_share"], CAUSES["kernels_count"])
         shares = {kernel.id: kernel.share for kernel in matter}
-        corrected += [borne_out(correct([of_dataset])[0], corrected, shares)]
+        collectives = totals_of(paths["kernels"]).collectives
+        names = kernel_names(paths["kernels"])
+        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, collectives, names)]
     return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 

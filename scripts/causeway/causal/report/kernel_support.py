@@ -13,28 +13,45 @@ variability. Where all others were searched as well, would have shown such a sha
 Where kernels differ in what a feature does to them, the time of all of them together may rise with it and fall again
 though it does so in none. That is inconclusive, too, unless kernels have the cause when they are searched alone, and
 lose half of what it is said to cost.
+
+Collectives, whose time is mostly waiting, may hold most of the variability, and then the kernels beside them that were
+searched do not: what these lose, or vary, tells nothing. There, what is said of all kernels is to hold in more than one
+of the others, by the slopes of the single kernels in the search over all of them: where one alone has the cause, and
+the rest together have none or much less of it, that is inconclusive and names the kernel.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from scipy.special import ndtri
+
 from causeway.causal.data.feature_roles import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
-from causeway.causal.data.outcome import Arrow, Outcome, WhatIf
-from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
+from causeway.causal.data.outcome import Arrow, GroupSlope, Outcome, WhatIf
+from causeway.causal.effects.contributions import NORMAL_QUANTILE
+from causeway.causal.examination.heterogeneity import SIGNIFICANT
+from causeway.core.formatting import name_in_sentence
+from causeway.core.vocabulary import INCONCLUSIVE, LOWERS, RAISES, REFUTED, SUPPORTED
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""
 HALF = 0.5
-"""Least share of a cause's cost in kernels that were found to have it; and of the variability in kernels with an
-answer, or nothing is judged by them; and least variability of the kernels that may have a cause, over its share of the
-variance.
+"""Least share of a cause's cost in kernels that were found to have it; of the variability in kernels with an
+answer, or nothing is judged by them; least variability of the kernels that may have a cause, over its share of the
+variance; and least slope of the kernels without the strongest, over that of all, from which they may have it.
 """
+DIRECTIONS = {RAISES: 1, LOWERS: -1}
 
 
-def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, float]) -> Outcome:
+def borne_out(
+    whole: Outcome,
+    kernels: Sequence[Outcome],
+    shares: Mapping[str, float],
+    collectives: Collection[str] = (),
+    names: Mapping[str, str] | None = None,
+) -> Outcome:
     """Return the outcome of a whole dataset, its supported causes as inconclusive where its kernels do not lose what
-    they are said to cost.
+    they are said to cost, or where one kernel alone has them, beside collectives with most of the variability.
 
     Parameters
     ----------
@@ -43,9 +60,14 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
         All corrected for their number.
     shares : mapping of str to float
         Of each kernel, by its id, the share of the dataset's variability, 0 .. 1.
+    collectives : collection of str
+        Ids of the kernels whose time includes waiting.
+    names : mapping of str to str or None
+        Of kernels, by their ids; None: ids stand for them.
     """
     answered = [one for one in kernels if one.refusal is None]
     are_most = math.fsum(shares[one.scope.scope] for one in answered) >= HALF
+    others = math.fsum(shares[one.scope.scope] for one in answered if one.scope.scope not in collectives)
     weak = {}
     for arrow in whole.arrows:
         if arrow.verdict != SUPPORTED:
@@ -53,6 +75,8 @@ def borne_out(whole: Outcome, kernels: Sequence[Outcome], shares: Mapping[str, f
         weakness = _of_shape(arrow, kernels)
         if are_most:
             weakness = weakness or _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
+        if others < HALF:
+            weakness = weakness or _of_one_kernel(arrow, whole, kernels, collectives, names or {})
         if weakness:
             weak[arrow.name] = weakness
     arrows = tuple(
@@ -98,6 +122,48 @@ def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[s
     left = max(1.0 - math.fsum(shares[one.scope.scope] for one in answered if lacks(one)), 0.0)
     said = f"the kernels that may have it make up {100 * left:.2g} % of the variability"
     return said if left < HALF * share else ""
+
+
+def _of_one_kernel(
+    arrow: Arrow, whole: Outcome, kernels: Sequence[Outcome], collectives: Collection[str], names: Mapping[str, str]
+) -> str:
+    """Return that at most one of the kernels that are no collectives has a cause; empty if more do, or where slopes of
+    single kernels are not known or are not about what the sign is about.
+    """
+    direction = DIRECTIONS.get(arrow.sign)
+    slopes = [one for one in whole.examination.slopes if one.feature == arrow.name and one.by == "kernel"]
+    pooled = next((one for one in slopes if one.group is None), None)
+    if direction is None or pooled is None or pooled.slope_of != arrow.sign_of:
+        return ""
+    own = [one for one in slopes if one.group is not None and one.group not in collectives]
+    limit = -float(ndtri(SIGNIFICANT / max(len(own), 1)))
+    having = {one.group for one in own if direction * one.slope.value > limit * _error(one)}
+    for kernel in kernels:
+        found = [one for one in kernel.arrows if one.verdict == SUPPORTED and one.sign == arrow.sign]
+        if kernel.scope.scope not in collectives and any(_is_same(arrow, one) for one in found):
+            having.add(kernel.scope.scope)
+    rest = [one for one in own if one.group not in having]
+    if len(having) > 1 or (rest and _have_together(rest, pooled, direction)):
+        return ""
+    if not having:
+        return "of all kernels only collectives have it" if collectives else ""
+    (one,) = having
+    return f"of the kernels that are no collectives {name_in_sentence(names.get(one, one))} alone has it"
+
+
+def _error(one: GroupSlope) -> float:
+    """Return the standard error behind the 90 % interval of a slope."""
+    return (one.slope.high - one.slope.low) / (2 * NORMAL_QUANTILE)
+
+
+def _have_together(slopes: Sequence[GroupSlope], pooled: GroupSlope, direction: int) -> bool:
+    """Tell whether slopes, pooled by their inverse variances, have a direction, and either an interval without zero or
+    half the size of the slope of all: of what is not clear in any one kernel there may be much in all.
+    """
+    weights = [_error(one) ** -2 for one in slopes]
+    total = math.fsum(weights)
+    slope = direction * math.fsum(weight * one.slope.value for weight, one in zip(weights, slopes, strict=True)) / total
+    return slope > NORMAL_QUANTILE * total**-0.5 or slope >= HALF * abs(pooled.slope.value)
 
 
 def _cost(arrow: Arrow) -> float | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
-from causeway.causal.data.outcome import Examination, Node, TimeEffect
+from causeway.causal.data.outcome import Examination, GroupSlope, Node, TimeEffect
 from causeway.causal.report.kernel_support import borne_out
 from causeway.causal.report.sentences import sentences_of
 
@@ -169,3 +169,104 @@ def test_a_share_of_the_variance_needs_kernels_that_vary(big, share, verdict):
     found = borne_out(whole_with(cause), [big, small], {"big": share, "small": 1 - share}).arrows[0]
     assert found.verdict == verdict
     assert ("make up 5 % of the variability" in found.weakness) == (verdict == "inconclusive")
+
+
+def whole_with_slopes(cause, pooled, slopes, slope_of="target"):
+    """Return the outcome of a dataset whose kernels have these slopes, each a value and its standard error; the 90 %
+    interval is 1.645 standard errors to each side.
+    """
+    found = whole_with(cause)
+    rows = [
+        GroupSlope(
+            feature=cause.name,
+            by="kernel",
+            group=group,
+            n_rows=100,
+            slope=estimate(value, value - 1.645 * error, value + 1.645 * error),
+            slope_of=slope_of,
+        )
+        for group, (value, error) in {None: (pooled, 0.01), **slopes}.items()
+    ]
+    return replace(found, examination=replace(found.examination, slopes=tuple(rows)))
+
+
+NULL = {"softmax": (0.01, 0.05), "copy": (-0.02, 0.05)}
+"""Pooled -0.005, with a standard error of 0.035."""
+
+
+@pytest.mark.parametrize(
+    ("slopes", "said"),
+    [
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05)} | NULL, "gemm alone has it"),
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05)}, "gemm alone has it"),
+        ({"nccl": (0.3, 0.02), "rccl": (0.3, 0.02), "gemm": (0.4, 0.05)} | NULL, "gemm alone has it"),
+        ({"nccl": (0.3, 0.02)} | NULL, "of all kernels only collectives have it"),
+        ({"nccl": (0.3, 0.02), "rccl": (0.2, 0.02)}, "of all kernels only collectives have it"),
+        # the second one rises clearly, or falls
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05), "softmax": (0.12, 0.05)}, ""),
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05), "softmax": (-0.4, 0.05)}, "gemm alone has it"),
+        # 0.09 and 0.07 with errors of 0.05: neither is clear, 0.08 with 0.035 is: 2.3 standard errors
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05), "softmax": (0.09, 0.05), "copy": (0.07, 0.05)}, ""),
+        # a comparable size, which is not clear in so few launches; less than half of that of all
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05), "softmax": (0.16, 0.2)}, ""),
+        ({"nccl": (0.3, 0.02), "gemm": (0.4, 0.05), "softmax": (0.14, 0.2)}, "gemm alone has it"),
+    ],
+    ids=[
+        "one of three",
+        "one of one",
+        "two collectives",
+        "none",
+        "collectives alone",
+        "two",
+        "opposite",
+        "together",
+        "comparable",
+        "smaller",
+    ],
+)
+@pytest.mark.parametrize("sign", ["+", "-"])
+def test_a_cause_of_all_kernels_is_one_of_two_that_are_no_collectives(slopes, said, sign):
+    """Collectives, with most of the variability, were not answered, so that neither cost nor variability judges."""
+    turned = 1 if sign == "+" else -1
+    slopes = {group: (turned * value, error) for group, (value, error) in slopes.items()}
+    whole = whole_with_slopes(costing("idle", 100, sign=sign), turned * 0.3, slopes)
+    found = borne_out(whole, of_kernels(nccl=None), {"nccl": 0.8}, {"nccl", "rccl"}, {"gemm": "gemm"}).arrows[0]
+    assert found.weakness.endswith(said)
+    assert bool(found.weakness) == bool(said)
+    assert found.verdict == ("inconclusive" if said else "supported")
+    if said:
+        row = borne_out(whole, [], {}, {"nccl", "rccl"}).examination.what_ifs[0]
+        assert row.verdict == "inconclusive"
+
+
+def test_the_one_kernel_is_named_in_the_sentence():
+    whole = whole_with_slopes(costing("idle", 100), 0.3, {"nccl": (0.3, 0.02), "k7": (0.4, 0.05)} | NULL)
+    found = borne_out(whole, [], {}, {"nccl"}, {"k7": "ampere_sgemm", "nccl": "ncclDevKernel_AllReduce"})
+    said = "inconclusive, of the kernels that are no collectives ampere_sgemm alone has it: found in"
+    assert said in sentences_of(found)["idle"]
+
+
+def test_a_kernel_whose_own_search_supports_the_cause_has_it():
+    whole = whole_with_slopes(costing("idle", 100), 0.3, {"nccl": (0.3, 0.02), "gemm": (0.4, 0.05)} | NULL)
+    for sign, verdict in (("+", "supported"), ("-", "inconclusive")):
+        kernels = of_kernels(nccl=None, softmax=[costing("idle", 90, sign=sign)])
+        assert borne_out(whole, kernels, {"nccl": 0.8, "softmax": 0.1}, {"nccl"}).arrows[0].verdict == verdict
+    kernels = of_kernels(nccl=[costing("idle", 90)])  # its waiting is no other kernel's
+    assert borne_out(whole, kernels, {"nccl": 0.4}, {"nccl"}).arrows[0].verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("cause", "slope_of"),
+    [(costing("idle", 100, sign="?"), "target"), (costing("idle", 100, sign_of="value"), "target")],
+)
+def test_slopes_of_something_else_than_the_sign_judge_nothing(cause, slope_of):
+    whole = whole_with_slopes(cause, 0.3, {"nccl": (0.3, 0.02), "gemm": (0.4, 0.05)} | NULL, slope_of)
+    assert borne_out(whole, [], {}, {"nccl"}).arrows[0].verdict == "supported"
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.51, "supported"), (0.49, "inconclusive")])
+def test_searched_kernels_with_most_of_the_variability_are_judged_by_their_cost(share, verdict):
+    """The kernel that alone has it loses all of what it costs: it is most of what the dataset has."""
+    whole = whole_with_slopes(costing("idle", 100), 0.3, {"nccl": (0.3, 0.02), "gemm": (0.4, 0.05)} | NULL)
+    kernels = of_kernels(nccl=[costing("after", 9)], gemm=[costing("idle", 90)])
+    assert borne_out(whole, kernels, {"nccl": 0.9 - share, "gemm": share}, {"nccl"}).arrows[0].verdict == verdict
