@@ -48,8 +48,24 @@ def with_exchanges(
 def left_together(
     folders: Sequence[str | Path], clocks_file: str | Path
 ) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Return the collectives and exchanges of a dataset's exports that all ranks end together, by communicator: see
-    `MatchedCollectives.left_together`.
+    """Return the collectives and exchanges of a dataset's exports that all ranks end together.
+
+    Parameters
+    ----------
+    folders : sequence of path
+        Folders of tables, in the sheet's order.
+    clocks_file : path
+
+    Returns
+    -------
+    list of (list of int, ndarray, ndarray)
+        By communicator ranks, starts and bus bytes, shapes (ranks,), (ranks, collectives) and (collectives,): see
+        `MatchedCollectives.left_together`.
+
+    Raises
+    ------
+    TableError
+        If a table is damaged.
     """
     groups, _ = with_exchanges(matched(folders)[0], read_json(clocks_file))
     return [group.left_together() for group in groups]
