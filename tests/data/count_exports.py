@@ -29,7 +29,9 @@ TABLES_ONLY = ("nsys_parquetdir", "nsys_arrowdir")
 
 KINDS = ("launches", "transfers", "calls", "ranges", "samples")
 KERNEL, MEMCPY, MEMSET = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET"))
+VIDEO_TABLES = ("NVVIDEO_DECODER_API", "NVVIDEO_ENCODER_API", "NVVIDEO_JPEG_API")
 NSYS_TABLES = (
+    *VIDEO_TABLES,
     KERNEL,
     MEMCPY,
     MEMSET,
@@ -57,6 +59,8 @@ def nsys_rows(tables: dict[str, list[dict]], texts) -> Counted:
     for name in (MEMCPY, MEMSET):
         found.transfers += [(row["start"], row["end"], row["deviceId"]) for row in tables.get(name, ())]
     found.rows["calls"] = len(tables.get("CUPTI_ACTIVITY_KIND_RUNTIME", ()))
+    for name in VIDEO_TABLES:  # beside calls they hold marks of tracing, at one moment
+        found.rows["calls"] += sum(row["start"] < row["end"] for row in tables.get(name, ()))
     found.rows["ranges"] = len(tables.get("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", ()))
     marks = tables.get("NVTX_EVENTS", ())
     of_mpi = {row["domainId"] for row in marks if row["eventType"] == 75 and row["text"] == "MPI"}

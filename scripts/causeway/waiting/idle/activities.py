@@ -17,10 +17,12 @@ _BLOCKING = re.compile(
     r"Synchronize(?!d)|^(?:cuda|hip)(?:Malloc|Free|Host(?:Alloc|Malloc|Free|Register|Unregister))(?!.*Async)"
     r"|^cuMem(?:Alloc|Free|Host(?:Alloc|Register|Unregister)|Create|Map|Unmap|Release|SetAccess|Address)(?!.*Async)"
     r"|^(?:cuda|hip)Memcpy(?!.*Async)|^cuMemcpy(?!.*Async)"
+    r"|^cuvid(?:Create|Destroy|Reconfigure)Decoder"
     r"|^ur(?:QueueFinish|EventWait|USM(?:Device|Host|Shared)Alloc|USMFree)|^zeMem(?:Alloc|Free)"
 )
-"""Calls of CUDA, HIP and Intel's Unified Runtime and Level Zero that return only when the device has come so far, or
-that allocate or free memory (CUDA Runtime API, "API synchronization behavior"; HIP API, "Memory management").
+"""Calls of CUDA, its video decoder, HIP and Intel's Unified Runtime and Level Zero that return only when the device has
+come so far, or that allocate or free memory (CUDA Runtime API, "API synchronization behavior"; HIP API, "Memory
+management").
 """
 _GRAPH_LAUNCH = re.compile(r"Graph_?Launch", re.IGNORECASE)
 _MODULE = re.compile(

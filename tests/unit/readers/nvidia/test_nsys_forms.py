@@ -17,6 +17,7 @@ from support import DATA
 
 KERNEL, MEMCPY, MEMSET = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET"))
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+VIDEO = ("NVVIDEO_DECODER_API", "NVVIDEO_ENCODER_API", "NVVIDEO_JPEG_API")
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 RANGE_EVENTS = (59, 60, 70, 71)
 
@@ -47,17 +48,25 @@ def from_columns(tables: dict[str, pa.Table]) -> dict:
         for start, end, kind in zip(ranges["start"], ranges["end"], ranges["eventType"], strict=True)
         if end is not None and kind in RANGE_EVENTS
     ]
+    video = [
+        int(end) - int(start)
+        for name in VIDEO
+        for start, end in zip(
+            *(tables.get(name, empty).column(side).to_pylist() for side in ("start", "end")), strict=True
+        )
+        if end > start  # else a mark of when tracing began
+    ]
     return {
         "launches": (rows[KERNEL], total(KERNEL)),
         "transfers": (rows[MEMCPY] + rows[MEMSET], total(MEMCPY) + total(MEMSET)),
-        "calls": (rows[RUNTIME], total(RUNTIME)),
+        "calls": (rows[RUNTIME] + len(video), total(RUNTIME) + sum(video)),
         "ranges": (len(kept) + rows[GRAPHS], sum(kept) + total(GRAPHS)),
         "samples": (tables["GPU_METRICS"].num_rows if "GPU_METRICS" in tables else 0, None),
         "bytes": sum(sum(tables[name].column("bytes").to_pylist()) for name in (MEMCPY, MEMSET) if name in tables),
     }
 
 
-WANTED = (KERNEL, MEMCPY, MEMSET, RUNTIME, GRAPHS, "NVTX_EVENTS", "GPU_METRICS")
+WANTED = (KERNEL, MEMCPY, MEMSET, RUNTIME, GRAPHS, "NVTX_EVENTS", "GPU_METRICS", *VIDEO)
 
 
 def parquet_folder(path: Path) -> dict:

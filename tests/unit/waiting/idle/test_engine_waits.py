@@ -32,12 +32,15 @@ def test_calls_of_the_video_tables_are_calls_of_the_host(tmp_path):
     )
     connection.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, 7, {PROCESS}, 0)")
     names = ["k", "cudaLaunchKernel_v7000", "cuvidMapVideoFrame64", "NvEncLockBitstream", "nvjpegDecode"]
+    names.append("NVDEC libraries profiling started")
     connection.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(names))
     connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId)")
     connection.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 4, {PROCESS + 3}, 9, 1)")
     for at, table in enumerate(("DECODER", "ENCODER", "JPEG"), 2):
         connection.execute(f"CREATE TABLE NVVIDEO_{table}_API (start, end, globalTid, nameId)")
         connection.execute(f"INSERT INTO NVVIDEO_{table}_API VALUES ({10 * at}, {10 * at + at}, {PROCESS + at}, {at})")
+        mark = f"({5 * at}, {5 * at}, {PROCESS + at}, 5)"  # when tracing began: no call
+        connection.execute(f"INSERT INTO NVVIDEO_{table}_API VALUES {mark}")
     connection.commit()
     connection.close()
     calls = Read(path, tmp_path / "tables").calls.to_pylist()
@@ -78,6 +81,7 @@ def export(folder, name, outer=False):
         ("NvEncLockBitstream", True),
         ("nvEncEncodePicture", True),
         ("vpiStreamSync", True),
+        ("cuvidDestroyDecoder", True),
         ("cuvidGetDecoderCaps", False),
         ("cuvidUnmapVideoFrame64", False),
         ("nvjpegDecode", False),
