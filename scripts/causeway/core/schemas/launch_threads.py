@@ -24,6 +24,11 @@ def thread_sizes(counts: str) -> list[str] | None:
     return {BLOCKS: GRID_AND_BLOCK, WORK_ITEMS: GRID_AND_BLOCK[:3]}.get(counts)
 
 
+def _counts(configurations: pa.Table) -> str:
+    """Return what the grids of a table count, as its metadata says; without a word on it, blocks."""
+    return (configurations.schema.metadata or {}).get(f"causeway.{GRID}".encode(), BLOCKS.encode()).decode()
+
+
 def launch_threads(configurations: pa.Table) -> list[int | None]:
     """Return the threads of a launch of each configuration; None where the export has no grid, or does not say what its
     grids count.
@@ -34,9 +39,32 @@ def launch_threads(configurations: pa.Table) -> list[int | None]:
         The columns `GRID_AND_BLOCK` of a table of configurations, as it was read: with its metadata. Without a word on
         it, grids count blocks.
     """
-    counts = (configurations.schema.metadata or {}).get(f"causeway.{GRID}".encode(), BLOCKS.encode()).decode()
-    names = thread_sizes(counts)
+    names = thread_sizes(_counts(configurations))
     if names is None:
         return [None] * configurations.num_rows
     rows = zip(*(configurations.column(name).to_pylist() for name in names), strict=True)
     return [None if sizes[0] is None else math.prod(1 if one is None else one for one in sizes) for sizes in rows]
+
+
+def grids_in_blocks(configurations: pa.Table) -> list[tuple[int | None, ...]]:
+    """Return the blocks of a launch of each configuration in x, y and z, a last one that is not full among them; None
+    where they are not known.
+
+    Parameters
+    ----------
+    configurations : Table
+        As in `launch_threads`.
+    """
+    counts = _counts(configurations)
+    grids, blocks = (
+        zip(*(configurations.column(name).to_pylist() for name in names), strict=True)
+        for names in (GRID_AND_BLOCK[:3], GRID_AND_BLOCK[3:])
+    )
+    if counts == BLOCKS:
+        return list(grids)
+    if counts != WORK_ITEMS:
+        return [(None, None, None)] * configurations.num_rows
+    return [
+        tuple(None if items is None or not size else -(-items // size) for items, size in zip(grid, block, strict=True))
+        for grid, block in zip(grids, blocks, strict=True)
+    ]

@@ -107,10 +107,7 @@ def _fill(base: sqlite3.Connection, window: TimeWindow, zero: int) -> None:
     def stream(row: dict) -> tuple:
         return row["device"], 1, row["stream"], row["correlation"], _process(row["rank"])
 
-    shape = (
-        "grid_x grid_y grid_z block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes"
-        " local_bytes".split()
-    )
+    shape = "block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes local_bytes".split()
     put(
         "CUPTI_ACTIVITY_KIND_KERNEL",
         (
@@ -120,6 +117,7 @@ def _fill(base: sqlite3.Connection, window: TimeWindow, zero: int) -> None:
                 text(row["name"]),
                 text(row["short_name"]),
                 text(row["name"]),
+                *row["blocks"],
                 *(row[name] for name in shape),
             )
             for _, row in window.launches()

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.results import rows_of_step
+from causeway.core.schemas.launch_threads import grids_in_blocks
 from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, table_metadata
 from causeway.core.vocabulary import STEP_TIME
 from causeway.levels.filters import first_launch
@@ -72,7 +73,9 @@ class TimeWindow:
                     yield export, row
 
     def launches(self) -> Iterator[tuple[str, dict]]:
-        """Yield (export, row) of launches, with their kernel's name, short_name and class, and the launch shape."""
+        """Yield (export, row) of launches, with their kernel's name, short_name and class, the launch shape, and the
+        `blocks` of the grid in x, y and z.
+        """
         for export, row in self.rows("launches"):
             yield export, self.kernels[export][row["configuration"]] | row
 
@@ -330,8 +333,10 @@ def _keys(rows: pa.Table) -> np.ndarray:
 
 def _kernels(folder: Path) -> dict[int, dict]:
     kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
-    shapes = read_table(folder / "configurations.parquet", "configurations").to_pylist()
+    shapes = read_table(folder / "configurations.parquet", "configurations")
     return {
-        row["configuration"]: row | {key: kernels[row["kernel"]][key] for key in ("name", "short_name", "class")}
-        for row in shapes
+        row["configuration"]: row
+        | {key: kernels[row["kernel"]][key] for key in ("name", "short_name", "class")}
+        | {"blocks": blocks}
+        for row, blocks in zip(shapes.to_pylist(), grids_in_blocks(shapes), strict=True)
     }
