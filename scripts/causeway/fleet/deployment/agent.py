@@ -101,7 +101,8 @@ def vector_of(window: SampledWindow, parameters: PublicParameters) -> np.ndarray
         slot = cluster(tokens[0], parameters.catalogue, parameters.epoch_key, parameters.layout.clusters)
         row = np.array([parameters.layout.applications + slot])
     timed = parameters.settings["timed_launches"]
-    _, kernel = np.unique(tokens[0, :timed], return_inverse=True)
+    # tokens leave out tile sizes: kernels that differ in them alone have one token, and medians of their own
+    _, kernel = np.unique(window.names[:timed], return_inverse=True)
     n = len(kernel)
     counts = encode(
         WindowMeasurements(
