@@ -20,9 +20,9 @@ APPLICATION_COLUMNS = (
     "busy",
     "occupancy",
     "vary by over 10 %",
-    "GPU time, h",
-    "launches, billion",
-    "moved, TB",
+    "GPU time sampled, h",
+    "launches sampled, billion",
+    "moved in samples, TB",
 )
 
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from causeway.fleet.report_layout import WINDOW_S
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.fleet import draw_coverage, draw_errors
 from causeway.plotting.pages.fleet_page import draw_fleet
@@ -89,6 +90,19 @@ def test_the_page_says_what_the_documents_say(figures, tmp_path):
     assert "sums of share2 equal" in text
     assert text.count("<svg") == 2
     assert not [word for word in ('href="http', 'src="', "url(http", "<script") if word in text]
+
+
+def test_totals_are_said_to_be_those_of_the_sampled_minutes():
+    """Some 90,000 users' minutes are 1,500 hours at most, a hundredth of what the fleet worked in the day."""
+    page = str(draw_fleet(EVALUATION, ATTACKS, APPLICATIONS, {}))
+    words = " ".join(page.split())
+    assert re.findall(r"<th[^>]*>([^<]*sample[^<]*)</th>", page) == [
+        "GPU time sampled, h",
+        "launches sampled, billion",
+        "moved in samples, TB",
+    ]
+    assert "totals of the sampled windows, one window of a minute per user, not of the day" in words
+    assert WINDOW_S == 60
 
 
 def test_figures_hold_the_numbers_and_are_equal_when_drawn_again(figures, tmp_path):
