@@ -2,17 +2,23 @@
 a simulated day holds after the configuration's seed was changed.
 """
 
+import hashlib
 import itertools
 import math
 import secrets
+import struct
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fleet_samples import CLIPS, SHARES, learn
 from scipy import integrate, optimize
 
 from causeway.core.errors import CausewayError
+from causeway.core.tables import write_table
 from causeway.fleet.protection import local_dp
 from causeway.fleet.protection.envelope import LONGEST_BODY, MODES, ROLES, Envelope, ReportRefusedError, decode
 from causeway.fleet.protection.ledger import composed_epsilon
@@ -20,6 +26,8 @@ from causeway.fleet.protection.noise import noise_half_width
 from causeway.fleet.release import aggregate
 from causeway.fleet.report_layout import WORD
 from causeway.fleet.study import steps
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "fleet.md"
 
 
 def message(body=b"sealed", **more):
@@ -73,6 +81,33 @@ def test_releases_together_cost_what_all_outcomes_say(epsilons, together):
     assert found == pytest.approx(together, abs=2e-3)
 
 
+def lost_by_equals(days, epsilon):
+    """Return the delta at an epsilon of `days` randomised responses of epsilon 1; as `lost`, by their number of hits."""
+    total = 0.0
+    for hits in range(days + 1):
+        one = math.comb(days, hits) * math.exp(hits) / (1 + math.e) ** days
+        total += max(0.0, one - math.exp(epsilon + days - 2 * hits) * one)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("delta", "optimal", "places", "advanced"), [(1e-9, "29.99999", 5, "86.8"), (1e-5, "29.87", 2, "77.8")]
+)
+def test_thirty_days_cost_what_the_docs_say(delta, optimal, places, advanced):
+    """The optimum by bisection of the sum over all outcomes; the theorem of Dwork, Rothblum and Vadhan (2010) by its
+    formula.
+    """
+    assert lost_by_equals(3, 1.9) == pytest.approx(lost([1.0] * 3, 1.9))
+    found = optimize.brentq(lambda epsilon: lost_by_equals(30, epsilon) - delta, 0, 30)
+    bound = math.sqrt(2 * 30 * math.log(1 / delta)) + 30 * (math.e - 1)
+    assert (f"{found:.{places}f}", f"{bound:.1f}") == (optimal, advanced)
+    assert composed_epsilon([Fraction(1)] * 30, delta) == pytest.approx(found, abs=2e-3)
+    words = " ".join(DOCS.read_text(encoding="utf-8").split())
+    said = words[words.index("Days compose:") :][:400]
+    assert optimal in said
+    assert advanced in said
+
+
 def test_one_release_costs_its_epsilon_and_none_nothing():
     assert composed_epsilon([Fraction(1, 2)], 1e-3) == 0.5
     assert composed_epsilon([], 1e-3) == 0
@@ -120,6 +155,7 @@ def test_the_deviation_of_a_local_count_is_that_of_a_binomial_one(epsilon):
     assert local_dp.estimate(np.array([2500.0]), 5000, epsilon)[0][0] == pytest.approx(5000)
 
 
+COUNTED = {"report": [0, 0, 1, 2], "cell": [3, 70_000, 1, 0], "value": [1, 16, 2**40, 5]}
 DAY = {"clusters": 2, "clips": CLIPS, "epsilon": SHARES, "budget": 1.0, "delta": 0.0, "release_threshold": 5}
 
 
@@ -134,9 +170,9 @@ def released(tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "read_catalogue", lambda folder: found)
     monkeypatch.setattr(aggregate, "read_shards", lambda folder: [(arrays, 100)])
     counts = tmp_path / "counts.parquet"
-    counts.write_bytes(b"counts")
+    write_table(pa.table(COUNTED), counts, "fleet_counts")
 
-    def release(folder, seed):
+    def release(folder, seed, counts=counts):
         out = tuple(tmp_path / folder / name for name in ("release.bin", "estimates.parquet", "applications.parquet"))
         steps.release_day(DAY | {"test_seed": seed}, "share2", tmp_path, counts, tmp_path, out)
         return out[0].read_bytes()
@@ -160,3 +196,23 @@ def test_noise_of_the_systems_entropy_is_drawn_once_also_beside_a_seed(released)
     drawn = released("same", None)
     assert drawn.split(b"\n", 1)[1] != seeded.split(b"\n", 1)[1]
     assert released("same", None) == drawn
+
+
+def test_a_days_name_is_a_digest_of_its_counted_values(tmp_path):
+    """By hand, from the bytes of the numbers."""
+    write_table(pa.table(COUNTED), tmp_path / "counts.parquet", "fleet_counts")
+    columns = [hashlib.sha256(struct.pack("<4q", *values)).digest() for values in COUNTED.values()]
+    assert steps.population_of(tmp_path / "counts.parquet") == hashlib.sha256(b"".join(columns)).hexdigest()[:12]
+
+
+def test_noise_depends_on_the_counted_values_not_on_the_file_that_holds_them(released, tmp_path):
+    """Another version of a library writes other bytes for the same counts: its name, its compression, its groups."""
+    known = released("as_written", 11)
+    rewritten = tmp_path / "rewritten.parquet"
+    pq.write_table(pq.read_table(tmp_path / "counts.parquet"), rewritten, compression="none", row_group_size=3)
+    assert rewritten.read_bytes() != (tmp_path / "counts.parquet").read_bytes()
+    assert released("rewritten", 11, rewritten) == known
+    for column in COUNTED:
+        changed = {name: [*values[:-1], values[-1] + (name == column)] for name, values in COUNTED.items()}
+        write_table(pa.table(changed), tmp_path / "changed.parquet", "fleet_counts")
+        assert released(column, 11, tmp_path / "changed.parquet") != known

@@ -1,5 +1,6 @@
 """The steps of a simulated fleet's rules: tables in, tables out."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG
-from causeway.core.tables import TableWriter, open_table, read_table, sha256_of, write_table
+from causeway.core.tables import TableWriter, open_table, read_table, write_table
 from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.attribution.catalogue import layout_of
@@ -257,12 +258,28 @@ def protection_of(
     )
 
 
+def population_of(counts: Path) -> str:
+    """Return the name of a fleet's day, which together with the layout, the release's window and the test seed fixes a
+    simulation's noise: 12 hex digits of a digest of the counted values.
+
+    The digest is SHA-256 of the three columns' own, each of its values in order as int64, little-endian. The file's
+    bytes do not enter: they name the library that wrote it, and depend on its compression and row groups.
+    """
+    digests = {name: hashlib.sha256() for name in ("report", "cell", "value")}
+    with open_table(counts, "fleet_counts") as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=list(digests))
+            for name, digest in digests.items():
+                digest.update(table.column(name).to_numpy().astype("<i8").tobytes())
+    return hashlib.sha256(b"".join(digest.digest() for digest in digests.values())).hexdigest()[:12]
+
+
 def release_day(
     settings: Mapping, mode: str, folder: Path, counts: Path, shards: Path, out: tuple[Path, Path, Path]
 ) -> None:
     """Release a day in one mode; write the release and the designer's estimates of cells and of applications."""
     found = read_catalogue(folder)
-    population = sha256_of(counts)[:12]
+    population = population_of(counts)
     layout = layout_of(found, settings)
     noise = "entropy" if settings["test_seed"] is None else f"seed{settings['test_seed']}"
     outcome = aggregate.aggregate(
