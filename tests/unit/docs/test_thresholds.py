@@ -80,7 +80,7 @@ NO_THRESHOLDS = {
     "fleet/protection/secret_sharing.py": "KEY_BYTES",
     "fleet/protection/ledger.py": "WHOLE",
     "fleet/report_layout.py": "WORD_BITS",
-    "fleet/study/attacks.py": "EPOCH",
+    "fleet/study/client_attacks.py": "EPOCH ROUNDING",
     "fleet/study/evaluation.py": "HOURS ALONE_DRAWS",
     "fleet/study/simulated_day.py": "ATTACKED LINKED_DAYS",
     "fleet/study/steps.py": "EPOCH ROWS_AT_ONCE TRAINED_ON",

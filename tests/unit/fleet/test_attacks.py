@@ -10,7 +10,10 @@ import pytest
 from fleet_samples import learn, small_layout, vectors_of
 
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise
-from causeway.fleet.study import attacks
+from causeway.fleet.release.estimates import estimate
+from causeway.fleet.release.release import Release
+from causeway.fleet.report_layout import WORD
+from causeway.fleet.study import attacks, client_attacks
 from causeway.fleet.world.applications import make_suite
 
 LAYOUT = small_layout()
@@ -58,13 +61,13 @@ def test_an_audit_of_what_ignores_the_user_finds_nothing():
 
 def test_all_attacks_go_as_expected():
     vectors = vectors_of(60, LAYOUT)
-    assert attacks.poisoned_report(LAYOUT, vectors).held
-    sybils = attacks.sybils(LAYOUT, vectors)
+    assert client_attacks.poisoned_report(LAYOUT, vectors).held
+    sybils = client_attacks.sybils(LAYOUT, vectors)
     assert sybils.held
     assert sybils.figures["bias"] == pytest.approx(sybils.figures["sybils"], rel=0.2)  # the bound is tight
     assert sybils.figures["beyond_bounds"] == 0
     assert attacks.reidentification(vectors, np.random.default_rng(2)).held
-    farm = attacks.many_gpus(LAYOUT, vectors[0], 100)
+    farm = client_attacks.many_gpus(LAYOUT, vectors[0], 100)
     assert farm.held
     assert farm.figures["taken"] == 1
 
@@ -73,11 +76,69 @@ def test_sybils_that_no_client_holds_back_are_noticed(monkeypatch):
     """Group 3; the attack can fail: a layout that lets any count through, and servers that count a report twice."""
     vectors = vectors_of(30, LAYOUT)
     with monkeypatch.context() as patch:
-        patch.setattr(attacks.ReportLayout, "check", lambda self, vector: None)
-        assert not attacks.sybils(LAYOUT, vectors).held
-    total = attacks.InProcessFleet.total
-    monkeypatch.setattr(attacks.InProcessFleet, "total", lambda self: 2 * total(self))
-    assert not attacks.sybils(LAYOUT, vectors).held
+        patch.setattr(client_attacks.ReportLayout, "check", lambda self, vector: None)
+        assert not client_attacks.sybils(LAYOUT, vectors).held
+    total = client_attacks.InProcessFleet.total
+    monkeypatch.setattr(client_attacks.InProcessFleet, "total", lambda self: 2 * total(self))
+    assert not client_attacks.sybils(LAYOUT, vectors).held
+
+
+def reports_of(application, number):
+    """Return the vectors of a number of equal reports: all launches in the third cell of each section's row."""
+    vector = np.zeros(LAYOUT.cells, WORD)
+    for section in LAYOUT.sections:
+        columns = section.columns
+        at = application if section.name == "applications" else application * columns + min(2, columns - 1)
+        vector[section.first + at] = section.contribution_bound
+    return np.tile(vector, (number, 1))
+
+
+def published_shares(vectors):
+    """Return the designer's shares from the sums of reports, released without noise in the first hour."""
+    sums = vectors.sum(0, dtype=np.int64)
+    first = LAYOUT.by_name["applications"].cells.stop
+    traffic = np.zeros((24, first), np.int64)
+    traffic[0] = sums[:first]
+    released = np.arange(24) == 0
+    made = Release(traffic=traffic, released=released, detail=sums[first:], epsilon=1.0)
+    return estimate(made, dict.fromkeys(LAYOUT.by_name, 0.0), LAYOUT, np.arange(LAYOUT.applications)).distributions
+
+
+def test_sybils_of_one_application_weigh_as_their_part_of_its_reports():
+    """Group 3. Of 60 honest users 3 run the second application; 3 of 63 are Sybils, and half of that application's
+    reports are theirs: a cell that was empty holds half of the row.
+    """
+    honest = np.concatenate([reports_of(0, 57), reports_of(1, 3)])
+    found = client_attacks.sybils_of_one_application(LAYOUT, honest)
+    assert found.held
+    assert found.figures == {"sybils": 3 / 63, "sybils_of_its_reports": 0.5, "bias": 0.5}
+    lie = np.zeros((3, LAYOUT.cells), WORD)
+    lie[:, 1] = 1
+    lie[:, LAYOUT.by_name["durations"].first + LAYOUT.by_name["durations"].columns] = 16
+    LAYOUT.check(lie[0])
+    before, after = (published_shares(vectors)["durations"][1] for vectors in (honest, np.concatenate([honest, lie])))
+    assert before.tolist()[:3] == [0, 0, 1]
+    assert after.tolist()[:3] == [0.5, 0, 0.5]
+
+
+def test_sybils_of_an_application_that_nobody_measured_or_reported():
+    """An empty row has no share that could move; a row with fewer counts than its reports may hold moves further."""
+    none = client_attacks.sybils_of_one_application(LAYOUT, np.zeros((19, LAYOUT.cells), WORD))
+    assert none.figures == {"sybils": 0.05, "sybils_of_its_reports": 1.0}
+    half = reports_of(1, 19)
+    section = LAYOUT.by_name["occupancy"]
+    half[:, section.cells] //= section.contribution_bound  # one count each
+    found = client_attacks.sybils_of_one_application(LAYOUT, half)
+    assert found.held
+    bound = section.contribution_bound
+    assert found.figures["bias"] == pytest.approx(bound / (19 + bound))
+    assert found.figures["bias"] > found.figures["sybils_of_its_reports"] == 0.05
+
+
+def test_the_attack_on_one_application_can_fail(monkeypatch):
+    total = client_attacks.InProcessFleet.total
+    monkeypatch.setattr(client_attacks.InProcessFleet, "total", lambda self: total(self) + 1)
+    assert not client_attacks.sybils_of_one_application(LAYOUT, reports_of(1, 19)).held
 
 
 def test_membership_is_guessed_as_often_as_epsilon_allows_and_more_often_with_less_noise():

@@ -2,7 +2,7 @@
 
 Nothing here is part of a deployed agent or server.
 
-Imports run from left to right: `simulated_day` > `attacks`, `evaluation`, `goals`, `steps`.
+Imports run from left to right: `simulated_day` > `client_attacks`, `evaluation`, `goals`, `steps` > `attacks`.
 """
 
 from causeway.fleet import require_packages

@@ -1,4 +1,4 @@
-"""Attacks on a simulated fleet, measured: poisoning, Sybils, re-identification, linkage, and an audit of epsilon.
+"""Attacks on a simulated fleet, measured: re-identification, linkage, guessed names, and an audit of epsilon.
 
 Each attack names its expected result, fixed before it ran; `held` is whether the result is as expected. For attacks
 that this design does not stop, the expected result is the damage itself.
@@ -11,24 +11,17 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from scipy.stats import beta
 
-from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.fleet.attribution.attribution import cluster
 from causeway.fleet.attribution.catalogue import Catalogue
 from causeway.fleet.attribution.tokens import tokens_of
-from causeway.fleet.protection.aggregator import Aggregator, centred, join
-from causeway.fleet.protection.envelope import Issuer
-from causeway.fleet.protection.modes import Client
 from causeway.fleet.protection.noise import Noise
 from causeway.fleet.protection.secret_sharing import split
 from causeway.fleet.report_layout import WORD, ReportLayout, Section
 
 AUDIT_CONFIDENCE = 0.99
-EPOCH = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,138 +130,6 @@ def audits(layout: ReportLayout, noise: Noise, runs: int = 20_000) -> list[Attac
             figures=figures,
         ),
     ]
-
-
-class InProcessFleet:
-    """Issuer, both servers and a client of one epoch, all in this process."""
-
-    def __init__(self, layout: ReportLayout) -> None:
-        keys = {role: X25519PrivateKey.generate() for role in ("leader", "helper")}
-        self.layout = layout
-        self.issuer = Issuer(Ed25519PrivateKey.generate())
-        self.servers = {role: Aggregator(role, EPOCH, layout, key, self.issuer.public) for role, key in keys.items()}
-        self.client = Client(
-            layout=layout, epoch=EPOCH, leader=keys["leader"].public_key(), helper=keys["helper"].public_key()
-        )
-
-    def send(self, vector: np.ndarray, user: str, client: Client | None = None) -> None:
-        """Send one user's report, `vector` of uint32, shape (cells,), to both servers."""
-        messages = (client or self.client).messages(vector, lambda serial: self.issuer.issue(user, EPOCH, serial))
-        for server, message in zip(self.servers.values(), messages, strict=True):
-            server.receive(message, 0)
-
-    def total(self) -> np.ndarray:
-        """Return the sum of the joined reports: int64, shape (cells,)."""
-        joined = join(self.servers["leader"].windows, self.servers["helper"].serials)
-        return centred(sum(server.sums(joined, 1) for server in self.servers.values()))[0]
-
-
-class _UncheckedLayout:
-    def __init__(self, layout: ReportLayout) -> None:
-        self.digest = layout.digest
-
-    def check(self, vector: np.ndarray) -> None:
-        """Accept any vector, as a malicious client does."""
-
-
-def poisoned_report(layout: ReportLayout, vectors: np.ndarray, value: int = 1_000_000) -> Attack:
-    """Poison one report with a count beyond its bound: no server can see it inside its share.
-
-    Parameters
-    ----------
-    layout : ReportLayout
-    vectors : ndarray of uint32, shape (n, cells)
-        The other users' reports.
-    value : int
-        The count.
-    """
-    fleet = InProcessFleet(layout)
-    poisoned = np.zeros(layout.cells, WORD)
-    poisoned[0] = value
-    for index, vector in enumerate(vectors):
-        fleet.send(vector, f"user{index}")
-    fleet.send(poisoned, "attacker", replace(fleet.client, layout=_UncheckedLayout(layout)))
-    wrong = fleet.total() - vectors.sum(0, dtype=np.int64)
-    held = bool(wrong[0] == value and not wrong[1:].any())
-    figures = {"value": float(value), "honest_count": float(vectors[:, 0].sum()), "released_error": float(wrong[0])}
-    return Attack(
-        group=2,
-        name="a value hidden inside a share",
-        expected="not stopped: the cell is wrong by exactly the value, no other cell is",
-        held=held,
-        figures=figures,
-    )
-
-
-def sybils(layout: ReportLayout, vectors: np.ndarray, share: float = 0.05) -> Attack:
-    """Let a fraction of the users, Sybils, report one cell, within the contribution bounds.
-
-    Parameters
-    ----------
-    layout : ReportLayout
-    vectors : ndarray of uint32, shape (n, cells)
-        The other users' reports.
-    share : float, 0 to 1
-        The Sybils' share of all users.
-    """
-    n = len(vectors)
-    count = round(n * share / (1 - share))
-    poisoned = np.zeros(layout.cells, WORD)
-    beyond = 0
-    fleet = InProcessFleet(layout)
-    for section in layout.sections:
-        poisoned[section.first] = section.contribution_bound
-        more = np.zeros(layout.cells, WORD)
-        more[section.first] = section.contribution_bound + 1
-        beyond += _is_taken(fleet, more, f"beyond {section.name}")
-    for index, vector in enumerate(vectors):
-        fleet.send(vector, f"user{index}")
-    for index in range(count):
-        fleet.send(poisoned, f"sybil{index}")
-    total = fleet.total()
-    fair = vectors.sum(0, dtype=np.float64)
-    worst = 0.0
-    for section in layout.sections:
-        before = fair[section.cells] / (n * section.contribution_bound)
-        after = total[section.cells] / ((n + count) * section.contribution_bound)
-        worst = max(worst, float(np.abs(after - before).max()))
-    part = count / (n + count)
-    return Attack(
-        group=3,
-        name="sybils inside the bounds",
-        expected="no cell's share moves by more than their share of users; no client sends more than the bounds",
-        held=worst <= part + 1e-12 and beyond == 0,
-        figures={"sybils": part, "bias": worst, "beyond_bounds": float(beyond)},
-    )
-
-
-def _is_taken(fleet: InProcessFleet, vector: np.ndarray, user: str) -> bool:
-    """Tell whether a report is sent and taken."""
-    try:
-        fleet.send(vector, user)
-    except CausewayError:
-        return False
-    return True
-
-
-def many_gpus(layout: ReportLayout, vector: np.ndarray, gpus: int = 1000) -> Attack:
-    """Let a user with many GPUs try to report `vector`, uint32, shape (cells,), from each."""
-    fleet = InProcessFleet(layout)
-    taken = 0
-    for _ in range(gpus):
-        try:
-            fleet.send(vector, "farm")
-            taken += 1
-        except CausewayError:
-            continue
-    held = taken == 1 and bool((fleet.total() == vector).all())
-    return Attack(
-        group=9,
-        name="a user with many GPUs",
-        expected="one report is taken",
-        held=held,
-        figures={"gpus": float(gpus), "taken": float(taken)},
-    )
 
 
 def dictionary(catalogue: Catalogue, names: list[str]) -> Attack:

@@ -16,7 +16,7 @@ from causeway.fleet.protection.protect_reports import read_counts, read_shards
 from causeway.fleet.release.estimates import estimate
 from causeway.fleet.release.release import decoded
 from causeway.fleet.report_layout import ReportLayout
-from causeway.fleet.study import attacks, evaluation
+from causeway.fleet.study import attacks, client_attacks, evaluation
 from causeway.fleet.study.goals import goals
 from causeway.fleet.study.steps import batches, fleet_settings, read_catalogue, suite_of, to_matrix
 from causeway.fleet.world.sessions import DAY_S, popularity
@@ -140,12 +140,13 @@ def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path]
     keys = [words(seed, f"epoch key of day {day}", 0, 1, 4).tobytes() for day in range(LINKED_DAYS)]
     noise = SecureNoise() if settings["test_seed"] is None else SeededNoise(settings["test_seed"])
     made = [
-        attacks.poisoned_report(layout, vectors),
-        attacks.sybils(layout, vectors),
+        client_attacks.poisoned_report(layout, vectors),
+        client_attacks.sybils(layout, vectors),
+        client_attacks.sybils_of_one_application(layout, vectors),
         attacks.reidentification(vectors, rng),
         attacks.linkage(found, sequences, settings["clusters"], keys),
         attacks.dictionary(found, names),
-        attacks.many_gpus(layout, vectors[0]),
+        client_attacks.many_gpus(layout, vectors[0]),
         *attacks.audits(layout, noise),
         attacks.membership(layout, noise),
     ]

@@ -1,0 +1,207 @@
+"""Attacks by clients on a simulated fleet, measured: poisoned counts, Sybils, many reports of one user."""
+
+from dataclasses import replace
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from causeway.core.errors import CausewayError
+from causeway.fleet.protection.aggregator import Aggregator, centred, join
+from causeway.fleet.protection.envelope import Issuer
+from causeway.fleet.protection.modes import Client
+from causeway.fleet.release.estimates import DISTRIBUTIONS
+from causeway.fleet.report_layout import WORD, ReportLayout
+from causeway.fleet.study.attacks import Attack
+
+EPOCH = 1
+ROUNDING = 1e-12
+"""Difference of two shares that is taken for rounding."""
+
+
+class InProcessFleet:
+    """Issuer, both servers and a client of one epoch, all in this process."""
+
+    def __init__(self, layout: ReportLayout) -> None:
+        keys = {role: X25519PrivateKey.generate() for role in ("leader", "helper")}
+        self.layout = layout
+        self.issuer = Issuer(Ed25519PrivateKey.generate())
+        self.servers = {role: Aggregator(role, EPOCH, layout, key, self.issuer.public) for role, key in keys.items()}
+        self.client = Client(
+            layout=layout, epoch=EPOCH, leader=keys["leader"].public_key(), helper=keys["helper"].public_key()
+        )
+
+    def send(self, vector: np.ndarray, user: str, client: Client | None = None) -> None:
+        """Send one user's report, `vector` of uint32, shape (cells,), to both servers."""
+        messages = (client or self.client).messages(vector, lambda serial: self.issuer.issue(user, EPOCH, serial))
+        for server, message in zip(self.servers.values(), messages, strict=True):
+            server.receive(message, 0)
+
+    def total(self) -> np.ndarray:
+        """Return the sum of the joined reports: int64, shape (cells,)."""
+        joined = join(self.servers["leader"].windows, self.servers["helper"].serials)
+        return centred(sum(server.sums(joined, 1) for server in self.servers.values()))[0]
+
+
+class _UncheckedLayout:
+    def __init__(self, layout: ReportLayout) -> None:
+        self.digest = layout.digest
+
+    def check(self, vector: np.ndarray) -> None:
+        """Accept any vector, as a malicious client does."""
+
+
+def poisoned_report(layout: ReportLayout, vectors: np.ndarray, value: int = 1_000_000) -> Attack:
+    """Poison one report with a count beyond its bound: no server can see it inside its share.
+
+    Parameters
+    ----------
+    layout : ReportLayout
+    vectors : ndarray of uint32, shape (n, cells)
+        The other users' reports.
+    value : int
+        The count.
+    """
+    fleet = InProcessFleet(layout)
+    poisoned = np.zeros(layout.cells, WORD)
+    poisoned[0] = value
+    for index, vector in enumerate(vectors):
+        fleet.send(vector, f"user{index}")
+    fleet.send(poisoned, "attacker", replace(fleet.client, layout=_UncheckedLayout(layout)))
+    wrong = fleet.total() - vectors.sum(0, dtype=np.int64)
+    held = bool(wrong[0] == value and not wrong[1:].any())
+    figures = {"value": float(value), "honest_count": float(vectors[:, 0].sum()), "released_error": float(wrong[0])}
+    return Attack(
+        group=2,
+        name="a value hidden inside a share",
+        expected="not stopped: the cell is wrong by exactly the value, no other cell is",
+        held=held,
+        figures=figures,
+    )
+
+
+def sybils(layout: ReportLayout, vectors: np.ndarray, share: float = 0.05) -> Attack:
+    """Let a fraction of the users, Sybils, report one cell, within the contribution bounds.
+
+    Parameters
+    ----------
+    layout : ReportLayout
+    vectors : ndarray of uint32, shape (n, cells)
+        The other users' reports.
+    share : float, 0 to 1
+        The Sybils' share of all users.
+    """
+    n = len(vectors)
+    count = round(n * share / (1 - share))
+    poisoned = np.zeros(layout.cells, WORD)
+    beyond = 0
+    fleet = InProcessFleet(layout)
+    for section in layout.sections:
+        poisoned[section.first] = section.contribution_bound
+        more = np.zeros(layout.cells, WORD)
+        more[section.first] = section.contribution_bound + 1
+        beyond += _is_taken(fleet, more, f"beyond {section.name}")
+    for index, vector in enumerate(vectors):
+        fleet.send(vector, f"user{index}")
+    for index in range(count):
+        fleet.send(poisoned, f"sybil{index}")
+    total = fleet.total()
+    fair = vectors.sum(0, dtype=np.float64)
+    worst = 0.0
+    for section in layout.sections:
+        before = fair[section.cells] / (n * section.contribution_bound)
+        after = total[section.cells] / ((n + count) * section.contribution_bound)
+        worst = max(worst, float(np.abs(after - before).max()))
+    part = count / (n + count)
+    return Attack(
+        group=3,
+        name="sybils inside the bounds",
+        expected=(
+            "no cell's part of what all users may count moves by more than their share of users; no client sends more"
+            " than the bounds"
+        ),
+        held=worst <= part + ROUNDING and beyond == 0,
+        figures={"sybils": part, "bias": worst, "beyond_bounds": float(beyond)},
+    )
+
+
+def sybils_of_one_application(layout: ReportLayout, vectors: np.ndarray, share: float = 0.05) -> Attack:
+    """Let Sybils claim the application that the fewest users report, and fill one cell of each of its distributions,
+    the one with the lowest count, within the contribution bounds.
+
+    Published shares are those of an application's own row, so the Sybils weigh as their part of this row.
+
+    Parameters
+    ----------
+    layout : ReportLayout
+    vectors : ndarray of uint32, shape (n, cells)
+        The other users' reports.
+    share : float, 0 to 1
+        The Sybils' share of all users.
+    """
+    n = len(vectors)
+    count = round(n * share / (1 - share))
+    fair = vectors.sum(0, dtype=np.int64)
+    by_application = fair[: layout.applications]
+    claimed = int(np.argmin(np.where(by_application > 0, by_application, n + 1)))
+    poisoned = np.zeros(layout.cells, WORD)
+    poisoned[claimed] = 1
+    cells = {}
+    for section in (layout.by_name[name] for name in DISTRIBUTIONS):
+        first = section.first + claimed * section.columns
+        row = slice(first, first + section.columns)
+        filled = int(np.argmin(fair[row]))
+        poisoned[first + filled] = section.contribution_bound
+        cells[section.name] = (row, filled, count * section.contribution_bound)
+    fleet = InProcessFleet(layout)
+    for index, vector in enumerate(vectors):
+        fleet.send(vector, f"user{index}")
+    for index in range(count):
+        fleet.send(poisoned, f"sybil{index}")
+    total = fleet.total()
+    moved = []
+    held = True
+    for row, filled, lies in cells.values():
+        honest = int(fair[row].sum())
+        if not honest:
+            continue
+        before = float(fair[row][filled] / honest)
+        moved.append(float(total[row][filled] / total[row].sum()) - before)
+        held = held and abs(moved[-1] - (1 - before) * lies / (honest + lies)) <= ROUNDING
+    figures = {"sybils": count / (n + count), "sybils_of_its_reports": count / (count + int(by_application[claimed]))}
+    return Attack(
+        group=3,
+        name="sybils who claim one rare application",
+        expected="not stopped: a share of its row moves by the Sybils' part of the row's counts",
+        held=held,
+        figures=figures | ({"bias": max(moved)} if moved else {}),
+    )
+
+
+def _is_taken(fleet: InProcessFleet, vector: np.ndarray, user: str) -> bool:
+    """Tell whether a report is sent and taken."""
+    try:
+        fleet.send(vector, user)
+    except CausewayError:
+        return False
+    return True
+
+
+def many_gpus(layout: ReportLayout, vector: np.ndarray, gpus: int = 1000) -> Attack:
+    """Let a user with many GPUs try to report `vector`, uint32, shape (cells,), from each."""
+    fleet = InProcessFleet(layout)
+    taken = 0
+    for _ in range(gpus):
+        try:
+            fleet.send(vector, "farm")
+            taken += 1
+        except CausewayError:
+            continue
+    held = taken == 1 and bool((fleet.total() == vector).all())
+    return Attack(
+        group=9,
+        name="a user with many GPUs",
+        expected="one report is taken",
+        held=held,
+        figures={"gpus": float(gpus), "taken": float(taken)},
+    )
