@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from causeway.core.files.source_names import shown_sources
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.results import (
     dataset_and_target,
@@ -125,7 +126,8 @@ def main(job) -> None:
         measured = analyses(job)
         efficiencies = [read_json(path) for path in job.input.efficiency]
         qualities = [read_json(path) for path in job.input.quality]
-        found = [finding for quality in qualities for finding in quality_findings(quality)]
+        shown = shown_sources(export["source"] for quality in qualities for export in quality["exports"])
+        found = [finding for quality in qualities for finding in quality_findings(quality, shown)]
         found += of_targets(measured, efficiencies)
         lost = losses(efficiencies, job.input.waiting)
         lost += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]

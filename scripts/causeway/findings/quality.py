@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import SUPPORTED
@@ -9,16 +10,25 @@ from causeway.findings import headlines
 from causeway.findings.record import Evidence, Finding, link_to
 
 
-def quality_findings(quality: Mapping) -> list[Finding]:
-    """Return one finding per export of a dataset's `quality.json` that could not be used, in the sheet's order."""
+def quality_findings(quality: Mapping, shown: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return one finding per export of a dataset's `quality.json` that could not be used, in the sheet's order.
+
+    Parameters
+    ----------
+    quality : mapping
+    shown : mapping of str to str or None
+        What to call each source, by `shown_sources` over all datasets of the analysis; over this one alone by default.
+    """
     dataset = quality["dataset"]
     document = f"{dataset}/quality.json"
+    names = shown or shown_sources(export["source"] for export in quality["exports"])
     found = []
     for index, export in enumerate(quality["exports"]):
         if export["status"] == "read":
             continue
         error = export.get("error") or {}
-        source = headlines.short(export["source"])
+        name = names[export["source"]]
+        source = headlines.short(name)
         why = f": {error['found']}. {error['advice']}" if error else "."
         degree = "could not be read and is in no result" if export["status"] == "refused" else "was read in part"
         found.append(
@@ -29,7 +39,7 @@ def quality_findings(quality: Mapping) -> list[Finding]:
                 subject=source,
                 quantity="inputs that were read",
                 headline=headlines.of_input(source, export["status"] == "refused"),
-                sentence=f"{name_in_sentence(export['source'])} {degree}{why}",
+                sentence=f"{name_in_sentence(name)} {degree}{why}",
                 verdict=SUPPORTED,
                 evidence=Evidence(
                     table=document,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
 from causeway.core.tables import open_table, read_json, read_table
@@ -296,8 +297,9 @@ SKIPPED = ("same_time",)
 def _telemetry(document: Mapping) -> list[dict]:
     """Return the issues of a dataset's telemetry."""
     issues = []
+    names = shown_sources(entry["source"] for entry in document["sources"])
     for entry in document["sources"]:
-        name = entry["source"]
+        name = names[entry["source"]]
         if entry["error"]:
             issues.append(issue("telemetry_refused", None, 1, f"{name}: {entry['error']['found']}"))
             continue

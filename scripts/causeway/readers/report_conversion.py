@@ -146,9 +146,20 @@ def _run(
         raise _failed(kind, source, f"{kind.tool} cannot be started ({error.strerror})") from None
     said, complaint = ((text or b"").decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     if done.returncode:
-        words = " ".join(clean_text(f"{complaint}\n{said}").split()) or "without a word"
+        words = " ".join(clean_text(_without_folders(f"{complaint}\n{said}", command)).split()) or "without a word"
         raise _failed(kind, source, f"{kind.tool} ended with code {done.returncode}: {words[-LONGEST_MESSAGE:]}")
     return subprocess.CompletedProcess(command, 0, said, complaint)
+
+
+def _without_folders(text: str, command: list[str]) -> str:
+    """Return what a tool printed with the paths that it was called with cut to their files' names: folders name the
+    machine and its user, and the text stands on pages.
+    """
+    named = [part.partition("=")[2] if part.startswith("--") else part for part in command]
+    paths = {spelt for path in named if os.path.isabs(path) for spelt in (path, os.path.realpath(path))}
+    for path in sorted(paths, key=len, reverse=True):
+        text = text.replace(path, os.path.basename(path))
+    return text
 
 
 def _failed(kind: ReportKind, source: str, found: str) -> ExportError:

@@ -204,6 +204,20 @@ def test_an_export_that_a_filter_emptied_does_not_stop_the_check(tmp_path):
     assert "not_concurrent" not in kinds(quality(tmp_path, *exports))
 
 
+def test_telemetry_is_named_without_the_folders_of_the_machine(tmp_path):
+    """The sentences stand on pages; the document of telemetry has the sources as the sheet does."""
+    write_json(capabilities("a"), tmp_path / "a" / "capabilities.json", schema="capabilities")
+    error = {"source": "s", "found": "no column of times", "expected": "one", "advice": "x"}
+    known = {"error": None, "bad": [], "devices": [], "clocks": [], "time_zone": "UTC (assumed)"}
+    sources = [
+        known | {"source": "/home/alice/node0/smi.csv", "error": error},
+        known | {"source": "/home/alice/node1/smi.csv"},
+    ]
+    found = kinds(check("d", [tmp_path / "a"], {"rows": 0, "sources": sources}))
+    assert found["telemetry_refused"]["detail"].endswith("read: node0/smi.csv: no column of times")
+    assert found["telemetry_zone"]["detail"].endswith(": node1/smi.csv")
+
+
 def test_telemetry_of_the_site_gives_metrics_of_devices(tmp_path):
     none = {"possible": False, "why": "no sampled metrics of devices"}
     document = capabilities("a")

@@ -27,6 +27,9 @@ elif arguments == ["export", "--help"]:
 elif "FAIL" in Path(__file__).with_suffix(".mode").read_text():
     print("a stack of calls " * 90 + "\\x1b[31mthe report is of a newer version", file=sys.stderr)
     sys.exit(3)
+elif "QUOTES" in Path(__file__).with_suffix(".mode").read_text():
+    print("cannot convert", *arguments, "with", __file__, file=sys.stderr)
+    sys.exit(4)
 elif "NOTHING" in Path(__file__).with_suffix(".mode").read_text():
     pass
 elif "--import" in arguments:
@@ -136,6 +139,20 @@ def test_a_tool_that_fails_is_named_and_leaves_nothing(report, tmp_path, options
     document = normalise(path, tmp_path / "tables", export="0", source="the source", failure=error)
     assert document["status"] == "refused"
     assert document["error"]["found"].startswith(found)
+
+
+def test_the_words_of_a_tool_stand_without_the_folders_that_it_was_called_with(tmp_path):
+    """They are shown on pages; folders name the machine and its user."""
+    folder = tmp_path / "alice=1" / "secret"
+    folder.mkdir(parents=True)
+    report = folder / "a b.nsys-rep"
+    report.write_bytes(b"QDREP\x00\x01")
+    document, _ = convert(report, stand_in(folder, mode="QUOTES"))
+    words = document["error"]["found"]
+    assert words.startswith("nsys ended with code 4: cannot convert export --type=sqlite")
+    assert words.endswith(".sqlite a b.nsys-rep with tool")
+    assert "--output=partial_" in words
+    assert "alice" not in words
 
 
 def test_a_tool_that_is_not_there_or_cannot_run(report, tmp_path, monkeypatch):

@@ -3,5 +3,5 @@
 What the tables in them hold stands in `schemas`.
 
 Imports run from left to right: `checked_parquet`, `checksums`, `research_object` > `machine_errors`, `whole_files`,
-`file_state`.
+`file_state`, `source_names`.
 """

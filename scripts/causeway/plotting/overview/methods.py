@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document, within
 from causeway.core.vocabulary import FRAGILE_BELOW
@@ -39,19 +40,24 @@ def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Marku
         )
         for view in datasets
     ]
+    names = shown_sources(export["source"] for view in datasets for export in view.capabilities)
     return rendered(
         "provenance.html",
         config_hash=config_hash,
         settings=[(section, setting(values)) for section, values in settings.items()],
         clocks=clocks,
         columns=EXPORT_COLUMNS,
-        exports=[export_of(view.name, export) for view in datasets for export in view.capabilities],
+        exports=[
+            export_of(view.name, export, names[export["source"]]) for view in datasets for export in view.capabilities
+        ],
         most_exports=MOST_EXPORTS,
     )
 
 
-def export_of(dataset: str, export: Mapping) -> dict:
-    """Return what the page shows of one export: what it is, how it was read, and its hash."""
+def export_of(dataset: str, export: Mapping, source: str) -> dict:
+    """Return what the page shows of one export: what it is, how it was read, and its hash; `source` names its
+    file.
+    """
     document = f"{dataset}/tables/{export['export']}/capabilities.json"
     total = sum(export["tables"].get(name, 0) for name in ("launches", "counters"))
     parts = " + ".join(
@@ -60,8 +66,8 @@ def export_of(dataset: str, export: Mapping) -> dict:
     return {
         "dataset": dataset,
         "export": export["export"],
-        "source": export["source"],
-        "source_shown": elided(export["source"], 60),
+        "source": source,
+        "source_shown": elided(source, 60),
         "format": f"{export['format']} {export['format_version'] or ''}".strip(),
         "status": export["status"],
         "ranks": formatting.integer_ranges(export["ranks"]),
