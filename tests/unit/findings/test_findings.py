@@ -9,7 +9,6 @@ import pytest
 from made_results import NOTHING, SENTENCE, analysis, cause, efficiency, in_time, kernel, quality, search, stragglers
 
 from causeway.core.errors import TableError
-from causeway.core.files.source_names import shown_sources
 from causeway.core.tables import write_json
 from causeway.findings.causes import cause_findings, subject_of
 from causeway.findings.device_time.efficiency import efficiency_findings
@@ -241,19 +240,6 @@ def test_unreadable_inputs_are_findings():
     assert "was read in part" in partial.sentence
     assert refused.target is None
     assert refused.link == "overview.html#demo--quality"
-
-
-def test_unreadable_inputs_are_named_without_the_folders_of_the_machine():
-    """Alone by the file's name; among others by as much as tells them apart."""
-    document = quality("refused")
-    source = "/home/alice/project/run/r0.sqlite"
-    document["exports"][0]["source"] = source
-    (alone,) = quality_findings(document)
-    assert alone.sentence == "r0.sqlite could not be read and is in no result: zero bytes. Export it again."
-    assert alone.subject == "r0.sqlite"
-    (among,) = quality_findings(document, shown_sources([source, "/home/alice/project/other/r0.sqlite"]))
-    assert among.sentence.startswith("run/r0.sqlite could not be read")
-    assert "alice" not in f"{alone} {among}"
 
 
 def test_the_most_useful_claim_comes_first():
