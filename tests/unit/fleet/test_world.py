@@ -16,6 +16,7 @@ from causeway.fleet import NEEDED, overhead
 from causeway.fleet.draws import pick, uniforms, words
 from causeway.fleet.protection.noise import SeededNoise
 from causeway.fleet.release import estimates
+from causeway.fleet.release.cell_noise import of_servers
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import DETAIL
 from causeway.fleet.world import sampling
@@ -173,10 +174,10 @@ def test_shrinking_helps_where_noise_outweighs_signal_and_leaves_clean_counts_al
         rng = np.random.default_rng(seed)
         shapes = rng.dirichlet(np.full(8, 2.0), 3)[families]
         exact = shapes * totals[:, None]
-        assert estimates.shrink(exact, totals, families, 0.0) == pytest.approx(shapes)
+        assert estimates.shrink(exact, totals, families, np.zeros_like(exact)) == pytest.approx(shapes)
         noisy = exact + rng.laplace(0, 30, exact.shape) + rng.laplace(0, 30, exact.shape)
         plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum(1, keepdims=True)
-        shrunk = estimates.shrink(noisy, totals, families, 30.0)
+        shrunk = estimates.shrink(noisy, totals, families, np.full(exact.shape, 2 * 2 * 30.0**2))
         errors.append([0.5 * np.abs(found - shapes).sum(1).mean() for found in (plain, shrunk)])
     plain, shrunk = np.mean(errors, axis=0)
     assert shrunk < 0.6 * plain
@@ -186,7 +187,6 @@ def test_estimates_hold_the_truth_in_their_intervals():
     layout = small_layout()
     vectors = vectors_of(600, layout).astype(np.int64)
     exact = vectors.sum(0)
-    scales = {section.name: section.noise_scale for section in layout.sections}
     noise = sum(SeededNoise(4).draw(list(layout.sections), role) for role in ("leader", "helper"))
     first = layout.by_name["kernels"].first
     traffic = np.zeros((24, 5), np.int64)
@@ -194,11 +194,12 @@ def test_estimates_hold_the_truth_in_their_intervals():
     traffic[3] = (exact + noise)[:first]
     released[3] = True
     made = Release(traffic=traffic, released=released, detail=(exact + noise)[first:], epsilon=1.0)
-    found = estimates.estimate(made, scales, layout, np.arange(3))
+    found = estimates.estimate(made, of_servers(layout), layout, np.arange(3))
     exact_sections = estimates.sections_of(exact[first:], layout)
     inside = [np.abs(found.noisy[name] - exact_sections[name]) <= found.half_width[name] for name in found.noisy]
     assert np.concatenate([flags.ravel() for flags in inside]).mean() > 0.9
-    assert np.abs(found.reports - exact[:first]).max() < 6 * found.reports_sd[0]
+    assert np.abs(found.reports[:3] - exact[:3]).max() < 6 * found.reports_sd[0]
+    assert np.isnan(found.reports[3:]).all()  # 23 hours were not released, and clusters have no detail
     assert found.detected[:3].all()
     assert sum(section.rows * section.columns for section in layout.sections if section.part == DETAIL) == len(
         made.detail
@@ -210,7 +211,8 @@ def test_medians_come_from_bins():
     shares[0, 3] = 1
     shares[1, [2, 4]] = 0.5
     shares[2] = np.nan
-    found = estimates.binned_median(shares)
+    found, bins = estimates.binned_median(shares)
+    assert bins[:2].tolist() == [3, 2]
     assert found[0] == pytest.approx(4000 * 2**0.5)  # the middle of 4 to 8 us, in logarithms
     assert found[1] == pytest.approx(4000)
     assert np.isnan(found[2])

@@ -41,10 +41,12 @@ FLEET_TABLES: dict[str, pa.Schema] = {
     "fleet_applications": pa.schema(
         [
             *columns("application family version", TEXT),
-            *columns("reports reports_low reports_high", F64),
+            *columns("reports reports_low reports_high", F64, nullable=True),
             column("released", FLAG),
-            column("median_duration_ns", F64, "ns", nullable=True),
-            *columns("busy occupancy variable_share", F64, "ratio", nullable=True),
+            *columns("median_duration_ns median_duration_ns_low median_duration_ns_high", F64, "ns", nullable=True),
+            column("median_duration_open", FLAG, nullable=True),
+            *columns("busy busy_low busy_high occupancy occupancy_low occupancy_high", F64, "ratio", nullable=True),
+            *columns("variable_share variable_share_low variable_share_high", F64, "ratio", nullable=True),
             *columns("gpu_ms gpu_ms_low gpu_ms_high", F64, "ms", nullable=True),
             *columns("launches launches_low launches_high", F64, nullable=True),
             *columns("mib mib_low mib_high", F64, "MiB", nullable=True),

@@ -15,7 +15,7 @@ from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
 from causeway.fleet.deployment.own_folder import read_pin
 from causeway.fleet.protection.ledger import composed_epsilon
-from causeway.fleet.release import designer
+from causeway.fleet.release import cell_noise, designer
 from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
 from causeway.fleet.report_layout import WORD
 
@@ -60,18 +60,18 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
                     f"the servers disagree whether {request.part} of window {request.window} may be released"
                 )
             parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
-    scales = {section.name: section.noise_scale for section in parameters.layout.sections}
+    noise = cell_noise.of_servers(parameters.layout)
     made = assemble(parts, parameters.layout, spent_epsilon(parts, parameters), parameters.windows)
     head = {
         "mode": "share2",
-        "scales": scales,
+        "noise": cell_noise.facts_of(noise),
         "epoch": epoch,
         "simulated": False,
         "delta": parameters.settings["delta"],
     }
     write_whole(out / "release.bin", encoded(made, head))
     designer.write(
-        made, scales, parameters.layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet"
+        made, noise, parameters.layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet"
     )
     return made
 

@@ -32,6 +32,11 @@ def flip_threshold(epsilon: float) -> int:
     return math.ceil(_ONE / (math.exp(epsilon) + 1))
 
 
+def flip_probability(epsilon: float) -> float:
+    """Return q of each section of a report, as it is drawn; `epsilon` is that of the whole report."""
+    return flip_threshold(epsilon / len(SECTIONS)) / _ONE
+
+
 def cells_of(layout: ReportLayout) -> int:
     """Return the number of cells that this mode reports."""
     return sum(layout.by_name[name].rows * layout.by_name[name].columns for name in SECTIONS)
@@ -90,5 +95,5 @@ def estimate(sums: np.ndarray, reports: int, epsilon: float) -> tuple[np.ndarray
 
     (sum - n q) / (1/2 - q), with variance n q (1 - q) / (1/2 - q)**2 (Wang et al. 2017, section 4).
     """
-    q = flip_threshold(epsilon / len(SECTIONS)) / _ONE
+    q = flip_probability(epsilon)
     return (sums - reports * q) / (0.5 - q), math.sqrt(reports * q * (1 - q)) / (0.5 - q)

@@ -2,5 +2,5 @@
 
 How reports are protected before stands in `protection`.
 
-Imports run from left to right: `designer` > `aggregate`, `estimates` > `release`.
+Imports run from left to right: `designer` > `aggregate`, `count_intervals`, `estimates` > `cell_noise`, `release`.
 """

@@ -13,6 +13,7 @@ from causeway.fleet.protection.ledger import Ledger
 from causeway.fleet.protection.modes import WINDOWS, cells_of_part
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise
 from causeway.fleet.protection.protect_reports import read_shards
+from causeway.fleet.release.cell_noise import CellNoise, ReportNoise, ServerNoise, of_servers
 from causeway.fleet.release.release import (
     WHOLE,
     Release,
@@ -70,14 +71,14 @@ class ReleasedDay:
     release : Release
     reports : ndarray of int64, shape (windows,)
     bytes_per_report : int
-    scales : dict of section to float
-        Noise scale of each of two servers; 0 without noise. For `ldp`, the standard deviation of a cell over the day.
+    noise : dict of section to CellNoise
+        Of the sections that were released.
     """
 
     release: Release
     reports: np.ndarray
     bytes_per_report: int
-    scales: dict[str, float]
+    noise: dict[str, CellNoise]
 
 
 def aggregate(settings: ReleaseSettings) -> ReleasedDay:
@@ -117,7 +118,7 @@ def _clear(settings: ReleaseSettings) -> ReleasedDay:
         release=Release(traffic=released.traffic, released=released.released, detail=released.detail, epsilon=-1.0),
         reports=reports,
         bytes_per_report=size,
-        scales=dict.fromkeys(settings.layout.by_name, 0.0),
+        noise=dict.fromkeys(settings.layout.by_name, ServerNoise(0.0)),
     )
 
 
@@ -143,7 +144,7 @@ def _outcome(
         release=released,
         reports=reports,
         bytes_per_report=size,
-        scales={section.name: section.noise_scale for section in settings.layout.sections},
+        noise=of_servers(settings.layout),
     )
 
 
@@ -207,15 +208,19 @@ def _ldp(settings: ReleaseSettings) -> ReleasedDay:
     for window in np.nonzero(released)[0].tolist():
         counts, _ = local_dp.estimate(sums[window].astype(np.float64), int(reports[window]), epsilon)
         traffic[window] = np.rint(counts[:rows])
-    counts, sd = local_dp.estimate(sums.sum(0).astype(np.float64), int(reports.sum()), epsilon)
+    counts, _ = local_dp.estimate(sums.sum(0).astype(np.float64), int(reports.sum()), epsilon)
     detail = np.zeros(sum(s.rows * s.columns for s in settings.layout.sections if s.part == DETAIL), np.int64)
     section = settings.layout.by_name["durations"]
     first = section.first - sum(s.rows * s.columns for s in settings.layout.sections if s.part == TRAFFIC)
     detail[first : first + section.rows * section.columns] = np.rint(counts[rows:] * section.contribution_bound)
-    scales = {"applications": sd, "durations": sd * section.contribution_bound}
+    by_window = tuple(reports.tolist())
+    noise: dict[str, CellNoise] = {
+        "applications": ReportNoise(by_window, epsilon),
+        "durations": ReportNoise(by_window, epsilon, section.contribution_bound),
+    }
     return ReleasedDay(
         release=Release(traffic=traffic, released=released, detail=detail, epsilon=epsilon),
         reports=reports,
         bytes_per_report=size,
-        scales=scales,
+        noise=noise,
     )

@@ -1,6 +1,7 @@
 """The designer's tables: estimates from a release by cell and by application, each with its interval."""
 
 import itertools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,12 @@ import pyarrow as pa
 
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.fleet.attribution.catalogue import Catalogue
-from causeway.fleet.protection.noise import noise_half_width
+from causeway.fleet.release.cell_noise import CONFIDENCE, CellNoise
+from causeway.fleet.release.count_intervals import mean_interval, median_bins
 from causeway.fleet.release.estimates import (
-    CONFIDENCE,
     DISTRIBUTIONS,
     Estimates,
     binned_median,
-    detection_threshold,
     estimate,
     resource_totals,
 )
@@ -23,6 +23,10 @@ from causeway.fleet.report_layout import DURATION_EDGES_NS, QUARTERS, RESOURCES,
 
 BIN_CENTRES = np.array([0.125, 0.375, 0.625, 0.875])
 """Centres of the four bins between 0 and 1; see `QUARTERS`."""
+HALF_BIN = 0.125
+"""Half the width of such a bin: a mean of centres is off by this much at most."""
+VARIABLE = np.array([0.0, 0.0, 1.0, 1.0])
+"""The bins of variability that count as variable; see `VARIABILITY_EDGES`."""
 
 
 def labels(name: str, columns: int) -> list[str]:
@@ -44,7 +48,7 @@ def _between(edges: list[str]) -> list[str]:
 
 def write(
     release: Release,
-    scales: dict[str, float],
+    noise: Mapping[str, CellNoise],
     layout: ReportLayout,
     catalogue: Catalogue,
     cells: Path,
@@ -55,34 +59,35 @@ def write(
     Parameters
     ----------
     release : Release
-    scales : dict of section to float
+    noise : mapping of section to CellNoise
         See `aggregate.ReleasedDay`.
     layout : ReportLayout
     catalogue : Catalogue
     cells, applications : Path
     """
-    found = estimate(release, scales, layout, catalogue.family_of)
+    found = estimate(release, noise, layout, catalogue.family_of)
     write_table(
-        _cells(found, scales, layout, catalogue), cells, "fleet_estimates", metadata={"confidence": str(CONFIDENCE)}
+        _cells(found, noise, layout, catalogue), cells, "fleet_estimates", metadata={"confidence": str(CONFIDENCE)}
     )
-    write_table(_applications(found, release, scales, layout, catalogue), applications, "fleet_applications")
+    write_table(_applications(found, layout, catalogue), applications, "fleet_applications")
 
 
-def _cells(found: Estimates, scales: dict[str, float], layout: ReportLayout, catalogue: Catalogue) -> pa.Table:
-    """Return the table of cells: a row per section, application and column, in this order."""
+def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue) -> pa.Table:
+    """Return the table of cells: a row per section, application and column, in this order; no shares of a row that
+    nobody may have measured.
+    """
     rows = []
     for name in (name for name in DISTRIBUTIONS if name in found.distributions):
-        half_width = found.half_width.get(name, 0.0)
         totals = np.maximum(found.noisy[name].sum(1), 1)
-        threshold = detection_threshold(scales[name], 1)
+        threshold = noise[name].threshold()
         names = labels(name, layout.by_name[name].columns)
         for index, entry in enumerate(catalogue.applications):
             for column, label in enumerate(names):
                 count = float(found.noisy[name][index, column])
                 share = float(found.distributions[name][index, column])
                 observed = count / totals[index]
-                margin = half_width / totals[index]
-                known = not np.isnan(share)
+                margin = float(found.half_width[name][index, column] / totals[index])
+                known = bool(found.measured[name][index]) and not np.isnan(share)
                 rows.append(
                     {
                         "section": name,
@@ -98,40 +103,70 @@ def _cells(found: Estimates, scales: dict[str, float], layout: ReportLayout, cat
     return pa.Table.from_pylist(rows, schema=SCHEMAS["fleet_estimates"])
 
 
-def _applications(
-    found: Estimates, release: Release, scales: dict[str, float], layout: ReportLayout, catalogue: Catalogue
-) -> pa.Table:
+def _applications(found: Estimates, layout: ReportLayout, catalogue: Catalogue) -> pa.Table:
+    """Return the table of applications. A count below 0 is given as 0; nothing of a section that nobody may have
+    measured.
+    """
     n = layout.applications
     reports = found.reports[:n]
-    half_width = np.zeros(n)
-    if scales["applications"] and int(release.released.sum()) > 1:
-        half_width = 1.96 * found.reports_sd[:n]  # a sum of many windows' noise is nearly normal
-    elif scales["applications"]:
-        half_width = np.full(n, noise_half_width(scales["applications"], CONFIDENCE))
+    half_width = found.reports_half_width[:n]
     columns = {
         "application": [entry.name for entry in catalogue.applications],
         "family": [entry.family for entry in catalogue.applications],
         "version": [entry.version for entry in catalogue.applications],
-        "reports": reports,
-        "reports_low": np.maximum(reports - half_width, 0),
-        "reports_high": reports + half_width,
         "released": found.detected[:n],
     }
 
-    def shown(values: np.ndarray | None) -> pa.Array:
-        if values is None:
-            return pa.nulls(n, pa.float64())
-        return pa.array(values, mask=~found.detected[:n] | np.isnan(values))
+    def add(name: str, *values: np.ndarray | None) -> None:
+        """Add a value with both ends of its interval; null where NaN."""
+        for end, one in zip(("", "_low", "_high"), values, strict=True):
+            columns[name + end] = pa.nulls(n, pa.float64()) if one is None else pa.array(one, mask=np.isnan(one))
 
-    shares = found.distributions
-    columns["median_duration_ns"] = shown(binned_median(shares["durations"]) if "durations" in shares else None)
-    columns["busy"] = shown(shares["efficiency"] @ BIN_CENTRES if "efficiency" in shares else None)
-    columns["occupancy"] = shown(shares["occupancy"] @ BIN_CENTRES if "occupancy" in shares else None)
-    columns["variable_share"] = shown(shares["variability"][:, 2:].sum(1) if "variability" in shares else None)
-    totals = resource_totals(found, layout) if "resources" in found.half_width else {}
+    add("reports", *(np.maximum(one, 0) for one in (reports, reports - half_width, reports + half_width)))
+
+    def known(name: str, values: np.ndarray) -> np.ndarray:
+        return np.where(found.detected[:n] & found.measured[name], values, np.nan)
+
+    def mean(name: str, values: np.ndarray, inside: float) -> tuple[np.ndarray | None, ...]:
+        """Return means over bins with their intervals, which are wider by `inside`, what a bin's value is off by."""
+        if name not in found.distributions:
+            return None, None, None
+        value = found.distributions[name] @ values
+        low, high = mean_interval(found.noisy[name], found.variance[name], values)
+        ends = np.minimum(low, value) - inside, np.maximum(high, value) + inside
+        return tuple(known(name, one) for one in (value, np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)))
+
+    columns |= _medians(found, known, n)
+    add("busy", *mean("efficiency", BIN_CENTRES, HALF_BIN))
+    add("occupancy", *mean("occupancy", BIN_CENTRES, HALF_BIN))
+    add("variable_share", *mean("variability", VARIABLE, 0.0))
+    totals = resource_totals(found, layout) if "resources" in found.noisy else {}
     for name in RESOURCES:
-        value, half = totals.get(name, (None, 0.0))
-        columns[name] = shown(value)
-        columns[f"{name}_low"] = shown(None if value is None else np.maximum(value - half, 0))
-        columns[f"{name}_high"] = shown(None if value is None else value + half)
+        if name in totals:
+            value, half = totals[name]
+            value = np.where(found.detected[:n], value, np.nan)
+            add(name, value, value - half, value + half)
+        else:
+            add(name, None, None, None)
     return pa.table(columns)
+
+
+def _medians(found: Estimates, known: Callable[[str, np.ndarray], np.ndarray], n: int) -> dict[str, pa.Array]:
+    """Return the columns of the median duration. Its interval is one of whole bins: those in which it may lie, by the
+    noise, and its own. The last bin is open, so that such an interval has no upper end.
+    """
+    names = ("", "_low", "_high")
+    if "durations" not in found.distributions:
+        columns = {f"median_duration_ns{end}": pa.nulls(n, pa.float64()) for end in names}
+        return columns | {"median_duration_open": pa.nulls(n, pa.bool_())}
+    medians, own = binned_median(found.distributions["durations"])
+    first, last = median_bins(found.noisy["durations"], found.variance["durations"])
+    edges = np.concatenate([[0.0], DURATION_EDGES_NS, [np.nan]])
+    ends = (medians, edges[np.minimum(first, own)], edges[np.maximum(last, own) + 1])
+    values = [known("durations", one) for one in ends]
+    values[1:] = [np.where(np.isnan(values[0]), np.nan, one) for one in values[1:]]
+    columns = {
+        f"median_duration_ns{end}": pa.array(one, mask=np.isnan(one)) for end, one in zip(names, values, strict=True)
+    }
+    is_open = own == len(DURATION_EDGES_NS)
+    return columns | {"median_duration_open": pa.array(is_open, mask=np.isnan(values[0]))}

@@ -4,21 +4,19 @@ Noisy rows are projected onto the probability simplex and shrunk towards the dis
 noise outweighs signal; intervals are those of the noise alone, before that.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.fleet.protection.noise import noise_half_width
+from causeway.fleet.release.cell_noise import CONFIDENCE, DETECTION_CONFIDENCE, CellNoise, normal_quantile
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import DETAIL, DURATION_EDGES_NS, RESOURCES, ReportLayout
 
-CONFIDENCE = 0.95
-DETECTION_CONFIDENCE = 0.98
-"""A cell counts as detected if its count is beyond this two-sided interval of the noise around 0: one in a hundred
-empty cells is.
-"""
 DISTRIBUTIONS = ("kernels", "durations", "occupancy", "variability", "efficiency")
 """Sections whose rows are distributions."""
+FILLED = ("kernels", "durations")
+"""Of these, the ones that every report of a known application fills; to the others, some agents may add nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,29 +25,28 @@ class Estimates:
 
     Attributes
     ----------
-    reports, reports_sd : ndarray of float64, shape (rows of the first section,)
-        Reports by application, then anonymous cluster; standard deviation of the noise.
+    reports, reports_sd, reports_half_width : ndarray of float64, shape (rows of the first section,)
+        Reports of the day by application, then anonymous cluster; standard deviation of the noise, half-width of the
+        interval. NaN where neither all windows nor the day's detail were released; clusters have no detail.
     detected : ndarray of bool, shape (rows of the first section,)
         Whether that count is beyond the noise.
     distributions : dict of section to ndarray of float64, shape (applications, columns)
         Each row adds up to 1, or is NaN where the application has no report.
-    noisy : dict of section to ndarray of float64, shape (applications, columns)
-        Noisy counts as released, of the detail part's sections.
-    half_width : dict of section to float
-        Half-width of the counts' interval, of all sections.
+    measured : dict of section to ndarray of bool, shape (applications,); of the resources, shape (applications, 3)
+        Whether the row's sum (a resource's total) is beyond the noise. Where it is not, nobody may have measured it.
+    noisy, variance, half_width : dict of section to ndarray of float64, shape (applications, columns)
+        Noisy counts as released, of the detail part's sections; variance of their noise, half-width of their intervals.
     """
 
     reports: np.ndarray
     reports_sd: np.ndarray
+    reports_half_width: np.ndarray
     detected: np.ndarray
     distributions: dict[str, np.ndarray]
+    measured: dict[str, np.ndarray]
     noisy: dict[str, np.ndarray]
-    half_width: dict[str, float]
-
-
-def noise_sd(scale: float) -> float:
-    """Return the standard deviation of both servers' noise in a cell: 2 * scale for two of variance 2 * scale**2."""
-    return 2.0 * scale
+    variance: dict[str, np.ndarray]
+    half_width: dict[str, np.ndarray]
 
 
 def project_to_simplex(weights: np.ndarray) -> np.ndarray:
@@ -71,7 +68,7 @@ def project_to_simplex(weights: np.ndarray) -> np.ndarray:
     return np.maximum(weights - shift[:, None], 0)
 
 
-def shrink(counts: np.ndarray, totals: np.ndarray, families: np.ndarray, scale: float) -> np.ndarray:
+def shrink(counts: np.ndarray, totals: np.ndarray, families: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Return each row's distribution, shrunk towards its family's, and that towards all rows'.
 
     The weights follow from the known noise and the observed distances (empirical Bayes; Efron and Morris 1973).
@@ -84,8 +81,8 @@ def shrink(counts: np.ndarray, totals: np.ndarray, families: np.ndarray, scale: 
         Expected sums of the rows.
     families : ndarray of int64, shape (rows,)
         Indices from 0.
-    scale : float
-        Of each server's noise in one cell; 0 leaves the rows as they are.
+    variance : ndarray of float64, shape (rows, columns)
+        Of the noise in each count; 0 leaves the rows as they are.
 
     Returns
     -------
@@ -97,16 +94,19 @@ def shrink(counts: np.ndarray, totals: np.ndarray, families: np.ndarray, scale: 
     family_totals = np.bincount(families, weights=np.maximum(totals, 0))
     whole = counts.sum(0)
     prior = project_to_simplex((whole / max(whole.sum(), 1.0))[None])[0]
-    middle = _shrunk_towards(by_family, family_totals, prior[None], noise_sd(scale) * np.sqrt(size))
-    found = _shrunk_towards(counts, totals, middle[families], np.full(len(counts), noise_sd(scale)))
+    of_row = variance.sum(1)
+    middle = _shrunk_towards(by_family, family_totals, prior[None], np.bincount(families, weights=of_row))
+    found = _shrunk_towards(counts, totals, middle[families], of_row)
     return np.where(totals[:, None] > 0, found, np.nan)
 
 
-def _shrunk_towards(counts: np.ndarray, totals: np.ndarray, priors: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """Shrink rows towards priors by noise / (noise + signal); see `_squared_signals`."""
+def _shrunk_towards(counts: np.ndarray, totals: np.ndarray, priors: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Shrink rows towards priors by noise / (noise + signal), `variance` (rows,) that of all cells of a row together;
+    see `_squared_signals`.
+    """
     safe = np.where(totals > 0, totals, 1)
     rows = counts / safe[:, None]
-    noise = counts.shape[1] * (sd / safe) ** 2
+    noise = variance / safe**2
     signal = _squared_signals(((rows - priors) ** 2).sum(1) - noise, noise, counts.shape[1], totals > 0)
     weight = (noise / np.maximum(noise + signal, 1e-300))[:, None]
     return project_to_simplex(weight * priors + (1 - weight) * rows)
@@ -115,8 +115,9 @@ def _shrunk_towards(counts: np.ndarray, totals: np.ndarray, priors: np.ndarray, 
 def _squared_signals(observed: np.ndarray, noise: np.ndarray, columns: int, known: np.ndarray) -> np.ndarray:
     """Return the posterior mean of each row's squared distance from its prior.
 
-    `observed`, the unbiased estimate, has a variance of some 4 noise**2 / columns for sums of two Laplace noises; true
-    squared distances are assumed to vary as much as their mean.
+    `observed`, the unbiased estimate, has a variance of some 4 noise**2 / columns for sums of two Laplace noises (half
+    of that for normal noise, which is then trusted less than it could be); true squared distances are assumed to vary
+    as much as their mean.
     """
     variance = 4 * noise**2 / columns
     common = max(float(observed[known].mean()), 0.0) if known.any() else 0.0
@@ -138,77 +139,122 @@ def sections_of(detail: np.ndarray, layout: ReportLayout) -> dict[str, np.ndarra
     return found
 
 
-def _totals(
-    noisy: dict[str, np.ndarray], traffic: np.ndarray, variance: float, scales: dict[str, float], layout: ReportLayout
-) -> np.ndarray:
-    """Return the precision-weighted mean of all estimates of each application's reports: its own counts and the sums
-    of its rows.
+def _combined(found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the precision-weighted mean of independent unbiased estimates, each with its variance, and its variance.
+
+    An exact estimate is taken alone. Arrays of float64, all of one shape.
     """
-    applications = layout.applications
-    weight = np.full(applications, 1 / variance if variance else 1.0)
-    total = traffic[:applications] * weight
-    for name in ("kernels", "durations"):
-        section = layout.by_name[name]
-        if scales.get(name):
-            precision = section.contribution_bound**2 / (section.columns * noise_sd(scales[name]) ** 2)
-            total = total + precision * noisy[name].sum(1) / section.contribution_bound
-            weight = weight + precision
-    return total / weight
+    exact = [values for values, variance in found if not variance.any()]
+    if exact:
+        return exact[0], np.zeros_like(exact[0])
+    weight = np.sum([1 / variance for _, variance in found], axis=0)
+    return np.sum([values / variance for values, variance in found], axis=0) / weight, 1 / weight
 
 
-def estimate(release: Release, scales: dict[str, float], layout: ReportLayout, families: np.ndarray) -> Estimates:
+def _by_rows(
+    noisy: dict[str, np.ndarray], variance: dict[str, np.ndarray], layout: ReportLayout
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return estimates of each application's reports of the day from the rows that each of them fills, with their
+    variances.
+    """
+    found = []
+    for name in (name for name in FILLED if name in variance):
+        bound = layout.by_name[name].contribution_bound
+        found.append((noisy[name].sum(1) / bound, variance[name].sum(1) / bound**2))
+    return found
+
+
+def _row_sums(
+    own: np.ndarray, expected: np.ndarray, variance: np.ndarray, threshold: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums by which a section's rows are divided, and whether each row was measured.
+
+    The sum is the expected one, which has less noise, unless the row's own lies below it by more than the noise: then
+    only some agents measured the section.
+
+    Parameters
+    ----------
+    own, expected : ndarray of float64, shape (applications,)
+        The row's noisy sum, and what all reports together would give.
+    variance : ndarray of float64, shape (applications,)
+        Of the noise in their difference.
+    threshold : float
+        Of the noise in an empty row's sum.
+    """
+    lacking = own < expected - normal_quantile(DETECTION_CONFIDENCE) * np.sqrt(variance)
+    return np.where(lacking, own, expected), own > threshold
+
+
+def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLayout, families: np.ndarray) -> Estimates:
     """Return the estimates from a release.
+
+    Reports of the day are the sum over all windows where all were released. A window below the threshold may hold
+    reports, so that the sum over the others is too small: reports then come from the day's detail alone.
 
     Parameters
     ----------
     release : Release
-    scales : dict of section to float
+    noise : mapping of section to CellNoise
         See `aggregate.ReleasedDay`.
     layout : ReportLayout
     families : ndarray of int64, shape (applications,)
         Index of each application's family.
     """
-    windows = int(release.released.sum())
-    scale = scales["applications"]
-    variance = windows * noise_sd(scale) ** 2
+    applications = layout.applications
     traffic = release.traffic.sum(0).astype(np.float64)
-    detected = traffic > detection_threshold(scale, windows)
-    distributions = {}
-    noisy = {}
-    half_width = {}
+    of_traffic = noise["applications"]
+    variance: dict[str, np.ndarray] = {}
+    half_width: dict[str, np.ndarray] = {}
+    noisy: dict[str, np.ndarray] = {}
     if release.detail is not None:
-        noisy = sections_of(release.detail, layout)
-        totals = np.maximum(_totals(noisy, traffic, variance, scales, layout), 0)
-        for name in (name for name in DISTRIBUTIONS if name in scales):
-            rows = totals * layout.by_name[name].contribution_bound if scales[name] else noisy[name].sum(1)
-            distributions[name] = shrink(noisy[name], rows, families, scales[name])
-        half_width = {name: noise_half_width(scale, CONFIDENCE) if scale else 0.0 for name, scale in scales.items()}
+        noisy = {name: counts for name, counts in sections_of(release.detail, layout).items() if name in noise}
+        variance = {name: noise[name].variance(counts) for name, counts in noisy.items()}
+        half_width = {name: noise[name].half_width(counts) for name, counts in noisy.items()}
+    rows = _by_rows(noisy, variance, layout)
+    detected = traffic > of_traffic.threshold(1, release.released)
+    if release.released.all():
+        reports = traffic
+        reports_variance = of_traffic.variance(traffic, release.released)
+        reports_half_width = of_traffic.half_width(traffic, release.released)
+        rows.append((traffic[:applications], reports_variance[:applications]))
+    else:
+        reports, reports_variance = (np.full(len(traffic), np.nan) for _ in range(2))
+        if rows:
+            reports[:applications], reports_variance[:applications] = _combined(rows)
+            beyond = normal_quantile(DETECTION_CONFIDENCE) * np.sqrt(reports_variance[:applications])
+            detected[:applications] = reports[:applications] > beyond
+        reports_half_width = normal_quantile(CONFIDENCE) * np.sqrt(reports_variance)
+    distributions = {}
+    measured = {}
+    if noisy:
+        totals, totals_variance = _combined(rows)
+        for name in (name for name in DISTRIBUTIONS if name in variance):
+            bound = layout.by_name[name].contribution_bound
+            own = noisy[name].sum(1)
+            spread = variance[name].sum(1) + bound**2 * totals_variance
+            expected = np.maximum(totals, 0) * bound
+            sums, measured[name] = _row_sums(own, expected, spread, noise[name].threshold(noisy[name].shape[1]))
+            if name in FILLED:
+                sums = own if noise[name].none else expected
+            distributions[name] = shrink(noisy[name], sums, families, variance[name])
+        if "resources" in variance:
+            measured["resources"] = noisy["resources"] > noise["resources"].threshold()
     return Estimates(
-        reports=traffic,
-        reports_sd=np.full(len(traffic), np.sqrt(variance)),
+        reports=reports,
+        reports_sd=np.sqrt(reports_variance),
+        reports_half_width=reports_half_width,
         detected=detected,
         distributions=distributions,
+        measured=measured,
         noisy=noisy,
+        variance=variance,
         half_width=half_width,
     )
 
 
-def detection_threshold(scale: float, windows: int) -> float:
-    """Return the count above which a sum over windows is detected: exact for one window, by the noise's standard
-    deviation for several; see `DETECTION_CONFIDENCE`.
-    """
-    if scale == 0 or windows == 0:
-        return 0.5
-    if windows == 1:
-        return noise_half_width(scale, DETECTION_CONFIDENCE)
-    return min(
-        2.33 * noise_sd(scale) * np.sqrt(windows) * 1.05, noise_half_width(scale, DETECTION_CONFIDENCE) * windows
-    )
-
-
-def binned_median(shares: np.ndarray) -> np.ndarray:
-    """Return the median of binned durations, log-linear inside a bin (the first from half its edge, the last to twice
-    its own).
+def binned_median(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the median of binned durations, log-linear inside a bin (the first from half its edge), and its bin. The
+    last bin is open: a median in it is its edge, than which it is at least as long.
 
     Parameters
     ----------
@@ -217,26 +263,27 @@ def binned_median(shares: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    ndarray of float64, shape (n,), ns; NaN where the row is.
+    medians : ndarray of float64, shape (n,), ns; NaN where the row is.
+    bins : ndarray of int64, shape (n,)
     """
-    edges = np.concatenate([[DURATION_EDGES_NS[0] / 2], DURATION_EDGES_NS, [DURATION_EDGES_NS[-1] * 2]]).astype(
-        np.float64
-    )
+    edges = np.concatenate([[DURATION_EDGES_NS[0] / 2], DURATION_EDGES_NS, DURATION_EDGES_NS[-1:]]).astype(np.float64)
     steps = np.cumsum(np.nan_to_num(shares), axis=1)
     index = np.minimum((steps < 0.5).sum(1), shares.shape[1] - 1)
     rows = np.arange(len(shares))
     before = np.where(index > 0, steps[rows, index - 1], 0)
     inside = np.clip((0.5 - before) / np.maximum(shares[rows, index], 1e-12), 0, 1)
-    return np.where(np.isnan(shares[:, 0]), np.nan, edges[index] * (edges[index + 1] / edges[index]) ** inside)
+    medians = edges[index] * (edges[index + 1] / edges[index]) ** inside
+    return np.where(np.isnan(shares[:, 0]), np.nan, medians), index
 
 
-def resource_totals(found: Estimates, layout: ReportLayout) -> dict[str, tuple[np.ndarray, float]]:
-    """Return each resource's totals over the sampled windows, float64, shape (applications,), and the half-width of
-    their interval, both in its unit.
+def resource_totals(found: Estimates, layout: ReportLayout) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return each resource's totals over the sampled windows and the half-widths of their intervals, both float64,
+    shape (applications,), in its unit; NaN where the total is not beyond the noise.
     """
     section = layout.by_name["resources"]
     each = section.contribution_bound // len(RESOURCES)
     totals = {}
     for column, (name, clip) in enumerate(zip(RESOURCES, layout.clips, strict=True)):
-        totals[name] = (found.noisy["resources"][:, column] * clip / each, found.half_width["resources"] * clip / each)
+        known = np.where(found.measured["resources"][:, column], found.noisy["resources"][:, column], np.nan)
+        totals[name] = (known * clip / each, found.half_width["resources"][:, column] * clip / each)
     return totals

@@ -9,10 +9,10 @@ import numpy as np
 from causeway.fleet.attribution.attribution import UNKNOWN
 from causeway.fleet.attribution.catalogue import OTHER, Catalogue
 from causeway.fleet.protection.noise import Noise
+from causeway.fleet.release.cell_noise import CellNoise, ServerNoise, facts_of
 from causeway.fleet.release.estimates import (
     DISTRIBUTIONS,
     Estimates,
-    detection_threshold,
     estimate,
     sections_of,
     shrink,
@@ -193,14 +193,14 @@ def coverage(
     sent_s: np.ndarray,
     pairs: KernelPairs,
     first_s: np.ndarray,
-    releases: Mapping[str, tuple[Release, dict]],
+    releases: Mapping[str, tuple[Release, Mapping[str, CellNoise]]],
     layout: ReportLayout,
 ) -> list[dict]:
     """Return coverage over the day, sampled and released, by hour, kind and mode.
 
     Applications: share of the catalogue's applications that run in the fleet. Kernels: share of the pairs of
     application and kernel, and the same weighted by GPU time; released once, at the end of the day. Released means:
-    beyond the noise (`estimates.detection_threshold`).
+    beyond the noise (`CellNoise.threshold`).
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def coverage(
     pairs : KernelPairs
     first_s : ndarray of float64, shape (pairs,)
         See `FirstSampled`.
-    releases : mapping of mode to (Release, scales)
+    releases : mapping of mode to (Release, noise)
     layout : ReportLayout
     """
     ran = np.unique(truth.known[truth.known >= 0])
@@ -220,15 +220,16 @@ def coverage(
         covered = np.isin(ran, truth.known[by_then & (truth.known >= 0)]).mean() if len(ran) else None
         sampled = {"applications": covered, "kernels": float((first_s < hour * 3600).mean())}
         sampled["kernels by time"] = float(pairs.weight[first_s < hour * 3600].sum())
-        for mode, (release, scales) in releases.items():
+        for mode, (release, noise) in releases.items():
             counts = release.traffic[:hour].sum(0)
-            threshold = detection_threshold(scales["applications"], int(release.released[:hour].sum()))
+            until = release.released & (np.arange(len(release.released)) < hour)
+            threshold = noise["applications"].threshold(1, until)
             released: dict[str, float | None] = {
                 "applications": float((counts[ran] > threshold).mean()) if len(ran) else None
             }
             released |= dict.fromkeys(("kernels", "kernels by time"), 0.0)
-            if hour == HOURS[-1] and release.detail is not None and "kernels" in scales:
-                detected = _detected_cells(release, scales, layout)
+            if hour == HOURS[-1] and release.detail is not None and "kernels" in noise:
+                detected = _detected_cells(release, noise, layout)
                 hit = (pairs.cell >= 0) & detected[np.maximum(pairs.cell, 0)]
                 released |= {"kernels": float(hit.mean()), "kernels by time": float(pairs.weight[hit].sum())}
             rows += [
@@ -238,11 +239,11 @@ def coverage(
     return rows
 
 
-def _detected_cells(release: Release, scales: dict, layout: ReportLayout) -> np.ndarray:
+def _detected_cells(release: Release, noise: Mapping[str, CellNoise], layout: ReportLayout) -> np.ndarray:
     """Return which cells of single kernels are beyond the noise: bool, shape (cells of the section,)."""
     section = layout.by_name["kernels"]
     counts = sections_of(release.detail, layout)[section.name].ravel()
-    detected = counts > detection_threshold(scales["kernels"], 1)
+    detected = counts > noise["kernels"].threshold()
     detected[OTHER :: section.columns] = False
     return detected
 
@@ -287,9 +288,9 @@ def whole_budget_errors(
             drawn = [
                 noise.draw([section], f"alone/{draw}/{role}").reshape(section.rows, -1) for role in ("leader", "helper")
             ]
-            shrunk = shrink(
-                reference.noisy[name] + drawn[0] + drawn[1], reference.noisy[name].sum(1), families, section.noise_scale
-            )
+            counts = reference.noisy[name] + drawn[0] + drawn[1]
+            variance = ServerNoise(section.noise_scale).variance(counts)
+            shrunk = shrink(counts, reference.noisy[name].sum(1), families, variance)
             each = 0.5 * np.abs(shrunk - reference.distributions[name]).sum(1)
             known = ~np.isnan(each) & (weight > 0)
             if known.any():
@@ -303,7 +304,7 @@ def interval_coverage(found: Estimates, reference: Estimates) -> dict[str, float
     return {
         name: float((np.abs(found.noisy[name] - reference.noisy[name]) <= found.half_width[name]).mean())
         for name in found.noisy
-        if found.half_width.get(name)
+        if found.half_width[name].any()
     }
 
 
@@ -317,33 +318,33 @@ def resource_errors(found: Estimates, reference: Estimates) -> dict[str, float]:
 
 
 def evaluate_mode(
-    release: Release, scales: dict, reference: Estimates, layout: ReportLayout, families: np.ndarray
+    release: Release, noise: Mapping[str, CellNoise], reference: Estimates, layout: ReportLayout, families: np.ndarray
 ) -> dict:
     """Return the errors of one mode's release against the unprotected one.
 
     Parameters
     ----------
     release : Release
-    scales : dict of section to float
+    noise : mapping of section to CellNoise
         See `aggregate.ReleasedDay`.
     reference : Estimates
         Without protection.
     layout : ReportLayout
     families : ndarray of int64, shape (applications,)
     """
-    found = estimate(release, scales, layout, families)
+    found = estimate(release, noise, layout, families)
     weight = reference.reports[: layout.applications]
     mix = np.maximum(found.reports[: layout.applications], 0)
+    away = 0.5 * np.abs(mix / max(mix.sum(), 1) - weight / max(weight.sum(), 1)).sum()
     result = {
         "epsilon": release.epsilon,
-        "scales": scales,
+        "noise": facts_of(noise),
         "windows_released": int(release.released.sum()),
         "total_variation": total_variations(found, reference, layout),
-        "traffic_total_variation": float(0.5 * np.abs(mix / max(mix.sum(), 1) - weight / max(weight.sum(), 1)).sum()),
+        "traffic_total_variation": None if np.isnan(away) else float(away),
     }
-    if "resources" in scales and found.noisy:
-        result |= {
-            "within_interval": interval_coverage(found, reference),
-            "resource_errors": resource_errors(found, reference),
-        }
+    if found.noisy:
+        result["within_interval"] = interval_coverage(found, reference)
+    if "resources" in found.noisy:
+        result["resource_errors"] = resource_errors(found, reference)
     return result

@@ -13,6 +13,7 @@ from causeway.fleet.draws import generator, words
 from causeway.fleet.protection.aggregator import centred
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise
 from causeway.fleet.protection.protect_reports import read_counts, read_shards
+from causeway.fleet.release.cell_noise import from_facts
 from causeway.fleet.release.estimates import estimate
 from causeway.fleet.release.release import decoded
 from causeway.fleet.report_layout import ReportLayout
@@ -70,8 +71,8 @@ def evaluate(
             sent_s[rows],
         )
     releases = {mode: decoded(Path(path).read_bytes()) for mode, path in modes.items()}
-    with_scales = {mode: (release, facts["scales"]) for mode, (release, facts) in releases.items()}
-    rows = evaluation.coverage(truth, sent_s, pairs, sampled.first_s, with_scales, layout)
+    in_modes = {mode: (release, from_facts(facts["noise"])) for mode, (release, facts) in releases.items()}
+    rows = evaluation.coverage(truth, sent_s, pairs, sampled.first_s, in_modes, layout)
     document = {
         "reports": len(sent_s),
         "gpus": settings["gpus"],
@@ -84,15 +85,15 @@ def evaluate(
         "modes": {},
         "alone": {},
     }
-    if "clear" in with_scales:
-        reference = estimate(*with_scales["clear"], layout, found.family_of)
-        noise = SecureNoise() if settings["test_seed"] is None else SeededNoise(settings["test_seed"])
+    if "clear" in in_modes:
+        reference = estimate(*in_modes["clear"], layout, found.family_of)
+        source = SecureNoise() if settings["test_seed"] is None else SeededNoise(settings["test_seed"])
         document["alone"] = evaluation.whole_budget_errors(
-            reference, layout, found.family_of, noise, settings["budget"]
+            reference, layout, found.family_of, source, settings["budget"]
         )
-        for mode, (release, scales) in with_scales.items():
+        for mode, (release, noise) in in_modes.items():
             if mode != "clear":
-                document["modes"][mode] = evaluation.evaluate_mode(release, scales, reference, layout, found.family_of)
+                document["modes"][mode] = evaluation.evaluate_mode(release, noise, reference, layout, found.family_of)
     document["goals"] = goals(document, rows)
     write_json(document, out[0], schema="fleet_evaluation")
     write_table(pa.Table.from_pylist(rows), out[1], "fleet_coverage")

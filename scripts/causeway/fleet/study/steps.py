@@ -21,7 +21,7 @@ from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurement
 from causeway.fleet.draws import uniforms, words
 from causeway.fleet.protection import protect_reports
 from causeway.fleet.protection.ledger import composed_epsilon
-from causeway.fleet.release import aggregate, designer, release
+from causeway.fleet.release import aggregate, cell_noise, designer, release
 from causeway.fleet.report_layout import DETAIL, TRAFFIC, make_layout
 from causeway.fleet.world import sampling
 from causeway.fleet.world.applications import Suite, make_suite
@@ -296,14 +296,19 @@ def release_day(
             seed=settings["test_seed"],
         )
     )
-    facts = {"mode": mode, "scales": outcome.scales, "bytes_per_report": outcome.bytes_per_report, "epoch": EPOCH}
+    facts = {
+        "mode": mode,
+        "noise": cell_noise.facts_of(outcome.noise),
+        "bytes_per_report": outcome.bytes_per_report,
+        "epoch": EPOCH,
+    }
     facts |= {
         "simulated": True,
         "test_seed": settings["test_seed"],
         "delta": settings["delta"] if mode in ("share2", "ahe") else 0.0,
     }
     write_whole(out[0], release.encoded(outcome.release, facts))
-    designer.write(outcome.release, outcome.scales, layout, found, Path(out[1]), Path(out[2]))
+    designer.write(outcome.release, outcome.noise, layout, found, Path(out[1]), Path(out[2]))
     LOG.info(
         "%s: epsilon %.4g, %d windows released", mode, outcome.release.epsilon, int(outcome.release.released.sum())
     )

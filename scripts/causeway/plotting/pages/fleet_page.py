@@ -110,8 +110,8 @@ def _applications(rows: Sequence[Mapping]) -> list[tuple[str, ...]]:
         (
             row["application"],
             _interval(row, "reports", formatting.count_or_digits),
-            formatting.quantity(row["median_duration_ns"], "ns"),
-            *(_share(row[name]) for name in ("busy", "occupancy", "variable_share")),
+            _median(row),
+            *(_share(row, name) for name in ("busy", "occupancy", "variable_share")),
             _interval(row, "gpu_ms", lambda value: formatting.significant(max(value, 0) / MS_PER_HOUR)),
             _interval(row, "launches", lambda value: formatting.significant(max(value, 0) / 1e9)),
             _interval(row, "mib", lambda value: formatting.significant(max(value, 0) * MIB_IN_TB)),
@@ -121,8 +121,21 @@ def _applications(rows: Sequence[Mapping]) -> list[tuple[str, ...]]:
     ]
 
 
-def _share(value: float | None) -> str:
-    return formatting.NOT_MEASURED if value is None else f"{formatting.whole_percent(100 * value)} %"
+def _share(row: Mapping, name: str) -> str:
+    ends = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    return formatting.percent(*(None if one is None else 100 * one for one in ends))
+
+
+def _median(row: Mapping) -> str:
+    """Return the median launch with the bins that it may lie in; without an upper end, "at least"."""
+    value, low, high = (row[f"median_duration_ns{end}"] for end in ("", "_low", "_high"))
+    if value is None:
+        return formatting.NOT_MEASURED
+    words = formatting.quantity(value, "ns")
+    start = formatting.quantity(low, "ns") if low else "0"
+    if row["median_duration_open"]:
+        words = f"≥ {words}"
+    return f"{words} [{start}, {'open' if high is None else formatting.quantity(high, 'ns')}]"
 
 
 def _interval(row: Mapping, name: str, words: Callable[[float], str]) -> str:

@@ -11,7 +11,7 @@ from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.fleet import draw_coverage, draw_errors
 from causeway.plotting.pages.fleet_page import draw_fleet
 
-NOISE = {"epsilon": 1.0, "scales": {}, "windows_released": 24, "traffic_total_variation": 0.01}
+NOISE = {"epsilon": 1.0, "noise": {}, "windows_released": 24, "traffic_total_variation": 0.01}
 EVALUATION = {
     "reports": 91_872,
     "gpus": 100_000,
@@ -49,15 +49,30 @@ COVERAGE = [
 
 
 def application(name, released=True, **changes):
-    empty = dict.fromkeys(("median_duration_ns", "busy", "occupancy", "variable_share"))
-    totals = {f"{resource}{end}": None for resource in ("gpu_ms", "launches", "mib") for end in ("", "_low", "_high")}
+    empty = {"median_duration_open": None}
+    names = ("median_duration_ns", "busy", "occupancy", "variable_share", "gpu_ms", "launches", "mib")
+    totals = {f"{name}{end}": None for name in names for end in ("", "_low", "_high")}
     row = {"application": name, "reports": 1200.0, "reports_low": 1100.0, "reports_high": 1300.0, "released": released}
     return row | empty | totals | changes
 
 
 APPLICATIONS = [
     application("quiet", reports=50.0),
-    application("busy<1>", busy=0.5, median_duration_ns=12_500.0, gpu_ms=7.2e6, gpu_ms_low=3.6e6, gpu_ms_high=1.08e7),
+    application(
+        "busy<1>",
+        **{"busy": 0.5, "busy_low": 0.31, "busy_high": 0.69},
+        **{"median_duration_ns": 12_500.0, "median_duration_ns_low": 8000.0, "median_duration_ns_high": 16_000.0},
+        **{"gpu_ms": 7.2e6, "gpu_ms_low": 3.6e6, "gpu_ms_high": 1.08e7, "median_duration_open": False},
+    ),
+    application(
+        "long",
+        **{"median_duration_ns": 16_384_000.0, "median_duration_ns_low": 4_096_000.0, "median_duration_open": True},
+    ),
+    application(
+        "short",
+        **{"median_duration_ns": 900.0, "median_duration_ns_low": 0.0, "median_duration_ns_high": 1000.0},
+        **{"median_duration_open": False, "occupancy": 0.14, "occupancy_low": 0.0, "occupancy_high": 0.27},
+    ),
     application("hidden one", released=False),
 ]
 
@@ -80,7 +95,12 @@ def test_the_page_says_what_the_documents_say(figures, tmp_path):
         "1 of 2 goals are met",
         "busy&lt;1&gt;",
         "2 [1, 3]",
-        "12.5\u00a0µs",
+        "12.5\u00a0µs [8\u00a0µs, 16\u00a0µs]",
+        "≥ 16.4\u00a0ms [4.1\u00a0ms, open]",
+        "900\u00a0ns [0, 1\u00a0µs]",
+        "50\u00a0% [31, 69]",
+        "14\u00a0% [0, 27]",
+        "come from four bins",
         "bias seen 0.25",
     ):
         assert expected in text, expected
