@@ -13,7 +13,7 @@ from causeway.fleet.protection.noise import SecureNoise, SeededNoise
 from causeway.fleet.release.estimates import estimate
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import WORD
-from causeway.fleet.study import attacks, client_attacks
+from causeway.fleet.study import attacks, client_attacks, privacy_audit
 from causeway.fleet.world.applications import make_suite
 
 LAYOUT = small_layout()
@@ -22,14 +22,48 @@ LAYOUT = small_layout()
 def test_the_audit_of_production_noise_stays_below_the_claim_and_comes_near():
     """Group 15: one section at epsilon 1, by one server's noise, as if the other one colluded."""
     section = replace(LAYOUT.by_name["durations"], epsilon=Fraction(1))
-    found = attacks.audit_section(section, SecureNoise(), 20_000)
+    found = privacy_audit.audit_section(section, SecureNoise(), 20_000)
     assert 0.4 < found["lower_bound"] <= 1.0  # in 60 trials it lay between .53 and .96
 
 
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_audit_notices_too_little_noise(factor):
     section = replace(LAYOUT.by_name["durations"], epsilon=Fraction(factor))
-    assert attacks.audit_section(section, SeededNoise(1), 20_000)["lower_bound"] > 1.5
+    assert privacy_audit.audit_section(section, SeededNoise(1), 20_000)["lower_bound"] > 1.5
+
+
+class Weak:
+    """A source of half the noise that a section promises."""
+
+    simulated = True
+
+    def draw(self, sections, purpose):
+        return SeededNoise(1).draw([replace(one, epsilon=2 * one.epsilon) for one in sections], purpose)
+
+
+def test_each_section_is_audited_at_its_own_epsilon_with_runs_enough_to_notice_half_the_noise():
+    """Epsilons of .05 to .3; the control of each audit is the same one with half its noise."""
+    found = privacy_audit.audits(LAYOUT, SeededNoise(1))
+    assert [attack.held for attack in found] == [True] * len(LAYOUT.sections)
+    for attack, section in zip(found, LAYOUT.sections, strict=True):
+        figures = attack.figures
+        assert figures["claim"] == float(section.epsilon)
+        assert figures["lower_bound"] <= figures["claim"] < figures["bound_with_half_the_noise"]
+        assert figures["bound_with_half_the_noise"] <= 2 * figures["claim"]
+    weak = privacy_audit.audits(LAYOUT, Weak())
+    assert [attack.held for attack in weak] == [False] * len(LAYOUT.sections)
+
+
+def test_an_audit_that_could_not_notice_half_the_noise_does_not_say_that_it_held(monkeypatch):
+    """With 2,000 runs the bound of the sections of epsilon .05 is 0 with and without enough noise."""
+    monkeypatch.setattr(privacy_audit, "MOST_RUNS", 2000)
+    found = {attack.name: attack for attack in privacy_audit.audits(LAYOUT, SeededNoise(1))}
+    one = found["audit of occupancy"]
+    assert one.held is None
+    assert one.figures["bound_with_half_the_noise"] <= one.figures["claim"]
+    assert attacks.summary([one], {})["all_held"] is False
+    certain = replace(LAYOUT, sections=(replace(LAYOUT.by_name["durations"], epsilon=Fraction(2)),))
+    assert [attack.held for attack in privacy_audit.audits(certain, SeededNoise(1))] == [True]
 
 
 def test_thirty_reports_of_a_user_need_thirty_times_the_noise():
@@ -45,18 +79,18 @@ def test_thirty_reports_of_a_user_need_thirty_times_the_noise():
             + with_user * reports * section.contribution_bound
         )
 
-    assert attacks.audit(sums(1), 0.2, 20_000)["lower_bound"] <= 0.2
-    assert attacks.audit(sums(30), 0.2, 20_000)["lower_bound"] > 10 * 0.2
+    assert privacy_audit.audit(sums(1), 0.2, 20_000)["lower_bound"] <= 0.2
+    assert privacy_audit.audit(sums(30), 0.2, 20_000)["lower_bound"] > 10 * 0.2
 
 
 def test_the_audit_finds_a_mechanism_without_any_noise():
-    found = attacks.audit(lambda with_user, runs: np.full(runs, 5 + with_user), 1.0, 1000)
+    found = privacy_audit.audit(lambda with_user, runs: np.full(runs, 5 + with_user), 1.0, 1000)
     assert found["lower_bound"] > 4
 
 
 def test_an_audit_of_what_ignores_the_user_finds_nothing():
     rng = np.random.default_rng(1)
-    assert attacks.audit(lambda _, runs: rng.normal(size=runs), 1.0, 10_000)["lower_bound"] < 0.1
+    assert privacy_audit.audit(lambda _, runs: rng.normal(size=runs), 1.0, 10_000)["lower_bound"] < 0.1
 
 
 def test_all_attacks_go_as_expected():
@@ -150,10 +184,10 @@ def test_membership_is_guessed_as_often_as_epsilon_allows_and_more_often_with_le
         def draw(self, sections, purpose):
             return np.rint(SeededNoise(7).draw(sections, purpose) / 3).astype(np.int64)
 
-    found = attacks.membership(LAYOUT, SeededNoise(7))
+    found = privacy_audit.membership(LAYOUT, SeededNoise(7))
     assert found.held
     assert 0.5 < found.figures["accuracy"] <= found.figures["most_accuracy"] + 0.02
-    assert not attacks.membership(LAYOUT, Weak()).held
+    assert not privacy_audit.membership(LAYOUT, Weak()).held
 
 
 def test_tokens_resist_guessing_only_without_the_key():

@@ -59,12 +59,20 @@ class CellNoise(abc.ABC):
         return self._variance(np.asarray(counts, np.float64), released)
 
     def half_width(self, counts: np.ndarray, released: np.ndarray | None = None) -> np.ndarray:
-        """Return the half-width of each count's interval; see `CONFIDENCE`. Parameters and result are of the types and
-        shapes of `variance`.
+        """Return the half-width of each count's interval; see `CONFIDENCE`.
 
-        Sums of many draws are nearly normal.
+        Parameters
+        ----------
+        counts : ndarray of float64 or int64, any shape
+            Noisy.
+        released : ndarray of bool, shape (windows,), or None
+            As of `variance`.
+
+        Returns
+        -------
+        ndarray of float64, of the shape of `counts`
         """
-        return normal_quantile(CONFIDENCE) * np.sqrt(self.variance(counts, released))
+        return self._half_width(np.asarray(counts, np.float64), released)
 
     def threshold(self, cells: int = 1, released: np.ndarray | None = None) -> float:
         """Return the count above which the sum of `cells` empty cells is detected; see `DETECTION_CONFIDENCE`, and
@@ -76,6 +84,10 @@ class CellNoise(abc.ABC):
     @abc.abstractmethod
     def _variance(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
         pass
+
+    def _half_width(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
+        """Sums of many draws are nearly normal."""
+        return normal_quantile(CONFIDENCE) * np.sqrt(self._variance(counts, released))
 
 
 @dataclass(frozen=True)
@@ -95,12 +107,6 @@ class ServerNoise(CellNoise):
         """Whether the counts are exact."""
         return self.scale == 0
 
-    def half_width(self, counts: np.ndarray, released: np.ndarray | None = None) -> np.ndarray:
-        """Return the half-width of each count's interval, which is exact for one release; shapes as of `CellNoise`."""
-        if _draws(released) == 1:
-            return np.full(counts.shape, noise_half_width(self.scale, CONFIDENCE))
-        return super().half_width(counts, released)
-
     def threshold(self, cells: int = 1, released: np.ndarray | None = None) -> float:
         """Return the count above which the sum of `cells` empty cells is detected: exact for one draw, by the standard
         deviation for several; `released` is of the shape (windows,).
@@ -115,6 +121,11 @@ class ServerNoise(CellNoise):
 
     def _variance(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
         return np.full(counts.shape, _draws(released) * noise_sd(self.scale) ** 2)
+
+    def _half_width(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
+        if _draws(released) == 1:
+            return np.full(counts.shape, noise_half_width(self.scale, CONFIDENCE))
+        return super()._half_width(counts, released)
 
 
 def _draws(released: np.ndarray | None) -> int:

@@ -2,7 +2,8 @@
 
 Nothing here is part of a deployed agent or server.
 
-Imports run from left to right: `simulated_day` > `client_attacks`, `evaluation`, `goals`, `steps` > `attacks`.
+Imports run from left to right: `simulated_day` > `client_attacks`, `evaluation`, `goals`, `privacy_audit`, `steps` >
+`attacks`.
 """
 
 from causeway.fleet import require_packages

@@ -17,7 +17,7 @@ from causeway.fleet.release.cell_noise import from_facts
 from causeway.fleet.release.estimates import estimate
 from causeway.fleet.release.release import decoded
 from causeway.fleet.report_layout import ReportLayout
-from causeway.fleet.study import attacks, client_attacks, evaluation
+from causeway.fleet.study import attacks, client_attacks, evaluation, privacy_audit
 from causeway.fleet.study.goals import goals
 from causeway.fleet.study.steps import batches, fleet_settings, read_catalogue, suite_of, to_matrix
 from causeway.fleet.world.sessions import DAY_S, popularity
@@ -148,7 +148,7 @@ def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path]
         attacks.linkage(found, sequences, settings["clusters"], keys),
         attacks.dictionary(found, names),
         client_attacks.many_gpus(layout, vectors[0]),
-        *attacks.audits(layout, noise),
-        attacks.membership(layout, noise),
+        *privacy_audit.audits(layout, noise),
+        privacy_audit.membership(layout, noise),
     ]
     write_json(attacks.summary(made, {"reports": n, "simulated": True}), out, schema="fleet_attacks")

@@ -13,6 +13,8 @@ MS_PER_HOUR = 3.6e6
 MIB_IN_TB = 2**20 / 1e12
 STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measured", "absent")}
 """What a goal's state reads like, and the class of its label."""
+OUTCOMES = {True: ("as expected", "ok"), False: ("not as expected", "blocked"), None: ("cannot tell", "absent")}
+"""What an attack's outcome reads like, and the class of its label."""
 APPLICATION_COLUMNS = (
     "application",
     "reports",
@@ -52,7 +54,10 @@ def draw_fleet(
         ],
         application_columns=APPLICATION_COLUMNS,
         applications=_applications(applications),
-        attacks=[{**attack, "figures": _named_numbers(attack["figures"])} for attack in attacks["attacks"]],
+        attacks=[
+            {**attack, "state": OUTCOMES[attack["held"]], "figures": _named_numbers(attack["figures"])}
+            for attack in attacks["attacks"]
+        ],
     )
 
 

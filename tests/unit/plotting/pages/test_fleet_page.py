@@ -38,7 +38,10 @@ EVALUATION = {
     ],
 }
 ATTACKS = {
-    "attacks": [{"group": 2, "name": "hidden", "expected": "damage", "held": False, "figures": {"bias_seen": 0.25}}]
+    "attacks": [
+        {"group": 2, "name": "hidden", "expected": "damage", "held": False, "figures": {"bias_seen": 0.25}},
+        {"group": 15, "name": "weak audit", "expected": "a bound", "held": None, "figures": {"lower_bound": 0.0}},
+    ]
 }
 COVERAGE = [
     {"hour": hour, "what": what, "mode": mode, "sampled": 0.9, "released": None if mode == "ldp" else 0.5}
@@ -106,7 +109,8 @@ def test_the_page_says_what_the_documents_say(figures, tmp_path):
         assert expected in text, expected
     assert "hidden one" not in text  # not beyond the noise
     assert text.index("busy&lt;1&gt;") < text.index(">quiet<")
-    assert [text.count(f">{state}<") for state in ("met", "missed", "not measured", "not as expected")] == [1, 1, 1, 1]
+    states = ("met", "missed", "not measured", "not as expected", "cannot tell", "as expected")
+    assert [text.count(f">{state}<") for state in states] == [1, 1, 1, 1, 1, 0]
     assert "sums of share2 equal" in text
     assert text.count("<svg") == 2
     assert not [word for word in ('href="http', 'src="', "url(http", "<script") if word in text]
