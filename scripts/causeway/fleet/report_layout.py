@@ -32,7 +32,9 @@ VARIABILITY_EDGES = np.array([0.05, 0.1, 0.2])
 RESOURCES = ("gpu_ms", "launches", "mib")
 TRAFFIC = "traffic"
 DETAIL = "detail"
-"""The two parts of a release: which applications run, every hour; everything else, once a day."""
+"""The two parts of a release: which applications run, by hour; everything else, by day. Both are handed out after the
+day.
+"""
 WINDOW_S = 60.0
 """Length of the window over which an agent watches a session, and to which a report's totals are scaled."""
 

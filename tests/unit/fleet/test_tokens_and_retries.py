@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from deployment import EPOCH, RUNS, Deployment, state_of
+from deployment import EPOCH, RUNS, Deployment, reports_of, state_of
 
 from causeway.core.errors import CausewayError
 from causeway.fleet.deployment import agent, deploy, server, store
@@ -204,3 +204,18 @@ def test_a_file_without_tokens_is_named(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(CausewayError, match=r"token\.json: holds no tokens"):
         agent.read_tokens(path)
+
+
+def test_a_report_outside_its_epochs_time_is_refused_and_counted(prepared, monkeypatch):
+    """24 windows of an hour from the deployment's beginning on; the server's clock is set to each time in turn."""
+    begun = json.loads((prepared.public / "deployment.json").read_text())["begun"]
+    taken = state_of(prepared, "helper")
+    answers = []
+    for (_, message), second in zip(reports_of(prepared, 6), (-1, 0, 3599.5, 3600.5, 86_399.5, 86_400.5), strict=True):
+        monkeypatch.setattr(server.time, "time", lambda now=begun + second: now)
+        answers.append(server._answer(taken, None, server.REPORT, message))
+    refused = [(server.REFUSED, b"early"), (server.REFUSED, b"late")]
+    assert answers == [refused[0], *[(server.TAKEN, b"")] * 4, refused[1]]
+    assert sorted(taken.aggregator.windows.values()) == [0, 0, 1, 23]
+    assert json.loads(taken.status()) == {"open": True, "refused": {"early": 1, "late": 1}, "reports": 4}
+    assert sorted(window for _, window in taken.store.messages()) == [0, 0, 1, 23]

@@ -142,8 +142,13 @@ class ServerState:
             LOG.info("%s: %d reports restored", self.options.role, len(self.aggregator.input_shares))
 
     def window(self) -> int:
-        """Return the current window."""
-        return int(np.clip((time.time() - self._begun) // self._window_s, 0, self.windows - 1))
+        """Return the current window; raises `ReportRefusedError` before the epoch's first and after its last one."""
+        window = int((time.time() - self._begun) // self._window_s)
+        if window < 0:
+            raise ReportRefusedError("early")
+        if window >= self.windows:
+            raise ReportRefusedError("late")
+        return window
 
     def take(self, message: bytes) -> None:
         """Take one share and store it before it is acknowledged; raises `ReportRefusedError`."""
@@ -279,7 +284,7 @@ def _answer(state: ServerState, peer: str | None, kind: int, body: bytes) -> tup
             return (BELOW, b"") if share is None else (ANSWER, share)
         return FAILED, b"this party may not ask that"
     except ReportRefusedError as error:
-        if kind == REPORT and error.reason in ("closed", "full"):
+        if kind == REPORT and error.reason in ("closed", "full", "early", "late"):
             state.aggregator.refused[error.reason] += 1
         return REFUSED, error.reason.encode()
     except CausewayError as error:

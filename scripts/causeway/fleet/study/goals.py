@@ -38,7 +38,12 @@ def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dic
             0.99,
             coverage(1, "applications", "sampled"),
         ),
-        ("applications released in an hour", beyond, 0.99, coverage(1, "applications", "released")),
+        (
+            "applications released of the first hour",
+            "its counts beyond the noise; handed out after the day",
+            0.99,
+            coverage(1, "applications", "released"),
+        ),
         ("kernels sampled in a day, by time", pairs, 0.99, coverage(24, "kernels by time", "sampled")),
         ("kernels sampled in a day", alike, 0.95, coverage(24, "kernels", "sampled")),
         ("kernels released in a day, by time", beyond, 0.99, coverage(24, "kernels by time", "released")),

@@ -40,8 +40,8 @@ def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
         figure.text(
             0.012,
             0.9,
-            "Released: beyond the noise; falls where later hours bring more noise than reports. Kernels: at the end of"
-            " the day.",
+            "Released: beyond the noise; falls where later hours bring more noise than reports. All is handed out"
+            " after the day.",
             color=theme.MUTED,
         )
     return figure
