@@ -10,6 +10,7 @@ import pytest
 from fleet_samples import learn, small_layout, vectors_of
 
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise
+from causeway.fleet.release.cell_noise import ServerNoise
 from causeway.fleet.release.estimates import estimate
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import WORD
@@ -128,14 +129,15 @@ def reports_of(application, number):
 
 
 def published_shares(vectors):
-    """Return the designer's shares from the sums of reports, released without noise in the first hour."""
+    """Return the designer's shares from the sums of reports, all of the first hour, released without noise."""
     sums = vectors.sum(0, dtype=np.int64)
     first = LAYOUT.by_name["applications"].cells.stop
     traffic = np.zeros((24, first), np.int64)
     traffic[0] = sums[:first]
-    released = np.arange(24) == 0
-    made = Release(traffic=traffic, released=released, detail=sums[first:], epsilon=1.0)
-    return estimate(made, dict.fromkeys(LAYOUT.by_name, 0.0), LAYOUT, np.arange(LAYOUT.applications)).distributions
+    made = Release(traffic=traffic, released=np.ones(24, bool), detail=sums[first:], epsilon=1.0)
+    return estimate(
+        made, dict.fromkeys(LAYOUT.by_name, ServerNoise(0.0)), LAYOUT, np.arange(LAYOUT.applications)
+    ).distributions
 
 
 def test_sybils_of_one_application_weigh_as_their_part_of_its_reports():
