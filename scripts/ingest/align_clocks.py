@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
-from causeway.inputs.session_clocks import align
+from causeway.inputs.session_clocks import align, nodes_of
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -17,7 +17,7 @@ def main(job) -> None:
             from causeway.efficiency.ranks.clock_alignment import realigned
             from causeway.efficiency.ranks.collectives import matched
 
-            clocks = realigned(clocks, matched(job.input.tables)[0])
+            clocks = realigned(clocks, matched(job.input.tables)[0], nodes_of(job.input.tables))
         LOG.info("%s: %s", clocks["method"], clocks["reason"])
         write_json(clocks, job.output.clocks, schema="clocks")
 

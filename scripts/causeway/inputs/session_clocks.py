@@ -67,3 +67,9 @@ def align(dataset: str, folders: Iterable[Path]) -> dict:
         "residual_ns": None,
         "reason": reason,
     }
+
+
+def nodes_of(folders: Iterable[Path]) -> dict[str, str | None]:
+    """Return the node of each export, None where it is unknown."""
+    documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
+    return {document["export"]: document.get("node") for document in documents}

@@ -5,11 +5,12 @@ collectives are common events: between two clocks they give a straight line, off
 incomplete method, 1950, for the start; then iteratively reweighted least squares with Huber's weights, Huber 1964).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from causeway.core.clock import BILLION, Clock
+from causeway.core.formatting import first_of
 from causeway.efficiency.ranks.collectives import MatchedCollectives
 
 FEWEST = 3
@@ -21,25 +22,32 @@ GOOD_NS = 20_000
 GOOD_SHARE = 0.5
 """Ends that scatter by at most `GOOD_NS`, or by at most this share of what starts scatter, count as common events."""
 QUANTILE = 0.95
+MOST_DRIFT_PPB = 500_000
+"""Drift between two clocks beyond which ends belong to no common events: 500 ppm, the largest error of a clock's
+frequency that Linux corrects (include/linux/timex.h, MAXFREQ); crystal oscillators are off by tens of ppm.
+"""
 
 
-def fit(own: np.ndarray, reference: np.ndarray) -> Clock:
+def fit(own: np.ndarray, reference: np.ndarray, *, drifts: bool = True) -> Clock:
     """Return the clock that maps own times of common events to reference times.
 
     Parameters
     ----------
     own, reference : ndarray of int64, shape (n,), ns
+    drifts : bool
+        Whether a drift is fitted, where there are enough events.
     """
     if own.size > MOST:
         chosen = np.linspace(0, own.size - 1, MOST).astype(int)
         own = own[chosen]
         reference = reference[chosen]
+    drifts = drifts and own.size >= FEWEST_FOR_DRIFT
     centre = int(np.sort(own)[own.size // 2])
     base = int(reference[0] - own[0])
     x = (own - centre).astype(float)
     y = (reference - own - base).astype(float)
     slope = 0.0
-    if own.size >= FEWEST_FOR_DRIFT:
+    if drifts:
         # pairs half a series apart only: `scipy.stats.theilslopes` takes all, 2 x 10^8 of 20,000 events
         half = own.size // 2
         step = x[-half:] - x[:half]
@@ -51,7 +59,7 @@ def fit(own: np.ndarray, reference: np.ndarray) -> Clock:
         weight = np.minimum(1.0, 1.345 * scale / np.maximum(np.abs(rest), 1e-9))
         mean_x = np.average(x, weights=weight)
         mean_y = np.average(y, weights=weight)
-        if own.size >= FEWEST_FOR_DRIFT:
+        if drifts:
             slope = float(
                 (weight * (x - mean_x) * (y - mean_y)).sum() / max(float((weight * (x - mean_x) ** 2).sum()), 1e-9)
             )
@@ -95,6 +103,7 @@ def align_by_ends(
     names = list(dict.fromkeys(owners.values()))
     clocks = {names[0]: first or Clock()}
     used = dict.fromkeys(names, 0)
+    steepest = 0
     grown = True
     while grown and len(clocks) < len(names):
         grown = False
@@ -108,6 +117,9 @@ def align_by_ends(
             for index, export in enumerate(of):
                 if export not in clocks:
                     clocks[export] = fit(group.end[index][chosen], reference)
+                    if abs(clocks[export].drift_ppb) > MOST_DRIFT_PPB:
+                        steepest = max(steepest, abs(clocks[export].drift_ppb))
+                        clocks[export] = fit(group.end[index][chosen], reference, drifts=False)
                     used[export] = int(chosen.sum())
                     grown = True
                     used[of[known[0]]] = max(used[of[known[0]]], used[export])
@@ -118,6 +130,11 @@ def align_by_ends(
     spread = max(starts.values())
     accepted = end_together(worst, spread)
     reason = f"ends of collectives scatter by {worst / 1000:,.1f} µs, starts by {spread / 1000:,.1f} µs"
+    if steepest:
+        reason += (
+            f", without a drift: that of the ends, {steepest / 1000:,.0f} ppm, is more than clocks have"
+            f" ({MOST_DRIFT_PPB / 1000:,.0f} ppm)"
+        )
     return {
         "clocks": clocks,
         "residual_ns": {name: round(value) for name, value in ends.items()},
@@ -152,41 +169,118 @@ def _scatters(
     )
 
 
-def realigned(document: dict, groups: Sequence[MatchedCollectives]) -> dict:
+def realigned(
+    document: dict, groups: Sequence[MatchedCollectives], nodes: Mapping[str, str | None] | None = None
+) -> dict:
     """Return a document `clocks.json` with the clocks that collective ends give, or as it was, with the reason why not.
+
+    Exports that share collectives are aligned with one another. One that shares none with the first of these, and the
+    first one of others that do, keep the shift that they had; by session starts also what their node's clock was
+    corrected by.
 
     Parameters
     ----------
     document : dict
         As session starts or first launches give it.
     groups : sequence of MatchedCollectives
+    nodes : mapping of str to str or None
+        The node of each export, None where it is unknown.
     """
+    if document["method"] not in ("session_start", "zero"):
+        return document
     owners = {rank: export for export, entry in document["exports"].items() for rank in entry["ranks"]}
-    owners = {rank: owners[rank] for rank in owners if any(rank in group.ranks for group in groups)}
-    timed = set(owners.values())
-    if len(timed) < 2 or document["method"] not in ("session_start", "zero") or len(timed) < len(document["exports"]):
+    usable = [group for group in groups if group.synchronising().sum() >= FEWEST]
+    parts = _linked(document["exports"], usable, owners)
+    if not parts:
         return document
-    order = [export for export in document["exports"] if export in timed]
-    owners = dict(sorted(owners.items(), key=lambda item: (order.index(item[1]), item[0])))
-    found = align_by_ends(groups, owners, Clock(document["exports"][order[0]]["shift_ns"]))
-    if found is None:
-        return document
-    if not found["accepted"]:
-        return document | {
-            "reason": f"{document['reason']}; {found['reason']}: they are no common events and were not used"
+    nodes = nodes or {}
+    clocks: dict[str, Clock] = {}
+    measured: dict[str, dict[str, int]] = {}
+    reasons = []
+    for members in parts:
+        mine = {rank: export for rank, export in owners.items() if export in members}
+        mine = dict(sorted(mine.items(), key=lambda item: (members.index(item[1]), item[0])))
+        first = _left(document, members[0], clocks, nodes)
+        found = align_by_ends([group for group in usable if group.ranks[0] in mine], mine, first)
+        if found is None or not found["accepted"]:
+            why = f"; {found['reason']}: they are no common events and were not used" if found else ""
+            return document | {"reason": document["reason"] + why}
+        clocks |= found["clocks"]
+        measured |= {
+            export: {key: found[key][export] for key in ("residual_ns", "collectives")} for export in found["clocks"]
         }
+        reasons.append(found["reason"])
+    clocks = {export: clocks.get(export) or _left(document, export, clocks, nodes) for export in document["exports"]}
     exports = {}
     for export, entry in document["exports"].items():
-        clock = found["clocks"][export]
+        clock = clocks[export]
         exports[export] = entry | {
             "shift_ns": clock.shift_ns,
             "drift_ppb": clock.drift_ppb,
             "reference_ns": clock.reference_ns,
         }
-        exports[export] |= {"residual_ns": found["residual_ns"][export], "collectives": found["collectives"][export]}
+        exports[export] |= measured.get(export, {})
     return document | {
         "method": "collective_ends",
         "exports": exports,
-        "residual_ns": max(found["residual_ns"].values()),
-        "reason": f"offset and drift from ends of collectives, which all ranks leave together: {found['reason']}",
+        "residual_ns": max(one["residual_ns"] for one in measured.values()),
+        "reason": "offset and drift from ends of collectives, which all ranks leave together: "
+        + "; ".join(dict.fromkeys(reasons))
+        + _apart(document, parts, nodes),
     }
+
+
+def _linked(
+    exports: Collection[str], groups: Sequence[MatchedCollectives], owners: Mapping[int, str]
+) -> list[list[str]]:
+    """Return the exports that collectives link, in their order, each with those that it shares collectives with."""
+    part = {export: {export} for export in exports}
+    for group in groups:
+        joined = set().union(*(part[owners[rank]] for rank in group.ranks))
+        part |= dict.fromkeys(joined, joined)
+    found = [[export for export in exports if export in members] for members in part.values() if len(members) > 1]
+    return [list(members) for members in dict.fromkeys(map(tuple, found))]
+
+
+def _left(document: dict, export: str, clocks: Mapping[str, Clock], nodes: Mapping[str, str | None]) -> Clock:
+    """Return the clock of an export without common events: the shift that it had and, by session starts, the median
+    of what collectives added to those of exports of its node, which have one clock.
+    """
+    shift = document["exports"][export]["shift_ns"]
+    beside = _beside(document, export, clocks, nodes)
+    if not beside:
+        return Clock(shift)
+    before = {other: document["exports"][other]["shift_ns"] for other in beside}
+    inner = min(range(len(beside)), key=lambda at: abs(2 * at - len(beside) + 1))
+    other = sorted(beside, key=lambda one: clocks[one].shift_ns - before[one])[inner]
+    clock = clocks[other]
+    return Clock(shift + clock.shift_ns - before[other], clock.drift_ppb, clock.reference_ns + before[other] - shift)
+
+
+def _beside(document: dict, export: str, clocks: Collection[str], nodes: Mapping[str, str | None]) -> list[str]:
+    """Return the exports with known clocks on an export's node, where shifts are those of the nodes' own clocks."""
+    if document["method"] != "session_start" or nodes.get(export) is None:
+        return []
+    return [other for other in document["exports"] if other in clocks and nodes.get(other) == nodes[export]]
+
+
+def _apart(document: dict, parts: Sequence[Sequence[str]], nodes: Mapping[str, str | None]) -> str:
+    """Return the end of a reason: which exports share no collectives with the first ones, and what places them."""
+    linked = {export for members in parts for export in members}
+    first = [members[0] for members in parts[1:]]
+    words = ""
+    for at, export in enumerate(first):
+        others = {one for members in parts[: at + 1] for one in members}
+        words += f"; {first_of(parts[at + 1])} share none with those, and {_by(document, export, others, nodes)}"
+    alone: dict[str, list[str]] = {}
+    for export in document["exports"]:
+        if export not in linked:
+            alone.setdefault(_by(document, export, linked, nodes), []).append(export)
+    return words + "".join(f"; {first_of(exports)} without such collectives: {by}" for by, exports in alone.items())
+
+
+def _by(document: dict, export: str, clocks: Collection[str], nodes: Mapping[str, str | None]) -> str:
+    if document["method"] == "zero":
+        return "first launches are taken as the same moment"
+    corrected = ", corrected as others of the node are" if _beside(document, export, clocks, nodes) else ""
+    return f"clocks are set by session starts{corrected}"
