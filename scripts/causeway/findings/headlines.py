@@ -74,8 +74,8 @@ LATE = {
     "copies": "its memcpy takes longer",
     "compute": "its kernels run longer",
     "other_ranks": "it waits for ranks of another communicator",
+    "together": "they are late together",
 }
-
 LIMITS = {
     "kernel": "a kernel",
     "collective": "a collective",
@@ -326,10 +326,10 @@ def of_shared_gpus(number: int, at_once_ns: int) -> str:
     return f"{number} {verb} shared by several ranks; their kernels run at once for {time(at_once_ns)}."
 
 
-def of_late_rank(rank: int, waited_ns: int, cause: str | None) -> str:
-    """Return the headline of a rank that the others wait for."""
+def of_late_rank(subject: str, waited_ns: int, cause: str | None) -> str:
+    """Return the headline of a rank, or of ranks late together, that the others wait for."""
     why = f": {LATE[cause]}" if cause in LATE else ""
-    return f"Other ranks wait {time(waited_ns)} for rank {rank}{why}."
+    return f"Other ranks wait {time(waited_ns)} for {subject}{why}."
 
 
 def of_slow_network(excess_ns: int, ranks: int) -> str:

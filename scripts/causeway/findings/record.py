@@ -200,8 +200,8 @@ class Finding:
         What it is worth in one step of one rank; None without steps, and before the findings are ranked.
     recoverable_ns : int or None
         What acting upon a supported claim could save at most, never below 0: what a replay without the loss saves on
-        all devices, at most the loss (of a late rank all that it saves); without a replay, `worth`, of a late rank the
-        waiting times n / (n - 1) for n ranks.
+        all devices, at most the loss (of a late rank all that it saves); without a replay, `worth`, of a late rank by
+        how much it is later than the next one, times n for n ranks.
     recoverable_query : str or None
         SQL that gives `recoverable_ns`.
     replay : Replay or None

@@ -193,6 +193,9 @@ LATE = {
     "host": "Look at the host of this rank: input pipeline, pinning of threads, other processes on its node.",
     "other_ranks": "Look at the ranks that this one exchanges data with before: one of them is late.",
 }
+LATE_TOGETHER = (
+    "Look at what these ranks share and the others do not: node, power cap, cooling, other processes, part of the work."
+)
 LATE_UNKNOWN = "Compare this rank with another one in the explorer, just before a late collective."
 SLOW_STEPS = {
     "idle_before_first_launch": "Look at what the host does before the step's first launch: loader, checkpoint, log.",

@@ -128,9 +128,13 @@ def efficiency(**changes):
 
 def stragglers(verdict="straggler", pattern="persistent", why=None):
     never = {"share": 0.0, "collectives": 0, "last_share": 0.05, "last_collectives": 5}
-    ranks = [{"rank": r, **never, "pattern": "none", "waiting_for_it_ns": 0} for r in (4, 7)]
+    ranks = [{"rank": r, **never, "pattern": "none", "waiting_for_it_ns": 0, "alone_ns": 0} for r in (4, 7)]
     often = {"share": 0.9, "collectives": 90, "last_share": 0.95, "last_collectives": 95}
-    ranks[1] |= often | {"pattern": pattern, "waiting_for_it_ns": 2_500_000} | ({"why": why} if why else {})
+    ranks[1] |= (
+        often
+        | {"pattern": pattern, "waiting_for_it_ns": 2_500_000, "alone_ns": 2_500_000}
+        | ({"why": why} if why else {})
+    )
     group = {
         "communicator": "a'b; DROP TABLE x",
         "n_ranks": 2,

@@ -148,7 +148,7 @@ def stragglers_of(dataset, ranks):
     """
     entries = [
         {"rank": rank, "share": 0.0, "collectives": 0, "last_share": 0.0, "last_collectives": 0, "pattern": "none"}
-        | {"waiting_for_it_ns": 0, "own_wait_ns": 5}
+        | {"waiting_for_it_ns": 0, "alone_ns": 0, "own_wait_ns": 5}
         for rank in range(ranks)
     ]
     clock = {"mean_hz": 1.2e9, "others_hz": 1.5e9, "slower": True, "metric": "sm_clock_hz"}
@@ -174,6 +174,7 @@ def stragglers_of(dataset, ranks):
         "collectives": 100,
         "verdict": "straggler",
         "reason": "rank 3 is last",
+        "late_together": [],
         **sums,
     }
     calm = [entry | {"pattern": "none", "share": 0.0, "waiting_for_it_ns": 0} for entry in entries]

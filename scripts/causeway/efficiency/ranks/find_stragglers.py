@@ -161,8 +161,8 @@ def _judged(
             continue
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
-        named = [entry["rank"] for entry in verdict["ranks"] if entry["pattern"] != "none"]
-        found.append(_Judged(group, times, verdict, {rank: times["straggler"] == rank for rank in named}))
+        named = [at for at, entry in enumerate(verdict["ranks"]) if entry["pattern"] != "none"]
+        found.append(_Judged(group, times, verdict, {group.ranks[at]: times["held"][at] for at in named}))
     return found
 
 

@@ -5,8 +5,9 @@ rank is late where it arrives after the median of all ranks by more than chance 
 `RESIDUALS` times what the clocks leave uncertain, five times the usual scatter of a rank about its own median and of
 the other ranks about the median rank, one per cent of the time between collectives, and twice as much as other ranks
 are late in one of a hundred collectives; and more often than other ranks are as late, by a binomial test over all
-ranks. Without such a rank nobody is named. How often a named rank is last and how long the others wait for it counts
-all collectives, also those in which it is late by less than that.
+ranks. Without such a rank nobody is named. A collective is held up by every late rank after which only late ones
+arrive. How often a named rank is last and how long the others wait for it counts all collectives, also those in which
+it is late by less than that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from causeway.core.clock import Clock
+from causeway.core.formatting import first_of
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
 from causeway.efficiency.ranks.clock_alignment import FEWEST, scatter
 from causeway.efficiency.ranks.collectives import EXCHANGE, MatchedCollectives, bus_factor
@@ -32,10 +34,15 @@ ROBUST_SIGMA = 1.4826
 SLOW = 1.5
 """A transfer is slow where it takes this many times the lower quartile of its like, and more than chance explains."""
 PERSISTENT = 0.5
+TOGETHER = 0.5
 TRANSIENT = 0.03
 FEWEST_TRANSIENT = 3
 """A rank is a persistent straggler where it is late in at least half of the collectives, or last in half of them beyond
-chance; a transient one is late in 3 % and three of them; rarer ones cannot be separated from chance."""
+chance; a transient one is late in 3 % and three of them; rarer ones cannot be separated from chance. Two ranks are late
+together where both are late in at least half of the collectives in which one of them is.
+"""
+BLOCK = 4096
+"""Collectives that are compared between ranks at once."""
 LEVEL = 0.01
 """How often chance may name a rank."""
 BOTH_COST = 0.2
@@ -59,8 +66,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         threshold_ns and residual_ns (int); arrays of shape (collectives,), in the order of the group: number (index in
         the group), start, skew, transfer, lateness, waiting (sum over ranks; all int64, ns), straggler (rank or -1),
         slow (bool), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN where unknown); of shape (ranks,
-        collectives): late, last (bool; the only rank that arrives last), wait (int64, ns); of shape (ranks,): alike,
-        how many ranks its role has (int).
+        collectives): late, held (bool; late, and no rank that is not late arrives after it), last (bool; the only rank
+        that arrives last), wait (int64, ns); of shape (ranks,): alike, how many ranks its role has (int).
     """
     chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
@@ -106,6 +113,7 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         "verdict": verdict,
         "bus_gb_per_s": factor * size / np.maximum(transfer, 1),
         "late": late,
+        "held": late & (wait < np.where(late, np.iinfo(np.int64).max, wait).min(axis=0)),
         "last": (wait == 0) & ((wait == 0).sum(axis=0) == 1),
         "wait": wait,
         "alike": alike,
@@ -179,9 +187,11 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     Returns
     -------
     dict
-        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives in
-        which each is the straggler, and in which it is last, pattern (persistent, transient, none), waiting_for_it_ns,
-        own_wait_ns; `matrix`: ns that the rank of a row waited for the rank of a column, where that was the last.
+        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives that
+        each holds up, and in which it is last, pattern (persistent, transient, none), waiting_for_it_ns, alone_ns (by
+        how much it is later than the next rank, where it is last), own_wait_ns; `late_together`: ranks that hold up
+        the same collectives, how many, and the same times of them together; `matrix`: ns that the rank of a row waited
+        for the rank of a column, where that was the last.
     """
     count = found["skew"].size
     slow = found["slow"]
@@ -189,14 +199,17 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     excess = int(np.maximum(found["transfer"][slow] - usual, 0).sum()) * len(group.ranks)
     matrix = np.zeros((len(group.ranks),) * 2, np.int64)
     ranks = []
+    together = _together(found, group.ranks)
+    of_several = {rank for row in together for rank in row["ranks"]}
+    ahead = np.sort(found["wait"], axis=0)[min(1, len(group.ranks) - 1)]
     for index, rank in enumerate(group.ranks):
-        mine = found["straggler"] == rank
+        mine = found["held"][index]
         last = found["last"][index]
         matrix[:, index] = found["wait"][:, last].sum(axis=1)
         share = float(mine.mean()) if count else 0.0
         last_share = float(last.mean()) if count else 0.0
         often = max(share, _beyond_chance(last_share, int(found["alike"][index])))
-        is_named = mine.any() and last.any()
+        is_named = mine.any() and (last.any() or rank in of_several)
         pattern = ("persistent" if often >= PERSISTENT else "transient") if is_named else "none"
         ranks.append(
             {
@@ -207,6 +220,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
                 "last_collectives": int(last.sum()),
                 "pattern": pattern,
                 "waiting_for_it_ns": int(matrix[:, index].sum()),
+                "alone_ns": int(ahead[last].sum()),
                 "own_wait_ns": int(found["wait"][index].sum()),
             }
         )
@@ -218,11 +232,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         reason = "late ranks and slow transfers both cost time"
     elif named and (not often or caused >= excess):
         verdict = STRAGGLER
-        reason = "; ".join(
-            f"rank {one['rank']} is last in {100 * one['last_share']:.0f} % of the collectives, and late beyond the"
-            f" threshold in {100 * one['share']:.0f} %"
-            for one in named
-        )
+        reason = _who(named, together, count)
     elif often:
         verdict = NETWORK
         reason = f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
@@ -242,7 +252,11 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
     facts = {"communicator": group.communicator, "n_ranks": len(group.ranks), "collectives": count}
     return (
-        facts | {"verdict": verdict, "reason": reason} | limits | sums | {"ranks": ranks, "matrix_ns": matrix.tolist()}
+        facts
+        | {"verdict": verdict, "reason": reason}
+        | limits
+        | sums
+        | {"ranks": ranks, "late_together": together, "matrix_ns": matrix.tolist()}
     )
 
 
@@ -251,3 +265,51 @@ def _beyond_chance(share: float, ranks: int) -> float:
     is last as often by chance (Abbott 1925): (share - 1 / n) / (1 - 1 / n); 0 for a rank that is alone.
     """
     return (share * ranks - 1) / (ranks - 1) if ranks > 1 else 0.0
+
+
+def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:
+    """Return the ranks that are late together, those first that cost most: linked by pairs that are late in the same
+    collectives.
+    """
+    held = found["held"]
+    places = np.flatnonzero(held.any(axis=1))
+    both = np.zeros((places.size, places.size))
+    for begin in range(0, held.shape[1], BLOCK):
+        part = held[places, begin : begin + BLOCK].astype(float)
+        both += part @ part.T
+    either = np.add.outer(both.diagonal(), both.diagonal()) - both
+    members = {place: {place} for place in places.tolist()}
+    for one, other in np.argwhere(np.triu(both >= TOGETHER * either, 1)).tolist():
+        joined = members[int(places[one])] | members[int(places[other])]
+        members |= dict.fromkeys(joined, joined)
+    rows = []
+    for several in dict.fromkeys(tuple(sorted(few)) for few in members.values() if len(few) > 1):
+        others = np.delete(found["wait"], several, axis=0)
+        first = others.min(axis=0) if others.size else np.zeros(held.shape[1], np.int64)
+        rows.append(
+            {
+                "ranks": [ranks[place] for place in several],
+                "collectives": int((held[list(several)].sum(axis=0) > 1).sum()),
+                "waiting_for_them_ns": int(others[:, first > 0].sum()),
+                "together_ns": int(first.sum()),
+            }
+        )
+    rows = [row for row in rows if row["together_ns"]]
+    return sorted(rows, key=lambda row: (-row["together_ns"], row["ranks"]))
+
+
+def _who(named: Sequence[Mapping], together: Sequence[Mapping], count: int) -> str:
+    """Return which ranks are late, those together first, as a reason."""
+    words = [
+        f"ranks {first_of(row['ranks'])} are late beyond the threshold together in"
+        f" {100 * row['collectives'] / count:.0f} % of the collectives"
+        for row in together
+    ]
+    of_several = {rank for row in together for rank in row["ranks"]}
+    words += [
+        f"rank {one['rank']} is last in {100 * one['last_share']:.0f} % of the collectives, and late beyond the"
+        f" threshold in {100 * one['share']:.0f} %"
+        for one in named
+        if one["rank"] not in of_several
+    ]
+    return "; ".join(words)

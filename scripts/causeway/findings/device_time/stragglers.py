@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from causeway.core.formatting import name_in_sentence, time_three_digits
+from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SUPPORTED
 from causeway.findings import headlines, suggestions
@@ -16,8 +16,8 @@ def straggler_findings(document: Mapping) -> list[Finding]:
     found = []
     for index, group in enumerate(document["groups"]):
         if group["verdict"] in (STRAGGLER, MIXED):
-            late = [position for position, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
-            found += [_late_rank(document, index, position) for position in late]
+            found += [_late_together(document, index, at) for at in range(len(group.get("late_together", ())))]
+            found += [_late_rank(document, index, position) for position in _late_alone(group)]
         if group["verdict"] in (NETWORK, MIXED):
             found.append(_slow_network(document, index))
         if group["verdict"] not in (STRAGGLER, NETWORK, MIXED):
@@ -49,17 +49,69 @@ def _of_communicator(group: Mapping) -> str:
     return "" if group["communicator"] is None else f" of communicator {name_in_sentence(group['communicator'])}"
 
 
+def _late_alone(group: Mapping) -> list[int]:
+    """Return the positions of late ranks that cost time alone: of ranks that are late together, those that are last in
+    half of these collectives.
+    """
+    of_several = {rank: row["collectives"] for row in group.get("late_together", ()) for rank in row["ranks"]}
+    return [
+        position
+        for position, rank in enumerate(group["ranks"])
+        if rank["pattern"] != "none" and 2 * rank["last_collectives"] >= of_several.get(rank["rank"], 0)
+    ]
+
+
+def _late_together(document: Mapping, index: int, at: int) -> Finding:
+    """Return the finding on ranks that are late in the same collectives, by their place in the document.
+
+    Without them a collective begins as soon as the last of the others arrives, and the run ends so much earlier on all
+    ranks.
+    """
+    group = document["groups"][index]
+    row = group["late_together"][at]
+    ranks = first_of(row["ranks"])
+    waited = row["waiting_for_them_ns"]
+    latest = max(
+        (rank for rank in group["ranks"] if rank["rank"] in row["ranks"]), key=lambda rank: rank["waiting_for_it_ns"]
+    )
+    why = latest.get("why")
+    because = f". Rank {latest['rank']} is late{_because(why)}" if why else ""
+    saved = value_at("groups", index, "late_together", at, "together_ns", kind="integer")
+    count = value_at("groups", index, "n_ranks", kind="integer")
+    return _finding(
+        document,
+        index,
+        key=f"together{at}",
+        path=("late_together", at, "waiting_for_them_ns"),
+        value=waited,
+        subject=f"ranks {ranks}",
+        quantity="time that other ranks wait",
+        headline=headlines.of_late_rank(f"ranks {ranks}", waited, "together"),
+        sentence=(
+            f"Ranks {ranks} are late together beyond the threshold in {row['collectives']:,} of"
+            f" {group['collectives']:,} collectives{_of_communicator(group)}; the others wait"
+            f" {time_three_digits(waited)} for them in all"
+            f"{because}. Were none of them late, each of the"
+            f" {group['n_ranks']} ranks would save up to {time_three_digits(row['together_ns'])}."
+        ),
+        recoverable_ns=row["together_ns"] * group["n_ranks"],
+        recoverable_query=within(f"{document['dataset']}/stragglers.json", f"({saved}) * ({count})"),
+        verdict=SUPPORTED,
+        suggestion=suggestions.LATE_TOGETHER,
+    )
+
+
 def _late_rank(document: Mapping, index: int, position: int) -> Finding:
     """Return the finding on a late rank, by its position in the group.
 
-    Without it a collective begins earlier by the mean wait of the others at most, and the run ends so much earlier on
-    all n ranks, the late one among them: what can be saved is their waiting times n / (n - 1).
+    Without it a collective begins as soon as the next rank arrives, and the run ends so much earlier on all ranks, the
+    late one among them.
     """
     group = document["groups"][index]
     rank = group["ranks"][position]
     waited = rank["waiting_for_it_ns"]
     ranks = group["n_ranks"]
-    waiting = value_at("groups", index, "ranks", position, "waiting_for_it_ns", kind="integer")
+    alone = value_at("groups", index, "ranks", position, "alone_ns", kind="integer")
     count = value_at("groups", index, "n_ranks", kind="integer")
     why = rank.get("why")
     return _finding(
@@ -70,17 +122,15 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
         value=waited,
         subject=f"rank {rank['rank']}",
         quantity="time that other ranks wait",
-        headline=headlines.of_late_rank(rank["rank"], waited, why["cause"] if why else None),
+        headline=headlines.of_late_rank(f"rank {rank['rank']}", waited, why["cause"] if why else None),
         sentence=(
             f"Rank {rank['rank']} is last in {rank['last_collectives']:,} of {group['collectives']:,}"
             f" collectives{_of_communicator(group)}, and late beyond the threshold in {rank['collectives']:,}; the"
             f" others wait {time_three_digits(waited)} for it in all{_because(why) if why else ''}. Were it never late,"
-            f" each of the {ranks} ranks would save up to {time_three_digits(waited // (ranks - 1))}."
+            f" each of the {ranks} ranks would save up to {time_three_digits(rank['alone_ns'])}."
         ),
-        recoverable_ns=waited * ranks // (ranks - 1),
-        recoverable_query=within(
-            f"{document['dataset']}/stragglers.json", f"({waiting}) * ({count}) // (({count}) - 1)"
-        ),
+        recoverable_ns=rank["alone_ns"] * ranks,
+        recoverable_query=within(f"{document['dataset']}/stragglers.json", f"({alone}) * ({count})"),
         verdict=SUPPORTED,
         undone_by="no_straggler",
         suggestion=suggestions.LATE.get(why["cause"] if why else None, suggestions.LATE_UNKNOWN),

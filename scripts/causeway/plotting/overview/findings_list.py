@@ -194,7 +194,7 @@ def _worth(place: Place, finding: Mapping) -> Markup | None:
             for key in ("worth_low", "worth_high")
         ]
         between = tag("span", "[", ends[0], ", ", ends[1], "]", class_="note")
-    is_late_rank = finding["kind"] == "straggler" and finding["recoverable_ns"] > finding["worth_ns"]
+    is_late_rank = finding["kind"] == "straggler" and finding["recoverable_ns"] != finding["worth_ns"]
     if finding["replay"] is not None or is_late_rank:
         whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
         between = tag("span", _beside_saving(finding, whole), class_="note")
