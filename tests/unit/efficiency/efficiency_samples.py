@@ -111,15 +111,20 @@ def clocks(path: Path, shifts: dict, **more) -> Path:
     return path
 
 
-def rank_collectives(rows: list[tuple]) -> RankCollectives:
-    """Return collectives of a rank: rows are (start, end, name, communicator, sequence number or None, bytes)."""
+def rank_collectives(rows: list[tuple], **more) -> RankCollectives:
+    """Return collectives of a rank: rows are (start, end, name, communicator, sequence number or None, bytes); further
+    columns by name, else one device and stream, and no group size and shape.
+    """
     start, end, name, communicator, sequence, size = zip(*rows, strict=True)
     numbers = [UNNUMBERED if one is None else one for one in sequence]
     names = sorted(set(name))
     groups = sorted(set(communicator), key=str)
     codes = [[names.index(one) for one in name], [groups.index(one) for one in communicator]]
     columns = [np.array(one, np.int64) for one in (start, end, size, numbers)]
-    return RankCollectives(*columns, *(np.array(one, np.int32) for one in codes), names, groups)
+    columns += [np.array(one, np.int32) for one in codes]
+    unknown = np.full(len(start), -1)
+    further = {name: np.zeros(len(start), np.int64) for name in ("device", "stream")} | {"shape": unknown} | more
+    return RankCollectives(*columns, further.pop("group_size", unknown), **further, names=names, communicators=groups)
 
 
 def collective_rows(one: RankCollectives) -> list[tuple]:

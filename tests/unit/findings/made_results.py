@@ -139,6 +139,7 @@ def stragglers(verdict="straggler", pattern="persistent", why=None):
         "communicator": "a'b; DROP TABLE x",
         "n_ranks": 2,
         "collectives": 100,
+        "sized": 100,
         "verdict": verdict,
         "threshold_ns": 12_000,
     }

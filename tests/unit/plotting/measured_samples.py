@@ -172,6 +172,7 @@ def stragglers_of(dataset, ranks):
         "communicator": "'; DROP TABLE x",
         "n_ranks": ranks,
         "collectives": 100,
+        "sized": 100,
         "verdict": "straggler",
         "reason": "rank 3 is last",
         "late_together": [],

@@ -2,7 +2,7 @@
 
 Times of one device stand in `device_time`.
 
-Imports run from left to right: `collective_sizes`, `find_stragglers` > `exchanges`, `stragglers` > `clock_alignment`,
-`lateness_causes` > `collectives` > `rank_collectives`, `rank_roles`, `variance_components` > `levels_of_blocks` >
-`duration_cells`.
+Imports run from left to right: `collective_sizes`, `find_stragglers` > `exchanges`, `stragglers` > `slow_transfers`,
+`clock_alignment`, `lateness_causes` > `collectives` > `kernel_sequences` > `common_events`, `rank_collectives`,
+`rank_roles`, `variance_components` > `levels_of_blocks` > `duration_cells`.
 """

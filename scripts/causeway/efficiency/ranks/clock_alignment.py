@@ -12,16 +12,13 @@ import numpy as np
 from causeway.core.clock import BILLION, Clock
 from causeway.core.formatting import first_of
 from causeway.efficiency.ranks.collectives import MatchedCollectives
+from causeway.efficiency.ranks.common_events import QUANTILE, are_common
 
 FEWEST = 3
 FEWEST_FOR_DRIFT = 16
 """Collectives that a shift, and a drift, need."""
 MOST = 20_000
 """Collectives used of each pair of clocks, evenly spread."""
-GOOD_NS = 20_000
-GOOD_SHARE = 0.5
-"""Ends that scatter by at most `GOOD_NS`, or by at most this share of what starts scatter, count as common events."""
-QUANTILE = 0.95
 MOST_DRIFT_PPB = 500_000
 """Drift between two clocks beyond which ends belong to no common events: 500 ppm, the largest error of a clock's
 frequency that Linux corrects (include/linux/timex.h, MAXFREQ); crystal oscillators are off by tens of ppm.
@@ -65,19 +62,6 @@ def fit(own: np.ndarray, reference: np.ndarray, *, drifts: bool = True) -> Clock
             )
         offset = float(mean_y - slope * mean_x)
     return Clock(base + round(offset), round(slope * BILLION), centre)
-
-
-def scatter(times: np.ndarray) -> float:
-    """Return how far ranks' times of common events (`times`, ns, shape (ranks, events)) lie from their median: the 95th
-    percentile, ns.
-    """
-    centred = times - times[0]  # exact; the rest is small
-    return float(np.quantile(np.abs(centred - np.median(centred, axis=0)), QUANTILE))
-
-
-def end_together(ends: float, starts: float) -> bool:
-    """Tell whether ends that scatter so much, ns, are common events of ranks, whose starts scatter by `starts`, ns."""
-    return ends <= max(GOOD_NS, GOOD_SHARE * starts)
 
 
 def align_by_ends(
@@ -128,7 +112,7 @@ def align_by_ends(
     ends, starts = _scatters(groups, owners, clocks)
     worst = max(ends.values())
     spread = max(starts.values())
-    accepted = end_together(worst, spread)
+    accepted = are_common(worst, spread)
     reason = f"ends of collectives scatter by {worst / 1000:,.1f} µs, starts by {spread / 1000:,.1f} µs"
     if steepest:
         reason += (

@@ -80,14 +80,11 @@ class SizedCollectives:
         Place in `labels`.
     labels : list of (str, str or None, str or None)
         Operation, algorithm and protocol.
-    group_size : ndarray of int64, shape (n,)
-        Number of ranks, `UNKNOWN` where the export does not tell.
     """
 
     rank: RankCollectives
     label: np.ndarray
     labels: list[Label]
-    group_size: np.ndarray
 
 
 def read_export(folder: Path) -> dict[int, SizedCollectives]:
@@ -95,17 +92,14 @@ def read_export(folder: Path) -> dict[int, SizedCollectives]:
     if read_json(folder / "capabilities.json")["status"] == "refused":
         return {}
     ranks = collectives_of(folder)
-    sizes = {rank: np.full(len(one), UNKNOWN) for rank, one in ranks.items()}
     kernels = {rank: np.full(len(one), UNKNOWN) for rank, one in ranks.items()}
-    for batch in event_streams.chunks(folder, "collectives", ["start_ns", "rank", "group_size"]):
-        _at_starts(ranks, sizes, batch, event_streams.numbers(batch.column("group_size"), UNKNOWN))
     names = _kernel_names(folder)
     wanted = states.COMMUNICATION.bit_length() - 1
     kinds = event_streams.class_bits(folder)
     for batch in event_streams.chunks(folder, "launches", ["start_ns", "configuration", "rank"]):
         configuration = batch.column("configuration").to_numpy().astype(np.int64)
         _at_starts(ranks, kernels, batch, np.where(kinds[configuration] == wanted, configuration, UNKNOWN))
-    return {rank: _sized(one, kernels[rank], names, sizes[rank]) for rank, one in ranks.items()}
+    return {rank: _sized(one, kernels[rank], names) for rank, one in ranks.items()}
 
 
 def _at_starts(
@@ -127,7 +121,7 @@ def _at_starts(
         found[one][low:high][there] = values[known][mine][order][index[there]]
 
 
-def _sized(one: RankCollectives, kernel: np.ndarray, names: Sequence[str], size: np.ndarray) -> SizedCollectives:
+def _sized(one: RankCollectives, kernel: np.ndarray, names: Sequence[str]) -> SizedCollectives:
     """Return a rank's collectives with their labels, from their names and those of the kernels that start with them."""
     pairs, label = np.unique(one.name.astype(np.int64) * (len(names) + 1) + kernel + 1, return_inverse=True)
     labels = []
@@ -135,7 +129,7 @@ def _sized(one: RankCollectives, kernel: np.ndarray, names: Sequence[str], size:
         own = one.names[name]
         full = names[configuration - 1] if configuration else own
         labels.append((operation(own if operation(own) != "other" else full), *algorithm(full)))
-    return SizedCollectives(one, label, labels, size)
+    return SizedCollectives(one, label, labels)
 
 
 def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
@@ -151,6 +145,10 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     for group in aligned(of_rank)[0]:
         first, rows = next(iter(group.rows.items()))
         together = np.isin(operations_of(of_rank[first], rows), SYNCHRONISING)
+        members = np.stack([of_rank[rank].group_size[rows] for rank, rows in group.rows.items()]).max(axis=0)
+        together &= members <= len(group.rows)
+        for rank, rows in group.further.items():
+            alone[rank][rows[together]] = False
         chosen = {rank: rows[together] for rank, rows in group.rows.items()}
         times = np.stack([(of_rank[rank].end - of_rank[rank].start)[rows] for rank, rows in chosen.items()])
         last = times.argmin(axis=0)
@@ -170,7 +168,7 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
 
 def _counted(one: SizedCollectives, index: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:
     """Return `KEYS` and the times of some of a rank's collectives."""
-    values = index[one.label[rows]], one.group_size[rows], one.rank.bytes[rows]
+    values = index[one.label[rows]], one.rank.group_size[rows], one.rank.bytes[rows]
     time = one.rank.end[rows] - one.rank.start[rows]
     return pa.table([*values, np.full(rows.size, matched), time], names=[*KEYS, "time_ns"])
 

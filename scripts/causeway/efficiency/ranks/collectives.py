@@ -1,19 +1,21 @@
 """Collectives of all ranks side by side: which kernel on one rank belongs to which on another.
 
 By communicator and sequence number where the export reports them, else by communicator and order of occurrence; an
-export that reports neither is matched by order alone, and only if all ranks have the same kernels in the same order.
+export that reports neither is matched by order alone, each device and stream by itself, and only if all ranks have the
+same kernels in the same order.
 What cannot be matched is reported, never guessed.
 """
 
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.tables import read_json
+from causeway.efficiency.ranks.kernel_sequences import Sequences, sequences
 from causeway.efficiency.ranks.rank_collectives import UNNUMBERED, RankCollectives, collectives_of
 
 SEND_RECEIVE = "send_recv"
@@ -67,6 +69,11 @@ class MatchedCollectives:
         One per collective.
     bytes : ndarray of int64, shape (collectives,)
         -1 where unknown.
+    group_size : ndarray of int64, shape (collectives,), or None
+        Ranks of the communicator as the exports tell, more than `ranks` where some were not read; -1 where unknown,
+        None where all are.
+    shape : ndarray of int64, shape (collectives,), or None
+        Equal where the launches' shapes are on the first rank; -1 where unknown, None where all are.
     """
 
     communicator: str | None
@@ -75,6 +82,12 @@ class MatchedCollectives:
     end: np.ndarray
     operations: list[str]
     bytes: np.ndarray
+    group_size: np.ndarray | None = None
+    shape: np.ndarray | None = None
+
+    def members(self, at: int) -> int:
+        """Return how many ranks take part in a collective, by its place: as told, at least those that were read."""
+        return max(len(self.ranks), -1 if self.group_size is None else int(self.group_size[at]))
 
     def synchronising(self) -> np.ndarray:
         """Return which collectives all ranks end together; bool, shape (collectives,)."""
@@ -92,7 +105,7 @@ class MatchedCollectives:
             What crosses each link: size times bus factor; -1 where it is not known.
         """
         together = self.synchronising()
-        factors = [bus_factor(word, len(self.ranks)) or -1.0 for word in self.operations]
+        factors = [bus_factor(word, self.members(at)) or -1.0 for at, word in enumerate(self.operations)]
         sizes = np.where((self.bytes > 0) & (np.array(factors) > 0), self.bytes * factors, -1).astype(np.int64)
         return self.ranks, self.start[:, together], sizes[together]
 
@@ -106,10 +119,13 @@ class AlignedRanks:
     communicator : str or None
     rows : dict of int to ndarray of int64, shape (collectives,)
         By rank, ascending: places among the rank's own collectives; those at one place of the arrays are one.
+    further : dict of int to ndarray of int64, shape (collectives, devices - 1)
+        Places of the same collectives' kernels on further devices of a rank; no entry where there are none.
     """
 
     communicator: str | None
     rows: dict[int, np.ndarray]
+    further: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 def matched(folders: Sequence[Path]) -> tuple[list[MatchedCollectives], list[str]]:
@@ -137,15 +153,22 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
         if len(members) < 2:
             continue
         label = f"communicator {communicator}" if communicator is not None else "kernels of unknown communicators"
-        rows = _by_number(ranks, members) or _by_order(ranks, members)
-        if rows is None:
-            counts = sorted({rows.size for rows in members.values()})
+        numbered = _by_number(ranks, members)
+        if numbered:
+            groups.append(AlignedRanks(communicator, numbered))
+            continue
+        parts, why = sequences(ranks, members) if communicator is None else ([Sequences(members, {})], None)
+        if why:
+            notes.append(f"{label}: {why}")
+        for part in parts:
+            if _same_order(ranks, part.rows):
+                groups.append(AlignedRanks(communicator, part.rows, part.further))
+                continue
+            counts = sorted({rows.size for rows in part.rows.values()})
             notes.append(
                 f"{label}: ranks have {counts[0]} to {counts[-1]} collectives, or not the same ones in order, and no"
                 " numbers"
             )
-            continue
-        groups.append(AlignedRanks(communicator, rows))
     if not groups and not notes:
         notes.append("no collective runs on two ranks or more")
     return groups, notes
@@ -165,13 +188,14 @@ def operations_of(rank: RankCollectives, rows: np.ndarray) -> list[str]:
 
 
 def _of_ranks(one: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> MatchedCollectives:
-    start, end, size = (
+    start, end, size, members = (
         np.stack([getattr(ranks[rank], name)[rows] for rank, rows in one.rows.items()])
-        for name in ("start", "end", "bytes")
+        for name in ("start", "end", "bytes", "group_size")
     )
     first, rows = next(iter(one.rows.items()))
     operations = operations_of(ranks[first], rows)
-    return MatchedCollectives(one.communicator, list(one.rows), start, end, operations, size.max(axis=0))
+    further = members.max(axis=0), ranks[first].shape[rows]
+    return MatchedCollectives(one.communicator, list(one.rows), start, end, operations, size.max(axis=0), *further)
 
 
 def _by_number(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> dict[int, np.ndarray] | None:
@@ -189,13 +213,13 @@ def _by_number(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.nd
     return found
 
 
-def _by_order(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> dict[int, np.ndarray] | None:
-    """Match by order of occurrence, if all ranks have the same names in the same order."""
+def _same_order(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> bool:
+    """Return whether all ranks have the same names in the same order."""
     number: dict[str, int] = {}
     first = None
     for rank, rows in members.items():
         own = np.array([number.setdefault(name, len(number)) for name in ranks[rank].names])[ranks[rank].name[rows]]
         first = own if first is None else first
         if not np.array_equal(own, first):
-            return None
-    return dict(members)
+            return False
+    return True

@@ -14,8 +14,9 @@ import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
-from causeway.efficiency.ranks.clock_alignment import FEWEST, end_together, scatter
+from causeway.efficiency.ranks.clock_alignment import FEWEST
 from causeway.efficiency.ranks.collectives import EXCHANGE, SEND_RECEIVE, MatchedCollectives, matched
+from causeway.efficiency.ranks.common_events import are_common, scatter
 
 
 def with_exchanges(
@@ -93,7 +94,7 @@ def _why_none(group: MatchedCollectives, chosen: np.ndarray, document: Mapping) 
         return f"in {apart} of them a rank ends before another begins, so not all take part in each"
     of_ends = scatter(end)
     of_starts = scatter(start)
-    if not end_together(of_ends, of_starts):
+    if not are_common(of_ends, of_starts):
         return (
             f"their ends scatter by {of_ends / 1000:,.1f} µs, their starts by {of_starts / 1000:,.1f} µs, so ranks may"
             " not wait for all others"

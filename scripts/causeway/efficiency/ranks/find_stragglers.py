@@ -159,6 +159,13 @@ def _judged(
             label = "an unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
             notes.append(f"{label}: fewer than {FEWEST} collectives that all ranks leave together")
             continue
+        members = max(group.members(at) for at in np.flatnonzero(group.synchronising()).tolist())
+        if members > len(group.ranks):
+            label = "unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
+            notes.append(
+                f"{label}: {len(group.ranks)} of its {members} ranks were read: these are held against one another, and"
+                " transfers may hold waits for the others"
+            )
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
         named = [at for at, entry in enumerate(verdict["ranks"]) if entry["pattern"] != "none"]

@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import read_table
+from causeway.core.tables import LAUNCH_SHAPE, read_table
 from causeway.efficiency.device_time import event_streams, states
 
 UNNUMBERED = np.iinfo(np.int64).min
 """The sequence number of a collective whose export gives none."""
 UNKNOWN_BYTES = -1
+UNKNOWN_SIZE = -1
+"""The number of ranks of a group whose export gives none."""
+UNKNOWN_SHAPE = -1
+"""The launch shape of a collective that is known by no kernel."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,11 @@ class RankCollectives:
         `UNNUMBERED` where the export gives none.
     name, communicator : ndarray of int32, shape (n,)
         Places in `names` and `communicators`.
+    group_size : ndarray of int64, shape (n,)
+        Ranks of the communicator; `UNKNOWN_SIZE` where the export gives none.
+    device, stream : ndarray of int64, shape (n,)
+    shape : ndarray of int64, shape (n,)
+        Equal where grid, block, registers and shared memory are, on one rank; `UNKNOWN_SHAPE` where not known.
     names : list of str
     communicators : list of str or None
         None where the export does not tell.
@@ -40,6 +49,10 @@ class RankCollectives:
     sequence: np.ndarray
     name: np.ndarray
     communicator: np.ndarray
+    group_size: np.ndarray
+    device: np.ndarray
+    stream: np.ndarray
+    shape: np.ndarray
     names: list[str]
     communicators: list[str | None]
 
@@ -61,8 +74,8 @@ def collectives_of(folder: Path) -> dict[int, RankCollectives]:
     communicators: dict[str | None, int] = {}
     parts: dict[int, list[list[np.ndarray]]] = {}
     pieces = _of_table(folder) if (folder / "collectives.parquet").is_file() else _of_kernels(folder)
-    for rank, start, end, size, sequence, name, communicator in pieces:
-        columns = [start, end, size, sequence, _codes(name, names), _codes(communicator, communicators)]
+    for rank, start, end, size, sequence, name, communicator, *further in pieces:
+        columns = [start, end, size, sequence, _codes(name, names), _codes(communicator, communicators), *further]
         for one in np.unique(rank).tolist():
             mine = rank == one
             parts.setdefault(one, []).append([column[mine] for column in columns])
@@ -75,14 +88,20 @@ def collectives_of(folder: Path) -> dict[int, RankCollectives]:
 
 
 def _of_table(folder: Path) -> Iterator[tuple]:
-    """Give rank, start, end, bytes, sequence (arrays), name and communicator (Arrow) piece by piece."""
-    wanted = ["start_ns", "duration_ns", "rank", "name", "communicator", "sequence", "bytes"]
+    """Give rank, start, end, bytes, sequence (arrays), name and communicator (Arrow), group size, device, stream and
+    shape (arrays) piece by piece.
+    """
+    wanted = ["start_ns", "duration_ns", "rank", "name", "communicator", "sequence", "bytes", "group_size"]
+    wanted += ["device", "stream"]
     for batch in event_streams.chunks(folder, "collectives", wanted):
         block = event_streams.times(batch)
         size = event_streams.numbers(batch.column("bytes"), UNKNOWN_BYTES)
         sequence = event_streams.numbers(batch.column("sequence"), UNNUMBERED)
         text = batch.column("name"), batch.column("communicator")
-        yield batch.column("rank").to_numpy(), block["start"], block["end"], size, sequence, *text
+        where = (batch.column(name).to_numpy().astype(np.int64) for name in ("device", "stream"))
+        further = event_streams.numbers(batch.column("group_size"), UNKNOWN_SIZE), *where
+        shape = np.full(size.size, UNKNOWN_SHAPE)
+        yield batch.column("rank").to_numpy(), block["start"], block["end"], size, sequence, *text, *further, shape
 
 
 def _of_kernels(folder: Path) -> Iterator[tuple]:
@@ -95,15 +114,26 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
         return
     kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pydict()
     name_of = dict(zip(kernels["kernel"], kernels["short_name"], strict=True))
-    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
-    names = pa.array([name_of[kernel] for kernel in of], pa.string())
-    for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+    rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *LAUNCH_SHAPE]).to_pylist()
+    names = pa.array([name_of[row.pop("kernel")] for row in rows], pa.string())
+    number: dict[tuple, int] = {}
+    keys = [tuple(row.values()) for row in rows]
+    known = [any(value is not None for value in key) for key in keys]
+    shapes = [
+        number.setdefault(key, len(number)) if is_known else UNKNOWN_SHAPE
+        for key, is_known in zip(keys, known, strict=True)
+    ]
+    shapes = np.array(shapes, np.int64)
+    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
+    for batch in event_streams.chunks(folder, "launches", wanted):
         configuration = batch.column("configuration").to_numpy()
         at = np.flatnonzero(kinds[configuration] == communicates)
         block = event_streams.times(batch)
         unknown = np.full(at.size, UNKNOWN_BYTES), np.full(at.size, UNNUMBERED)
         text = names.take(pa.array(configuration[at])), pa.nulls(at.size, pa.string())
-        yield batch.column("rank").to_numpy()[at], block["start"][at], block["end"][at], *unknown, *text
+        where = (batch.column(name).to_numpy()[at].astype(np.int64) for name in ("device", "stream"))
+        further = np.full(at.size, UNKNOWN_SIZE), *where, shapes[configuration[at]]
+        yield batch.column("rank").to_numpy()[at], block["start"][at], block["end"][at], *unknown, *text, *further
 
 
 def _codes(texts: pa.Array, known: dict[str | None, int]) -> np.ndarray:

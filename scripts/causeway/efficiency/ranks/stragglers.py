@@ -17,8 +17,10 @@ import numpy as np
 from causeway.core.clock import Clock
 from causeway.core.formatting import first_of
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
-from causeway.efficiency.ranks.clock_alignment import FEWEST, scatter
+from causeway.efficiency.ranks.clock_alignment import FEWEST
 from causeway.efficiency.ranks.collectives import EXCHANGE, MatchedCollectives, bus_factor
+from causeway.efficiency.ranks.common_events import scatter
+from causeway.efficiency.ranks.slow_transfers import ROBUST_SIGMA, slow_transfers
 
 RESIDUALS = 3.0
 """A lateness is more than so many times what the clocks leave uncertain."""
@@ -29,10 +31,6 @@ LEAST_SHARE = 0.01
 TAIL = 0.99
 BEYOND = 2.0
 """... and `BEYOND` times the quantile `TAIL` of the other ranks' lateness, so that heavy tails name nobody."""
-ROBUST_SIGMA = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
-SLOW = 1.5
-"""A transfer is slow where it takes this many times the lower quartile of its like, and more than chance explains."""
 PERSISTENT = 0.5
 TOGETHER = 0.5
 TRANSIENT = 0.03
@@ -65,9 +63,10 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     dict
         threshold_ns and residual_ns (int); arrays of shape (collectives,), in the order of the group: number (index in
         the group), start, skew, transfer, lateness, waiting (sum over ranks; all int64, ns), straggler (rank or -1),
-        slow (bool), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN where unknown); of shape (ranks,
-        collectives): late, held (bool; late, and no rank that is not late arrives after it), last (bool; the only rank
-        that arrives last), wait (int64, ns); of shape (ranks,): alike, how many ranks its role has (int).
+        slow (bool), excess (int64, ns, of slow transfers), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN
+        where unknown); of shape (ranks, collectives): late, held (bool; late, and no rank that is not late arrives
+        after it), last (bool; the only rank that arrives last), wait (int64, ns); of shape (ranks,): alike, how many
+        ranks its role has (int).
     """
     chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
@@ -93,10 +92,10 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     late[compared] = (lateness[compared] > threshold[:, None]) & _often(lateness[compared], threshold)[:, None]
     top = np.where(late, lateness, -np.inf).argmax(axis=0)
     straggler = np.where(late.any(axis=0), np.array(group.ranks)[top], -1)
-    slow = _slow(transfer, [group.operations[at] for at in np.flatnonzero(chosen)], group.bytes[chosen])
+    slow, excess = slow_transfers(transfer, group, chosen)
     named = straggler >= 0
     verdict = np.where(named & slow, MIXED, np.where(named, STRAGGLER, np.where(slow, NETWORK, INCONCLUSIVE)))
-    factor = np.array([bus_factor(group.operations[at], len(group.ranks)) or np.nan for at in np.flatnonzero(chosen)])
+    factor = np.array([bus_factor(group.operations[at], group.members(at)) or np.nan for at in np.flatnonzero(chosen)])
     size = np.where(group.bytes[chosen] > 0, group.bytes[chosen], np.nan)
     return {
         "threshold_ns": round(float(threshold.max())) if threshold.size else round(RESIDUALS * residual),
@@ -110,6 +109,7 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         "lateness": np.rint(lateness.max(axis=0)).astype(np.int64),
         "waiting": wait.sum(axis=0),
         "slow": slow,
+        "excess": excess,
         "verdict": verdict,
         "bus_gb_per_s": factor * size / np.maximum(transfer, 1),
         "late": late,
@@ -168,19 +168,6 @@ def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     return found
 
 
-def _slow(transfer: np.ndarray, operations: Sequence[str], size: np.ndarray) -> np.ndarray:
-    """Return which transfers take much longer than the lower quartile of the same operation and size; bool."""
-    slow = np.zeros(transfer.size, bool)
-    kinds = np.array([f"{what} {count}" for what, count in zip(operations, size.tolist(), strict=True)], object)
-    for kind in np.unique(kinds):
-        mine = kinds == kind
-        usual, middle = np.quantile(transfer[mine], [0.25, 0.5])
-        below = transfer[mine][transfer[mine] <= middle]
-        chance = SIGMAS * ROBUST_SIGMA * 2 * float(np.median(np.abs(below - usual))) if below.size else 0.0
-        slow[mine] = transfer[mine] > max(SLOW * usual, usual + chance)
-    return slow
-
-
 def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     """Return the group's verdict, per rank how often and how it straggles, and who waited for whom.
 
@@ -195,8 +182,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     """
     count = found["skew"].size
     slow = found["slow"]
-    usual = np.median(found["transfer"][~slow]) if (~slow).any() else 0
-    excess = int(np.maximum(found["transfer"][slow] - usual, 0).sum()) * len(group.ranks)
+    excess = int(found["excess"].sum()) * len(group.ranks)
     matrix = np.zeros((len(group.ranks),) * 2, np.int64)
     ranks = []
     together = _together(found, group.ranks)
@@ -224,6 +210,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
                 "own_wait_ns": int(found["wait"][index].sum()),
             }
         )
+    sized = int((group.bytes[found["number"]] >= 0).sum())
     named = [entry for entry in ranks if entry["pattern"] != "none"]
     caused = sum(entry["waiting_for_it_ns"] for entry in named)
     often = slow.sum() >= max(FEWEST_TRANSIENT, TRANSIENT * count)
@@ -236,6 +223,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     elif often:
         verdict = NETWORK
         reason = f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
+        reason += "" if sized else ", by their place in the sequence or their launch shape: sizes are not known"
     else:
         compared = f", compared within {found['roles']} roles" if found["roles"] > 1 else ""
         words = (
@@ -250,7 +238,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         "excess_transfer_ns": excess,
     }
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
-    facts = {"communicator": group.communicator, "n_ranks": len(group.ranks), "collectives": count}
+    facts = {"communicator": group.communicator, "n_ranks": len(group.ranks), "collectives": count, "sized": sized}
     return (
         facts
         | {"verdict": verdict, "reason": reason}

@@ -8,6 +8,8 @@ from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SU
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
+UNSIZED = " Message sizes are not recorded: calls at one place of the sequence, or of one launch shape, are compared."
+
 
 def straggler_findings(document: Mapping) -> list[Finding]:
     """Return the findings of one dataset's `stragglers.json`: per communicator late ranks and slow transfers, or that
@@ -168,6 +170,7 @@ def _slow_network(document: Mapping, index: int) -> Finding:
         sentence=(
             f"Slow transfers cost {time_three_digits(excess)} over {group['n_ranks']} ranks in"
             f" {group['collectives']:,} collectives{_of_communicator(group)}: all ranks arrive together."
+            f"{'' if group['sized'] else UNSIZED}"
         ),
         verdict=SUPPORTED,
         suggestion=suggestions.NETWORK,
