@@ -194,8 +194,16 @@ def _of_ranks(one: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> Matche
     )
     first, rows = next(iter(one.rows.items()))
     operations = operations_of(ranks[first], rows)
-    further = members.max(axis=0), ranks[first].shape[rows]
-    return MatchedCollectives(one.communicator, list(one.rows), start, end, operations, size.max(axis=0), *further)
+    return MatchedCollectives(
+        communicator=one.communicator,
+        ranks=list(one.rows),
+        start=start,
+        end=end,
+        operations=operations,
+        bytes=size.max(axis=0),
+        group_size=members.max(axis=0),
+        shape=ranks[first].shape[rows],
+    )
 
 
 def _by_number(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> dict[int, np.ndarray] | None:

@@ -49,7 +49,8 @@ def sequences(
     forms = {tuple(map(len, devices)) for devices in sizes}
     if len(forms) > 1:
         counts = [sum(form) for form in forms]
-        few, many = min(counts), max(counts)
+        few = min(counts)
+        many = max(counts)
         streams = f"{few} to {many} streams" if few < many else "streams of unlike devices"
         return [], f"ranks have collectives on {streams}, which run at once: which belong together cannot be told"
     (form,) = forms

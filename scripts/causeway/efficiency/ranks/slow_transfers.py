@@ -92,7 +92,8 @@ def _period(transfer: np.ndarray) -> int:
             break
         left = int((head > SLOW * _usual(head, period)).sum())
         if left <= EXPLAINED * long and left + period < least:
-            best, least = period, left + period
+            best = period
+            least = left + period
     return best
 
 
