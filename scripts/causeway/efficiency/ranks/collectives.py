@@ -86,7 +86,7 @@ class MatchedCollectives:
     shape: np.ndarray | None = None
 
     def members(self, at: int) -> int:
-        """Return how many ranks take part in a collective, by its place: as told, at least those that were read."""
+        """Return how many ranks take part in a collective, by its index: as told, at least those that were read."""
         return max(len(self.ranks), -1 if self.group_size is None else int(self.group_size[at]))
 
     def synchronising(self) -> np.ndarray:
@@ -120,7 +120,7 @@ class AlignedRanks:
     rows : dict of int to ndarray of int64, shape (collectives,)
         By rank, ascending: places among the rank's own collectives; those at one place of the arrays are one.
     further : dict of int to ndarray of int64, shape (collectives, devices - 1)
-        Places of the same collectives' kernels on further devices of a rank; no entry where there are none.
+        Indices of the same collectives' kernels on further devices of a rank; no entry where there are none.
     """
 
     communicator: str | None

@@ -18,9 +18,9 @@ class Sequences:
     Attributes
     ----------
     rows : dict of int to ndarray of int64, shape (collectives,)
-        By rank, ascending: places among the rank's own collectives.
+        By rank, ascending: indices among the rank's own collectives.
     further : dict of int to ndarray of int64, shape (collectives, devices - 1)
-        Places of the same collectives' kernels on further devices of a rank; no entry where there are none.
+        Indices of the same collectives' kernels on further devices of a rank; no entry where there are none.
     """
 
     rows: dict[int, np.ndarray]
@@ -39,8 +39,8 @@ def sequences(
     Parameters
     ----------
     ranks : mapping of int to RankCollectives
-    members : mapping of int to ndarray of int64
-        By rank, ascending: places of its collectives.
+    members : mapping of int to ndarray of int64, shape (n,)
+        By rank, ascending: indices of its n collectives.
     """
     lanes = {rank: _lanes(ranks[rank], rows) for rank, rows in members.items()}
     sizes = {tuple(tuple(rows.size for rows in streams) for streams in devices) for devices in lanes.values()}
@@ -61,7 +61,7 @@ def sequences(
 
 
 def _lanes(one: RankCollectives, rows: np.ndarray) -> list[list[np.ndarray]]:
-    """Return the places of each device and stream, both in the order of their numbers."""
+    """Return the indices of each device and stream, both in the order of their numbers."""
     found: list[list[np.ndarray]] = []
     for device in np.unique(one.device[rows]).tolist():
         mine = rows[one.device[rows] == device]
@@ -83,11 +83,11 @@ def _of_devices(
         chosen: dict[int, np.ndarray] = {}
         further: dict[int, np.ndarray] = {}
         for rank, rows in own.items():
-            places = np.stack(rows)
-            last = ranks[rank].start[places].argmax(axis=0)
-            chosen[rank] = places[last, np.arange(last.size)]
+            indices = np.stack(rows)
+            last = ranks[rank].start[indices].argmax(axis=0)
+            chosen[rank] = indices[last, np.arange(last.size)]
             is_other = np.arange(len(rows)) != last[:, None]
-            further[rank] = places.T[is_other].reshape(last.size, len(rows) - 1)
+            further[rank] = indices.T[is_other].reshape(last.size, len(rows) - 1)
         yield Sequences(chosen, further)
         return
     for device in range(len(next(iter(own.values())))):
@@ -98,5 +98,5 @@ def _end_together(one: RankCollectives, rows: Sequence[np.ndarray]) -> bool:
     """Return whether kernels of several devices of a rank, which have one clock, end at common moments."""
     if len({(part.size, tuple(one.name[part].tolist())) for part in rows}) > 1:
         return False
-    places = np.stack(rows)
-    return are_common(scatter(one.end[places]), scatter(one.start[places]))
+    indices = np.stack(rows)
+    return are_common(scatter(one.end[indices]), scatter(one.start[indices]))

@@ -57,7 +57,7 @@ def slow_transfers(
     unsized = np.flatnonzero(~known)
     period = _period(transfer[unsized])
     if period:
-        slow[unsized], excess[unsized] = _of_places(transfer[unsized], period)
+        slow[unsized], excess[unsized] = _at_positions(transfer[unsized], period)
     return slow, excess
 
 
@@ -97,7 +97,7 @@ def _period(transfer: np.ndarray) -> int:
     return best
 
 
-def _of_places(transfer: np.ndarray, period: int) -> tuple[np.ndarray, np.ndarray]:
+def _at_positions(transfer: np.ndarray, period: int) -> tuple[np.ndarray, np.ndarray]:
     """Return which transfers are slow beside those at the same place of a sequence, and by how much."""
     usual = _usual(transfer, period)
     more = transfer - usual

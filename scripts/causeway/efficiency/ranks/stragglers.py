@@ -223,7 +223,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     elif often:
         verdict = NETWORK
         reason = f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
-        reason += "" if sized else ", by their place in the sequence or their launch shape: sizes are not known"
+        reason += "" if sized else ", by their position in the sequence or their launch shape: sizes are not known"
     else:
         compared = f", compared within {found['roles']} roles" if found["roles"] > 1 else ""
         words = (
@@ -260,15 +260,15 @@ def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:
     collectives.
     """
     held = found["held"]
-    places = np.flatnonzero(held.any(axis=1))
-    both = np.zeros((places.size, places.size))
+    indices = np.flatnonzero(held.any(axis=1))
+    both = np.zeros((indices.size, indices.size))
     for begin in range(0, held.shape[1], BLOCK):
-        part = held[places, begin : begin + BLOCK].astype(float)
+        part = held[indices, begin : begin + BLOCK].astype(float)
         both += part @ part.T
     either = np.add.outer(both.diagonal(), both.diagonal()) - both
-    members = {place: {place} for place in places.tolist()}
+    members = {index: {index} for index in indices.tolist()}
     for one, other in np.argwhere(np.triu(both >= TOGETHER * either, 1)).tolist():
-        joined = members[int(places[one])] | members[int(places[other])]
+        joined = members[int(indices[one])] | members[int(indices[other])]
         members |= dict.fromkeys(joined, joined)
     rows = []
     for several in dict.fromkeys(tuple(sorted(few)) for few in members.values() if len(few) > 1):
@@ -276,7 +276,7 @@ def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:
         first = others.min(axis=0) if others.size else np.zeros(held.shape[1], np.int64)
         rows.append(
             {
-                "ranks": [ranks[place] for place in several],
+                "ranks": [ranks[index] for index in several],
                 "collectives": int((held[list(several)].sum(axis=0) > 1).sum()),
                 "waiting_for_them_ns": int(others[:, first > 0].sum()),
                 "together_ns": int(first.sum()),

@@ -8,7 +8,9 @@ from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SU
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
-UNSIZED = " Message sizes are not recorded: calls at one place of the sequence, or of one launch shape, are compared."
+UNSIZED = (
+    " Message sizes are not recorded: calls at one position of the sequence, or of one launch shape, are compared."
+)
 
 
 def straggler_findings(document: Mapping) -> list[Finding]:
@@ -64,7 +66,7 @@ def _late_alone(group: Mapping) -> list[int]:
 
 
 def _late_together(document: Mapping, index: int, at: int) -> Finding:
-    """Return the finding on ranks that are late in the same collectives, by their place in the document.
+    """Return the finding on ranks that are late in the same collectives, by their index in the document.
 
     Without them a collective begins as soon as the last of the others arrives, and the run ends so much earlier on all
     ranks.
