@@ -12,6 +12,8 @@ from causeway.core.tables import open_table
 
 Block = dict[str, np.ndarray]
 CHUNK_ROWS = 1 << 16
+HOST_TABLES = ("calls", "mpi")
+"""Tables of what the host did, which a profiler records from the begin of a recording to its end."""
 
 
 def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -23,6 +25,36 @@ def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBa
         for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
             if batch.num_rows:
                 yield batch
+
+
+def spans(folder: Path, tables: Iterable[str]) -> dict[int, tuple[int, int]]:
+    """Return start of the first and end of the last event of each rank in some tables of an export, ns, own clock; a
+    rank without events has none.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for table in tables:
+        for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
+            block = times(batch)
+            ranks = batch.column("rank").to_numpy()
+            for rank in np.unique(ranks).tolist():
+                mine = ranks == rank
+                first = int(block["start"][mine].min())
+                last = int(block["end"][mine].max())
+                before = found.get(rank, (first, last))
+                found[rank] = min(first, before[0]), max(last, before[1])
+    return found
+
+
+def recorded_spans(folder: Path) -> dict[int, tuple[int, int]]:
+    """Return what the host's part of a recording covers: from the first to the last call, MPI call or range of each
+    rank, ns, own clock. Only ranks with calls or MPI: a range alone does not tell how long was recorded.
+    """
+    found = spans(folder, HOST_TABLES)
+    ranges = spans(folder, ["ranges"]) if found else {}
+    return {
+        rank: (min(first, ranges.get(rank, (first, last))[0]), max(last, ranges.get(rank, (first, last))[1]))
+        for rank, (first, last) in found.items()
+    }
 
 
 def numbers(column: pa.Array, absent: int) -> np.ndarray:

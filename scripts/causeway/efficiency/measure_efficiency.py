@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
+from causeway.core.event_blocks import recorded_spans
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
-from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, measure, open_export
+from causeway.efficiency.device_time.compared_time import ComparedTime, compared_time
+from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
@@ -22,11 +24,12 @@ from causeway.efficiency.trees.role_balance import role_balance
 from causeway.numeric.mpi import Ranks, merged
 
 
-def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int) -> np.ndarray:
-    """Return the edges of `count` bins of equal width (fewer on a span of fewer ns) over all windows; int64,
-    shape (bins + 1,), ns on the dataset's time line.
+def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int, chosen: ComparedTime) -> np.ndarray:
+    """Return the edges of `count` bins of equal width (fewer on a span of fewer ns) over the time in which ranks are
+    compared (`chosen`), else over all windows; int64, shape (bins + 1,), ns on the dataset's time line.
     """
-    ends = [clocks[one.export].aligned(np.array(window)) for one in opened for window in one.windows.values()]
+    ends = [chosen.window] if chosen.window else []
+    ends = ends or [clocks[one.export].aligned(np.array(window)) for one in opened for window in one.windows.values()]
     first, last = (int(np.min(ends)), int(np.max(ends))) if ends else (0, 1)
     width = max(1, -(-(last - first) // count))
     return first + width * np.arange(max(1, -(-(last - first) // width)) + 1)
@@ -73,28 +76,36 @@ def measure_efficiency(
         filtered = why_not(folders, EFFICIENCY)
         usable = [] if filtered else [Path(folder) for folder in folders]
         mine = ranks.share_of([folder_bytes(folder) for folder in usable])
-        here = {at: (found, regions.times_of(found.folder)) for at in mine if (found := open_export(usable[at]))}
+        here = {
+            at: (found, regions.times_of(found.folder), _recorded(found, len(usable)))
+            for at in mine
+            if (found := open_export(usable[at]))
+        }
     everywhere = merged(ranks.exchange(here))
-    opened = [one for one, _ in everywhere.values()]
-    edges = bins_of(opened, clocks, choices["bins"])
+    opened = [one for one, _, _ in everywhere.values()]
+    recorded = [covered for _, _, covered in everywhere.values()]
+    chosen = compared_time(opened, recorded, clocks, are_aligned=document_of_clocks["method"] != "zero")
+    edges = bins_of(opened, clocks, choices["bins"], chosen)
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
-    names = regions.choose([times for _, times in everywhere.values()], choices["regions"], least)
+    names = regions.choose([times for _, times, _ in everywhere.values()], choices["regions"], least)
     gpus = groups(opened)
     with ranks.together():
         measured = {}
         works = {}
-        for at, (one, _) in here.items():
-            measured[at] = measure(one, names, clocks[one.export].own(edges), limits)
+        for at, (one, _, _) in here.items():
+            clock = clocks[one.export]
+            time = {"windows": chosen.windows(one, clock), "regions_within": chosen.regions_within(clock)}
+            measured[at] = measure(one, names, clock.own(edges), limits, **time)
             works[at] = work_from(one.folder, measured[at].launches)
             measured[at].launches = None
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
-        shared = {at: measure_shared(gpus[at], names, edges, clocks) for at in ranks.share_of([1] * len(gpus))}
+        shared = {at: measure_shared(gpus[at], names, edges, clocks, chosen) for at in ranks.share_of([1] * len(gpus))}
     parts = ranks.collect((measured, shared, works))
     with ranks.together():
         if ranks.first:
             of_exports, of_gpus, works = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
-            dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()])
+            dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
             names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
             found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
             found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))
@@ -104,6 +115,11 @@ def measure_efficiency(
             write_json(found, out_json, schema="efficiency")
             rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))
             write_table(rows, out_table, "efficiency", metadata={"dataset": name})
+
+
+def _recorded(one: Opened, exports: int) -> Windows:
+    """Return what the recording of each rank covers, where there are others that it can be compared with."""
+    return recorded_spans(one.folder) if exports > 1 or len(one.windows) > 1 else {}
 
 
 def _devices(folder: Path) -> list[dict]:
@@ -117,4 +133,4 @@ def _nothing() -> Measured:
     empty |= {"path": (0, len(PATH_FIELDS)), "copies": (0, COPY_KINDS, len(COPY_FIELDS))}
     arrays = {key: np.zeros(shape, np.int64) for key, shape in empty.items()}
     opened = Opened(export="", folder=Path(), node=None, windows={}, devices=[], graphs={})
-    return Measured(opened=opened, **arrays, streams={}, host={}, region_ns={})
+    return Measured(opened=opened, windows={}, **arrays, streams={}, host={}, region_ns={})

@@ -30,15 +30,17 @@ def measured(tmp_path, folders, choices=CHOICES, shifts=None):
     )
 
 
-def golden(tmp_path, kind="nvtx", **more):
-    """The golden case inside a region of 100 ns; the host's calls and MPI stand as states of one thread per rank."""
+def golden(tmp_path, kind="nvtx", hosts=True, **more):
+    """The golden case inside a region of 100 ns; the host's calls and MPI stand as states of one thread per rank; they
+    are left out where hosts were not recorded.
+    """
     first = export(
         tmp_path / "0",
         0,
         [(10, 40), (30, 60, {"stream": 1})],
         [(55, 70, {"stream": 2})],
-        calls=[(0, 30), (10, 20), (50, 60)],
-        mpi=[(70, 90)],
+        calls=[(0, 30), (10, 20), (50, 60)] * hosts,
+        mpi=[(70, 90)] * hosts,
         ranges=[(0, 100, {"name": "solve 7", "kind": kind})],
         node="a",
         **more,
@@ -48,8 +50,8 @@ def golden(tmp_path, kind="nvtx", **more):
         1,
         [(20, 40)],
         [(0, 10), (35, 45)],
-        calls=[(0, 20)],
-        mpi=[(40, 90)],
+        calls=[(0, 20)] * hosts,
+        mpi=[(40, 90)] * hosts,
         node="b",
         ranges=[(0, 100, {"name": "solve 8", "kind": kind})],
         **more,
@@ -102,21 +104,34 @@ def test_what_is_no_range_of_a_host_thread_is_no_region(tmp_path):
     assert document["device"]["regions"] == {}
 
 
-def test_golden_case_whole_is_between_the_first_and_the_last_device_event(tmp_path):
-    document, rows = measured(tmp_path, golden(tmp_path))
-    assert document["elapsed_ns"] == 60  # rank 0: 10 to 70, rank 1: 0 to 45
-    assert document["device"][PE] == pytest.approx(70 / 120)
-    assert document["device"]["ranks"]["1"][PE] == pytest.approx(20 / 45)
-    assert document["device"]["devices"]["0/0"][ORCH] == 1.0
+@pytest.mark.parametrize("hosts", [True, False])
+def test_golden_case_whole(tmp_path, hosts):
+    """GPU work of rank 0 lasts from 10 to 70, of rank 1 from 0 to 45. Both recordings last from 0 to 90 where hosts are
+    recorded: both ranks count from 0 to 70. Else each counts from its first to its last event.
+    """
+    document, rows = measured(tmp_path, golden(tmp_path, hosts=hosts))
+    elapsed = 70 if hosts else 60
+    assert document["elapsed_ns"] == elapsed
+    assert document["device"][PE] == pytest.approx(70 / (2 * elapsed))
+    assert document["device"]["ranks"]["1"][PE] == pytest.approx(20 / (70 if hosts else 45))
+    assert document["device"]["devices"]["0/0"][ORCH] == pytest.approx(60 / elapsed)
     assert sorted(document["device"]["nodes"]) == ["a", "b"]
-    assert sum(document["waterfall_ns"].values()) == 120
+    assert sum(document["waterfall_ns"].values()) == 2 * elapsed
     assert document["waterfall_ns"] == {
         "useful": 70,
         "load_imbalance": 30,
         "communication": 0,
         "transfers": 20,
-        "orchestration": 0,
+        "orchestration": 2 * (elapsed - 60),
     }
+    parts = document["breakdown"]
+    assert [parts[f"{rank}/0"]["idle_ns"] for rank in (0, 1)] == ([10, 35] if hosts else [0, 10])
+    (note,) = document["notes"]
+    assert ("no host calls are recorded of ranks 0, 1: each rank counts from its own" in note) == (not hosts)
+    if hosts:  # rank 0 is in MPI from 70 to 90, rank 1 from 40 to 90
+        host = document["host"]
+        assert (host["elapsed_ns"], host["mpi_ns"], host["gpu_ns"], host["useful_ns"]) == (70, 30, 60, 50)
+        assert "ranks are in MPI for 40.0 ns, summed over threads, before and after the time" in note
     levels = [row["level"] for row in rows]
     assert [levels.count(level) for level in ("dataset", "node", "rank", "device", "region")] == [1, 2, 2, 2, 1]
     whole = rows[0]
@@ -183,7 +198,11 @@ def test_ranks_that_share_a_gpu(tmp_path):
     (gpu,) = document["shared"]
     assert (gpu["elapsed_ns"], gpu["kernel_ns"], gpu["busy_ns"], gpu["at_once_ns"]) == (70, 50, 70, 20)
     assert gpu["devices"] == {"0/0": {"kernel_ns": 50, "busy_ns": 60}, "1/0": {"kernel_ns": 20, "busy_ns": 35}}
-    assert document["notes"] == ["GPUs that several ranks share count once, but in the flavour talp once per rank"]
+    assert document["notes"] == [
+        "GPUs that several ranks share count once, but in the flavour talp once per rank",
+        "ranks are in MPI for 40.0 ns, summed over threads, before and after the time that is measured: that is not in"
+        " the MPI tree",
+    ]
     assert (rows[0]["n_devices"], rows[0]["kernel_ns"]) == (1, 50)
     assert sum(row["kernel_ns"] for row in rows if row["level"] == "bin" and row["rank"] is None) == 50
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import TableError
+from causeway.core.event_blocks import spans
 from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, regions
@@ -28,6 +29,8 @@ from causeway.numeric.few_values import few_pairs
 COPY_KINDS = 256
 EVENT = ("start", "end", "rank", "device", "stream", "kind", "correlation", "returned", "launch")
 """What the sweeps need of launches, transfers and graphs."""
+Windows = Mapping[int, tuple[int, int]]
+"""Begin and end of a time by rank, ns, own clock."""
 Device = tuple[int, int]
 """Rank, and the number that the rank has for the device."""
 ALWAYS = -(1 << 62), 1 << 62
@@ -87,6 +90,8 @@ class Measured:
 
     Attributes
     ----------
+    windows : mapping of int to (int, int)
+        The time in which each rank was measured, own clock.
     total, idle, binned, within : ndarray, shapes of `sweep.Sweep`
         A row per device; regions in the order of `regions`.
     path, copies : ndarray, shapes of `sweep.PATH_FIELDS` per device and `sweep.COPY_FIELDS` per device and kind
@@ -96,11 +101,14 @@ class Measured:
         By rank and thread: time in each state, in the rank's window and in each region.
     region_ns : dict of int to ndarray, shape (regions,)
         By rank: how long it was inside each region.
+    mpi_outside_ns : int
+        Time in MPI before and after the windows, summed over threads.
     launches : LaunchSums or None
         None where nothing was measured.
     """
 
     opened: Opened
+    windows: Windows
     total: np.ndarray
     idle: np.ndarray
     binned: np.ndarray
@@ -111,6 +119,7 @@ class Measured:
     host: dict[tuple[int, int], np.ndarray]
     region_ns: dict[int, np.ndarray]
     mpi_ranks: set[int] = field(default_factory=set)
+    mpi_outside_ns: int = 0
     launches: LaunchSums | None = None
 
 
@@ -152,18 +161,7 @@ def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
     if len(document["ranks"]) == 1 and not document["tables"].get("counters"):
         first = [int(next(event_streams.chunks(folder, table, ["start_ns"])).column(0)[0].as_py()) for table in tables]
         return {document["ranks"][0]: (min(first), int(document["time"]["last_ns"]))}
-    found: dict[int, tuple[int, int]] = {}
-    for table in tables:
-        for batch in event_streams.chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
-            block = event_streams.times(batch)
-            ranks = batch.column("rank").to_numpy()
-            for rank in np.unique(ranks).tolist():
-                mine = ranks == rank
-                first = int(block["start"][mine][0])
-                last = int(block["end"][mine].max())
-                before = found.get(rank, (first, last))
-                found[rank] = min(first, before[0]), max(last, before[1])
-    return found
+    return spans(folder, tables)
 
 
 def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> dict[int, int]:
@@ -185,8 +183,8 @@ def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> dict[int,
 class _Host:
     """Sweeps of host threads, each opened when its first call is seen."""
 
-    def __init__(self, opened: Opened, sets: Mapping[int, Sequence[intervals.Set]]) -> None:
-        self.opened = opened
+    def __init__(self, windows: Windows, sets: Mapping[int, Sequence[intervals.Set]]) -> None:
+        self.windows = windows
         self.sets = sets
         self.sweeps: dict[tuple[int, int], Sweep] = {}
         self.mpi_ranks: set[int] = set()
@@ -200,11 +198,11 @@ class _Host:
     def take(self, block: event_streams.Block) -> None:
         threads, code = few_pairs(block["rank"], block["thread"])
         for at, (rank, thread) in enumerate(threads):
-            if rank not in self.opened.windows:
+            if rank not in self.windows:
                 continue
             mine = slice(None) if len(threads) == 1 else code == at
             if (rank, thread) not in self.sweeps:
-                window = tuple(np.array([edge], np.int64) for edge in self.opened.windows[rank])
+                window = tuple(np.array([edge], np.int64) for edge in self.windows[rank])
                 self.sweeps[rank, thread] = Sweep([ALWAYS[0]], [ALWAYS[1]], regions=[[window, *self.sets[rank]]])
             kind = block["kind"][mine]
             if (kind == MPI.bit_length() - 1).any():
@@ -218,17 +216,34 @@ class _Host:
             sweep.finish()
         return {key: sweep.within[0] for key, sweep in sorted(self.sweeps.items())}
 
+    def mpi_outside_ns(self) -> int:
+        """Return the time in MPI outside the windows, summed over threads, ns."""
+        return sum(_mpi_ns(sweep.total[0]) - _mpi_ns(sweep.within[0, 0]) for sweep in self.sweeps.values())
+
+
+def _mpi_ns(states: np.ndarray) -> int:
+    """Return a thread's time in MPI from its time in each state, int64 of shape (16,), ns."""
+    return int(states[(np.arange(STATES) & MPI) > 0].sum())
+
 
 def host_times(states: np.ndarray, elapsed_ns: int) -> tuple[int, int, int]:
     """Return useful, gpu and mpi time of a thread from its time in each state, int64 of shape (16,), ns: a runtime
     call made by MPI is part of MPI.
     """
-    mpi = int(states[(np.arange(STATES) & MPI) > 0].sum())
+    mpi = _mpi_ns(states)
     gpu = int(states[CALL])
     return elapsed_ns - mpi - gpu, gpu, mpi
 
 
-def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Limits) -> Measured:
+def measure(
+    opened: Opened,
+    names: Sequence[str],
+    edges: np.ndarray,
+    limits: Limits,
+    *,
+    windows: Windows | None = None,
+    regions_within: tuple[int, int] | None = None,
+) -> Measured:
     """Measure an export.
 
     Parameters
@@ -239,23 +254,26 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
     edges : ndarray of int64, shape (bins + 1,), ascending, ns
         Bins in the export's own clock.
     limits : Limits
+    windows : mapping of int to (int, int), optional
+        The time in which each rank is measured, ns, own clock; from its first to its last GPU event if absent.
+    regions_within : (int, int), optional
+        What regions are cut to, ns, own clock.
 
     Raises
     ------
     TableError
         If a table's rows are not ordered, or hold a rank or device that the export's dimensions do not.
     """
-    found = regions.instances(opened.folder, names)
+    windows = opened.windows if windows is None else windows
+    found = regions.instances(opened.folder, names, regions_within)
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
     sets = {rank: [found.get((rank, name), nothing) for name in names] for rank in opened.windows}
-    host = _Host(opened, sets)
+    host = _Host(windows, sets)
     calls = event_streams.Calls(
         host.passing(event_streams.merged([event_streams.calls(opened.folder), event_streams.mpi_calls(opened.folder)]))
     )
-    windows = np.array([opened.windows[rank] for rank, _ in opened.devices], np.int64).reshape(-1, 2)
-    sweep = Sweep(
-        windows[:, 0], windows[:, 1], edges, [sets[rank] for rank, _ in opened.devices], limits.kernel_wait_ns
-    )
+    edge = np.array([windows[rank] for rank, _ in opened.devices], np.int64).reshape(-1, 2)
+    sweep = Sweep(edge[:, 0], edge[:, 1], edges, [sets[rank] for rank, _ in opened.devices], limits.kernel_wait_ns)
     n_devices = len(opened.devices)
     path = np.zeros((n_devices, len(PATH_FIELDS)), np.int64)
     copies = np.zeros((n_devices, COPY_KINDS, len(COPY_FIELDS)), np.int64)
@@ -290,6 +308,7 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
     gaps = sorted(streams.index_of.items())
     return Measured(
         opened=opened,
+        windows=windows,
         total=sweep.total,
         idle=sweep.idle,
         binned=sweep.binned,
@@ -300,6 +319,7 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
         host=host.finish(),
         region_ns={rank: np.array([intervals.length(one) for one in sets[rank]], np.int64) for rank in opened.windows},
         mpi_ranks=host.mpi_ranks,
+        mpi_outside_ns=host.mpi_outside_ns(),
         launches=launches,
     )
 

@@ -65,8 +65,10 @@ def choose(times: Iterable[Counter], most: int, least_ns: int) -> list[str]:
     return [name for name, time in ordered[:most] if time >= max(least_ns, 1)]
 
 
-def instances(folder: Path, names: Iterable[str]) -> Sets:
-    """Return by rank and name the union of the instances of chosen regions in one export."""
+def instances(folder: Path, names: Iterable[str], within: tuple[int, int] | None = None) -> Sets:
+    """Return by rank and name the union of the instances of chosen regions in one export, cut to a time (`within`, ns)
+    where one is given.
+    """
     wanted = set(names)
     parts: dict[tuple[int, str], list[np.ndarray]] = {}
     for batch, chosen, codes, texts in _host_ranges(folder, ["rank"]) if wanted else ():
@@ -78,4 +80,8 @@ def instances(folder: Path, names: Iterable[str]) -> Sets:
                 for one in np.unique(rank[mine]).tolist():
                     rows = mine & (rank == one)
                     parts.setdefault((one, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))
-    return {key: intervals.union(*np.concatenate(found, axis=1)) for key, found in parts.items()}
+    whole = {key: intervals.union(*np.concatenate(found, axis=1)) for key, found in parts.items()}
+    if within is None:
+        return whole
+    time = tuple(np.array([edge], np.int64) for edge in within)
+    return {key: intervals.intersection(one, time) for key, one in whole.items()}

@@ -7,6 +7,7 @@ import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.efficiency.device_time import event_streams, regions
+from causeway.efficiency.device_time.compared_time import ComparedTime
 from causeway.efficiency.device_time.measure import Device, Opened
 from causeway.efficiency.device_time.sweep import Sweep
 from causeway.numeric import intervals
@@ -21,7 +22,8 @@ class SharedGpu:
     devices : list of Device
         Its ranks, each with the number that it has for it.
     elapsed : int
-        From the first to the last event of its ranks, on the dataset's time line.
+        The time in which its ranks are compared, else from their first to their last event, on the dataset's time
+        line.
     region_ns : list of int
         How long any of its ranks is in each region.
     total, binned, within : ndarray, shapes of `sweep.Sweep` for one device
@@ -48,19 +50,26 @@ def groups(opened: Sequence[Opened]) -> list[list[tuple[Opened, Device]]]:
 
 
 def measure_shared(
-    members: Sequence[tuple[Opened, Device]], names: Sequence[str], edges: np.ndarray, clocks: Mapping[str, Clock]
+    members: Sequence[tuple[Opened, Device]],
+    names: Sequence[str],
+    edges: np.ndarray,
+    clocks: Mapping[str, Clock],
+    compared: ComparedTime,
 ) -> SharedGpu:
     """Measure what the ranks of a GPU do on it together; `edges`, int64 of shape (bins + 1,), ns, are those of bins on
-    the dataset's time line.
+    the dataset's time line, `compared` says in which time ranks are compared.
     """
     devices_of: dict[str, list[Device]] = {}
     exports = {one.export: one for one, _ in members}
     for one, device in members:
         devices_of.setdefault(one.export, []).append(device)
     windows = [clocks[one.export].aligned(np.array(one.windows[rank])).tolist() for one, (rank, _) in members]
-    begin = min(first for first, _ in windows)
-    stop = max(last for _, last in windows)
-    instances = {one.export: regions.instances(one.folder, names) for one in exports.values()}
+    own = min(first for first, _ in windows), max(last for _, last in windows)
+    begin, stop = compared.window or own
+    instances = {
+        name: regions.instances(one.folder, names, compared.regions_within(clocks[name]))
+        for name, one in exports.items()
+    }
     sets = []
     for name in names:
         parts = [

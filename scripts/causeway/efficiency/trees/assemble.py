@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.formatting import time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
+from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
 from causeway.efficiency.device_time.measure import Device, Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
 from causeway.efficiency.device_time.states import SETS, kernel_and_other, time_in
@@ -30,6 +32,10 @@ MISSING = (
     "launches of {ranks} are missing, as the numbers of the others leave some out: the time in which they ran counts as"
     " idle"
 )
+MPI_OUTSIDE = (
+    "ranks are in MPI for {time}, summed over threads, before and after the time that is measured: that is not in the"
+    " MPI tree"
+)
 NO_MPI = "no export holds MPI calls: there is no MPI tree"
 SHARED_NOTE = "GPUs that several ranks share count once, but in the flavour talp once per rank"
 NO_COPIES = (
@@ -50,15 +56,25 @@ class MeasuredDataset:
     regions : sequence of str
         As they were measured.
     shared : sequence of SharedGpu
+    compared : ComparedTime
+        In which time ranks are compared.
     """
 
-    def __init__(self, measured: Sequence[Measured], regions: Sequence[str], shared: Sequence[SharedGpu] = ()) -> None:
+    def __init__(
+        self,
+        measured: Sequence[Measured],
+        regions: Sequence[str],
+        shared: Sequence[SharedGpu] = (),
+        compared: ComparedTime = OWN_TIMES,
+    ) -> None:
+        self.compared = compared
         self.measured = list(measured)
         self.regions = list(regions)
         self.shared = list(shared)
         self.devices = [device for one in self.measured for device in one.opened.devices]
         self.node_of = {rank: one.opened.node for one in self.measured for rank in one.opened.windows}
-        self.elapsed = {
+        self.elapsed = {rank: stop - begin for one in self.measured for rank, (begin, stop) in one.windows.items()}
+        self.own_elapsed = {
             rank: stop - begin for one in self.measured for rank, (begin, stop) in one.opened.windows.items()
         }
         self.idle, self.path, self.copies = (
@@ -82,6 +98,8 @@ class MeasuredDataset:
                 self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
             for rank, executions in one.opened.graphs.items():
                 self.events[rank] = self.events.get(rank, 0) + executions
+        alone = set() if compared.window else self.elapsed.keys()
+        self.too_few = {rank for rank in alone if self.events.get(rank, 0) < 2}
         self.with_mpi = {rank for one in self.measured for rank in one.mpi_ranks}
         self.index_of = {device: index for index, device in enumerate(self.devices)}
         self.shared_of = {
@@ -126,14 +144,12 @@ class MeasuredDataset:
         ranks = {self.devices[index][0] for index in indices}
         if tree["active_max_ns"] == tree["kernel_max_ns"] and not ranks & self.with_copies:
             tree[COMMUNICATION] = None  # nothing but kernels was looked at
-        if all(self.events.get(rank, 0) < 2 for rank in ranks):
+        if ranks <= self.too_few:
             tree |= dict.fromkeys(DEVICE_RATIO_NAMES)
         return tree
 
     def longest(self, indices: Sequence[int]) -> int:
-        """Return E of some devices: the longest window of their ranks, or from the first to the last event on a GPU
-        that they share; ns.
-        """
+        """Return E of some devices: the longest window of their ranks, or that of a GPU that they share; ns."""
         rows = [row - len(self.devices) for row in self.gpu_rows(indices)]
         shared = [self.shared[row].elapsed for row in rows if row >= 0]
         return max([*shared, *(self.elapsed[self.devices[index][0]] for index in indices)], default=0)
@@ -230,10 +246,13 @@ def document(
     parts = [tuple(int(time_in(dataset.total[row], part)) for part in STACKED) for row in gpus]
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
     notes += [SHARED_NOTE] if dataset.shared else []
+    notes += [dataset.compared.note] if dataset.compared.note else []
+    outside = sum(one.mpi_outside_ns for one in dataset.measured)
+    notes += [MPI_OUTSIDE.format(time=time_three_digits(outside))] if outside else []
     for words, ranks in (
         (MISSING, {r for one in dataset.measured if one.opened.launches_missing for r in one.opened.windows}),
         (NO_COPIES, set(dataset.elapsed) - dataset.with_copies),
-        (ONE_EVENT, {r for r, n in dataset.events.items() if n < 2}),
+        (ONE_EVENT, dataset.too_few & dataset.events.keys()),
     ):
         notes += [words.format(ranks=_ranks(sorted(ranks)))] if ranks else []
     return {
@@ -252,7 +271,7 @@ def document(
         "breakdown": {
             f"{rank}/{device}": _breakdown(dataset, index) for index, (rank, device) in enumerate(dataset.devices)
         },
-        "launch_path": launch_path(dataset.path, dataset.devices, dataset.elapsed, small_ns, dataset.measured),
+        "launch_path": launch_path(dataset.path, dataset.devices, dataset.own_elapsed, small_ns, dataset.measured),
         "copies": copies(dataset.copies, dataset.devices, devices),
         "shared": [_shared(dataset, number) for number in range(len(dataset.shared))],
     }
@@ -305,7 +324,7 @@ def _host(dataset: MeasuredDataset) -> dict:
     everyone = sorted({rank for rank, _ in dataset.host})
     elapsed = max(dataset.elapsed.values())
     found = {"possible": True, "why": None if dataset.with_mpi else NO_MPI}
-    found |= host_tree(elapsed, [_host_rank(dataset, rank, 0, elapsed) for rank in everyone])
+    found |= host_tree(elapsed, [_host_rank(dataset, rank, 0) for rank in everyone])
     nodes = {node for node in dataset.node_of.values() if node}
     groups = {"nodes": {node: [rank for rank in everyone if dataset.node_of[rank] == node] for node in sorted(nodes)}}
     groups["ranks"] = {str(rank): [rank] for rank in everyone}
@@ -313,18 +332,18 @@ def _host(dataset: MeasuredDataset) -> dict:
         found[group] = {}
         for key, ranks in members.items():
             longest = max((dataset.elapsed[rank] for rank in ranks), default=0)
-            found[group][key] = host_tree(longest, [_host_rank(dataset, rank, 0, longest) for rank in ranks])
+            found[group][key] = host_tree(longest, [_host_rank(dataset, rank, 0) for rank in ranks])
     found["regions"] = {}
     for number, region in enumerate(dataset.regions):
         ranks = [rank for rank in everyone if dataset.region_ns[rank][number]]
         longest = max((int(dataset.region_ns[rank][number]) for rank in ranks), default=0)
-        found["regions"][region] = host_tree(
-            longest, [_host_rank(dataset, rank, 1 + number, longest) for rank in ranks]
-        )
+        found["regions"][region] = host_tree(longest, [_host_rank(dataset, rank, 1 + number) for rank in ranks])
     return found
 
 
-def _host_rank(dataset: MeasuredDataset, rank: int, row: int, elapsed: int) -> HostTime:
+def _host_rank(dataset: MeasuredDataset, rank: int, row: int) -> HostTime:
+    """Return the times of a rank's threads in its own window (`row` 0) or while it was in a region."""
+    elapsed = int(dataset.region_ns[rank][row - 1]) if row else dataset.elapsed[rank]
     threads = [states[row] for states in dataset.threads[rank]]
     times = [host_times(states, elapsed) for states in threads]
     useful, gpu, mpi = (sum(values) for values in zip(*times, strict=True))
