@@ -19,7 +19,7 @@ from causeway.command_line.analysis_folder import (
     settings_of,
     write_analysis,
 )
-from causeway.command_line.check import describe_export, describe_run, perhaps_one_run
+from causeway.command_line.check import Described, describe_export, describe_run, perhaps_one_run
 from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
@@ -240,15 +240,15 @@ def _one_run(side: list[FoundExport], others: list[FoundExport], label: str) -> 
 def _check(options: argparse.Namespace) -> int:
     """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read."""
     found: list[tuple[FoundExport, dict[str, Any]]] = []
-    runs: dict[str, list[dict[str, Any]]] = {}
+    runs: dict[str, list[Described]] = {}
     for export in find_exports(options.exports):
-        documents = runs.setdefault(export.dataset, [])
-        document, lines = describe_export(export, len(documents))
-        documents.append(document)
-        found.append((export, document))
-        answer(*lines)
-    for dataset, documents in runs.items():
-        answer(*describe_run(dataset, documents))
+        of_run = runs.setdefault(export.dataset, [])
+        described = describe_export(export, len(of_run))
+        of_run.append(described)
+        found.append((export, described.document))
+        answer(*described.lines)
+    for dataset, of_run in runs.items():
+        answer(*describe_run(dataset, of_run))
     answer(*perhaps_one_run(found))
     return 1 if any(document["status"] == "refused" for _, document in found) else 0
 

@@ -3,7 +3,8 @@
 import contextlib
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from causeway.command_line.exports_found import FoundExport, rank_of
 from causeway.command_line.too_short import too_short
 from causeway.core.formatting import time
 from causeway.inputs.quality import compared_documents
+from causeway.inputs.recorded_time import RecordedTime, recordings_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.normalise import normalise
 from causeway.readers.report_conversion import convert_report, converted_export
@@ -26,7 +28,26 @@ MOST_RANKS = 8
 """Ranks of one export that are listed."""
 
 
-def describe_export(export: FoundExport, position: int) -> tuple[dict[str, Any], list[str]]:
+@dataclass(frozen=True)
+class Described:
+    """What is known of an export after it was read.
+
+    Attributes
+    ----------
+    document : dict
+        Its capabilities.
+    lines : list of str
+        What it holds, what it allows and what is amiss.
+    recordings : mapping of int to RecordedTime
+        What was recorded, by rank.
+    """
+
+    document: dict[str, Any]
+    lines: list[str]
+    recordings: Mapping[int, RecordedTime]
+
+
+def describe_export(export: FoundExport, position: int) -> Described:
     """Return the capabilities of an export, and lines that say what it holds, what it allows and what is amiss.
 
     Parameters
@@ -56,22 +77,25 @@ def describe_export(export: FoundExport, position: int) -> tuple[dict[str, Any],
         refused = document["status"] == "refused"
         short = [] if refused else too_short(folder / "tables", document)
         span_ns = None if refused else _span_ns(folder / "tables", document)
-    return document, _lines(export, document, span_ns, short)
+        recordings = {} if refused else recordings_of(folder / "tables")
+    return Described(document, _lines(export, document, span_ns, short), recordings)
 
 
-def describe_run(dataset: str, documents: list[dict[str, Any]]) -> list[str]:
+def describe_run(dataset: str, exports: list[Described]) -> list[str]:
     """Return lines on what shows when the exports of a run are compared; none for a single export.
 
     Parameters
     ----------
     dataset : str
-    documents : list of dict
-        Their capabilities. What only their tables show, such as a rank with few launches, the run itself finds.
+    exports : list of Described
+        What only their tables show, such as a rank with few launches, the run itself finds.
     """
+    documents = [one.document for one in exports]
+    recordings = {one.document["export"]: one.recordings for one in exports}
     if len(documents) < 2:
         return []
     read = sum(document["status"] != "refused" for document in documents)
-    notes = [_note(entry) for entry in compared_documents(documents) if entry["severity"] != "info"]
+    notes = [_note(entry) for entry in compared_documents(documents, recordings) if entry["severity"] != "info"]
     return [
         clean_text(f"{dataset}: {read} of {len(documents)} exports read"),
         *(f"  {clean_text(one)}" for one in notes),

@@ -10,6 +10,7 @@ from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
 from causeway.core.tables import open_table, read_json, read_table
+from causeway.inputs.recorded_time import RecordedTime, on_one_line, recordings_of, short_recordings
 
 SEVERITIES = ("info", "caution", "blocked")
 FEW = 0.1
@@ -52,11 +53,17 @@ MEANINGS = {
         "how late the readings of the telemetry are could not be told: their times are taken as they are",
     ),
     "telemetry_zone": ("info", "times of telemetry without a time zone are taken as UTC"),
+    "short_recordings": (
+        "caution",
+        "recordings of some ranks do not cover all of the GPU work",
+    ),
     "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
 }
 """Kinds of issues of a whole dataset: severity and meaning. Those of one export stand in its capabilities."""
 
 Folders = Iterable[Path]
+Recordings = Mapping[str, Mapping[int, RecordedTime]]
+"""What was recorded, by export and rank, in the clock of the export."""
 
 
 def issue(kind: str, export: str | None, count: int, example: str, rules_out: Iterable[str] = ()) -> dict:
@@ -140,20 +147,28 @@ def _compared(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict
         return [issue("no_export", None, 1, "", analyses)]
     documents = [document for document, _ in usable]
     parts = (_identities(documents, analyses), _launch_counts(usable), _streams(documents), _kernels(usable))
-    return [*(entry for part in parts for entry in part), *_clocks(documents)]
+    recordings = {document["export"]: recordings_of(folder) for document, folder in usable if _are_several(documents)}
+    return [*(entry for part in parts for entry in part), *_times(documents, recordings)]
 
 
-def compared_documents(documents: list[dict]) -> list[dict]:
-    """Return those issues of exports compared that their capabilities alone show; refused exports are left out.
+def _are_several(documents: list[dict]) -> bool:
+    return sum(len(document["ranks"]) for document in documents) > 1
+
+
+def compared_documents(documents: list[dict], recordings: Recordings) -> list[dict]:
+    """Return those issues of exports compared that their capabilities and recordings show; refused exports are left
+    out.
 
     Parameters
     ----------
     documents : list of dict
         The capabilities of the exports of one dataset, at least one.
+    recordings : mapping of str to mapping of int to RecordedTime
+        By export and rank.
     """
     usable = [document for document in documents if document["status"] != "refused"]
     analyses = list(documents[0]["analyses"])
-    return [*_identities(usable, analyses), *_streams(usable), *_clocks(usable)]
+    return [*_identities(usable, analyses), *_streams(usable), *_times(usable, recordings)]
 
 
 def _identities(documents: list[dict], analyses: list[str]) -> list[dict]:
@@ -259,7 +274,18 @@ def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:
     return issues
 
 
-def _clocks(documents: list[dict]) -> list[dict]:
+def _times(documents: list[dict], recordings: Recordings) -> list[dict]:
+    """Return issues of when the exports were recorded: not at the same time, or not all of the run."""
+    issues = _clocks(documents, recordings)
+    starts = {document["export"]: (document["time"] or {}).get("session_start_ns") for document in documents}
+    there = [(recordings.get(export, {}), start) for export, start in starts.items() if recordings.get(export)]
+    if issues or (len(there) > 1 and any(start is None for _, start in there)):
+        return issues
+    short, example = short_recordings(on_one_line([(ranks, start or 0) for ranks, start in there]))
+    return [issue("short_recordings", None, len(short), example)] if short else []
+
+
+def _clocks(documents: list[dict], recordings: Recordings) -> list[dict]:
     timed = [
         document
         for document in documents
@@ -269,10 +295,13 @@ def _clocks(documents: list[dict]) -> list[dict]:
         return []
     if any(document["time"]["session_start_ns"] is None for document in timed):
         return [issue("clocks_unknown", None, len(timed), "")]
-    spans = sorted(
-        tuple(document["time"]["session_start_ns"] + document["time"][edge] for edge in ("first_ns", "last_ns"))
-        for document in timed
-    )
+    spans = []
+    for document in timed:
+        ends = [(document["time"]["first_ns"], document["time"]["last_ns"])]
+        ends += [one.whole for one in recordings.get(document["export"], {}).values() if one.whole]
+        start = document["time"]["session_start_ns"]
+        spans.append((start + min(first for first, _ in ends), start + max(last for _, last in ends)))
+    spans.sort()
     end = spans[0][1]
     gaps = []
     for first, last in spans[1:]:

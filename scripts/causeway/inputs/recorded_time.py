@@ -1,0 +1,81 @@
+"""What the recordings of a dataset cover of the run, and which of them are short."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.core.event_blocks import recorded_spans, spans
+from causeway.core.formatting import first_of, time_three_digits
+
+GPU_TABLES = ("launches", "transfers", "graphs")
+SHORT = 0.01
+"""Share of the run's GPU time from which on what a recording lacks is an issue."""
+
+
+@dataclass(frozen=True)
+class RecordedTime:
+    """What was recorded of a rank; (first start, last end), ns.
+
+    Attributes
+    ----------
+    gpu : (int, int)
+        Its GPU work.
+    whole : (int, int) or None
+        Events of any kind; None where the host was not recorded, so that only GPU work is known.
+    """
+
+    gpu: tuple[int, int]
+    whole: tuple[int, int] | None
+
+
+def recordings_of(folder: Path) -> dict[int, RecordedTime]:
+    """Return the recordings of the ranks of an export that have GPU work, in its own clock."""
+    host = recorded_spans(folder)
+    found = {}
+    for rank, (first, last) in spans(folder, GPU_TABLES).items():
+        whole = (min(first, host[rank][0]), max(last, host[rank][1])) if rank in host else None
+        found[rank] = RecordedTime((first, last), whole)
+    return found
+
+
+def on_one_line(exports: Sequence[tuple[Mapping[int, RecordedTime], int]]) -> dict[int, RecordedTime]:
+    """Return the recordings of all ranks on one time line.
+
+    Parameters
+    ----------
+    exports : sequence of (mapping of int to RecordedTime, int)
+        Those of each export by rank, and when its session started, ns.
+    """
+    return {
+        rank: RecordedTime(_moved(one.gpu, start), one.whole and _moved(one.whole, start))
+        for recordings, start in exports
+        for rank, one in recordings.items()
+    }
+
+
+def _moved(span: tuple[int, int], by: int) -> tuple[int, int]:
+    return span[0] + by, span[1] + by
+
+
+def short_recordings(recordings: Mapping[int, RecordedTime]) -> tuple[list[int], str]:
+    """Return the ranks whose recordings lack a part of the time from the first to the last GPU event of any rank, and
+    in words what the shortest of them lacks; none where the recording of a rank is not known.
+
+    Parameters
+    ----------
+    recordings : mapping of int to RecordedTime
+        By rank, on one time line.
+    """
+    if len(recordings) < 2 or any(one.whole is None for one in recordings.values()):
+        return [], ""
+    first = min(one.gpu[0] for one in recordings.values())
+    last = max(one.gpu[1] for one in recordings.values())
+    lacks = {rank: (max(0, one.whole[0] - first), max(0, last - one.whole[1])) for rank, one in recordings.items()}
+    short = sorted(rank for rank, parts in lacks.items() if sum(parts) > SHORT * (last - first))
+    if not short:
+        return [], ""
+    worst = max(short, key=lambda rank: (sum(lacks[rank]), -rank))
+    parts = zip(("first", "last"), lacks[worst], strict=True)
+    words = " and the ".join(f"{edge} {time_three_digits(time)}" for edge, time in parts if time)
+    several = f"ranks {first_of(short)}; " if len(short) > 1 else ""
+    return short, f"{several}rank {worst} lacks the {words} of {time_three_digits(last - first)} of GPU work"
