@@ -248,7 +248,7 @@ def test_without_mpi_and_without_calls_hosts_have_no_such_tree(tmp_path):
     folder = export(tmp_path / "0", 0, [(0, 100)], calls=[(10, 40)])
     host = measured(tmp_path, [folder])[0]["host"]
     assert (host["parallel_efficiency"], host["mpi_parallel_efficiency"], host["mpi_ns"]) == (0.7, None, None)
-    assert "no export holds MPI calls" in host["why"]
+    assert host["why"] == "no export holds MPI calls of a rank with GPU work: there is no MPI tree"
     assert not measured(tmp_path / "x", [export(tmp_path / "x" / "0", 0, [(0, 100)])])[0]["host"]["possible"]
 
 

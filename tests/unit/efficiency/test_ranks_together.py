@@ -312,7 +312,7 @@ def test_collectives_are_matched_by_number_else_by_order_else_not():
     groups, notes = collectives.match([{0: rows([None] * 2)}, {1: rows([None] * 3)}])
     assert not groups
     assert notes == ["communicator 0: ranks have 2 to 3 collectives, or not the same ones in order, and no numbers"]
-    assert collectives.match([{0: rows([1])}])[1] == ["no collective runs on two ranks or more"]
+    assert collectives.match([{0: rows([1])}])[1] == ["no collective of the GPUs runs on two ranks or more"]
 
 
 OPERATIONS = {

@@ -7,6 +7,7 @@ from tests.unit.waiting.waiting_samples import write_export
 from causeway.core.tables import write_json
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.path.critical_path import CriticalPaths, measured
+from causeway.waiting.path.path_table import PathSums, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
 
@@ -14,9 +15,9 @@ US = 1000
 SHIFT = 5_000 * US
 
 
-def run_time(folder, mpi, profiler):
-    """Return the time of the run as it was, and with a free host, us: a kernel called from 0 to 5 runs from 5 to 25, one
-    called from 300 to 400 from 400 to 420.
+def linked(folder, mpi, profiler):
+    """Return the graph and its links: a kernel called from 0 to 5 us runs from 5 to 25, one called from 300 to 400 from
+    400 to 420.
     """
     work = {"rank": 0, "device": 0, "stream": 7, "configuration": 0}
     call = {"rank": 0, "thread": 1, "name": "cudaLaunchKernel"}
@@ -40,7 +41,12 @@ def run_time(folder, mpi, profiler):
     }
     write_export(folder / "e0", tables)
     write_json({"exports": {"e0": {"shift_ns": SHIFT, "ranks": [0]}}}, folder / "clocks.json")
-    graph, links = linked_graph([folder / "e0"], folder / "clocks.json", [])[0]
+    return linked_graph([folder / "e0"], folder / "clocks.json", [])[0]
+
+
+def run_time(folder, mpi, profiler):
+    """Return the time of the run of `linked` as it was, and with a free host, us."""
+    graph, links = linked(folder, mpi, profiler)
     paths = CriticalPaths(graph, links)
     runs = paths.runs(measured(graph, links))
     plain = durations_of(graph, links)
@@ -48,6 +54,32 @@ def run_time(folder, mpi, profiler):
     times = [paths.run_time(replayed(graph, links, one), runs) for one in (plain, found["host_free"].durations)]
     assert times[0] - times[1] <= found["host_free"].naive_ns
     return [time / US for time in times]
+
+
+@pytest.mark.parametrize(
+    ("mpi", "profiler", "in_mpi"),
+    [
+        ([], [], 0),
+        ([(1, 50, 90)], [], 40),
+        ([(2, 50, 90)], [], 0),  # another thread's
+        ([(1, 0, 90), (1, 80, 120), (1, 290, 350)], [], 115 + 10),  # between the calls alone
+        ([(1, 50, 90)], [(0, 80, 100)], 40),  # the profiler's time is no MPI
+        ([(1, 1, 310)], [], 295),
+    ],
+)
+def test_mpi_between_calls_is_no_host_code(tmp_path, mpi, profiler, in_mpi):
+    graph, links = linked(tmp_path, mpi, profiler)
+    paths = CriticalPaths(graph, links)
+    schedule = measured(graph, links)
+    sums = PathSums(graph, last_ranks_of(graph, schedule))
+    for pieces in paths.chunks(schedule, 0):
+        sums.take(pieces)
+    found = {name: ns // US for (kind, name, _), ns in sums.whole().items() if kind == "host"}
+    between = {"host code between calls": 295 - in_mpi, "MPI": in_mpi}
+    assert found == {name: time for name, time in between.items() if time}
+    assert sum(sums.whole().values()) == 420 * US
+    pieces = paths.pieces(schedule, 0)
+    assert (pieces[1:, 0] == pieces[:-1, 1]).all()
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
                 " numbers"
             )
     if not groups and not notes:
-        notes.append("no collective runs on two ranks or more")
+        notes.append("no collective of the GPUs runs on two ranks or more")
     return groups, notes
 
 

@@ -36,7 +36,7 @@ MPI_OUTSIDE = (
     "ranks are in MPI for {time}, summed over threads, before and after the time that is measured: that is not in the"
     " MPI tree"
 )
-NO_MPI = "no export holds MPI calls: there is no MPI tree"
+NO_MPI = "no export holds MPI calls of a rank with GPU work: there is no MPI tree"
 SHARED_NOTE = "GPUs that several ranks share count once, but in the flavour talp once per rank"
 NO_COPIES = (
     "no copies are recorded of {ranks}: there is no communication efficiency but by kernels, and copies would count as"

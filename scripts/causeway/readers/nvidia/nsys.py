@@ -112,8 +112,7 @@ class NsysReader(NsysTables):
                 batch = {name: values[is_call] for name, values in batch.items()}
             self._calls(batch, call_names, synchronising)
         self.mpi_domains = set()
-        of_mpi = [table for table, entry in self.tables.items() if entry["gives"] == "mpi"]
-        self.has_mpi_tables = any(export.rows(table, ["start"], 1) for table in of_mpi if table in export.tables)
+        self.has_mpi_tables = self._has_mpi()
         range_names: dict[int, int] = {}
         for _, batch in self.tables_giving("ranges"):
             self._ranges(batch, range_names)
@@ -126,6 +125,11 @@ class NsysReader(NsysTables):
         self._devices()
         if self.failure:
             raise self.failure
+
+    def _has_mpi(self) -> bool:
+        """Return whether tables of MPI calls have rows."""
+        of_mpi = [table for table, entry in self.tables.items() if entry["gives"] == "mpi"]
+        return any(self.export.rows(table, ["start"], 1) for table in of_mpi if table in self.export.tables)
 
     def _no_launches(self) -> ExportError:
         source = self.options.source
@@ -143,6 +147,9 @@ class NsysReader(NsysTables):
             found = f"this database is not a Nsight Systems export: it has tables {names}"
         else:
             found = "there is no GPU activity in it: no CUPTI_ACTIVITY_* table"
+        if self._has_mpi() and not {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", KERNELS} & tables.keys():
+            found += "; it holds MPI calls, but analyses are of ranks with GPU work, and its calls count in none"
+            advice = "Leave it out if its rank has no GPU work. Else profile with `nsys profile --trace cuda,nvtx,mpi`."
         return ExportError(source, found, f"a table {KERNELS} with at least one launch", advice)
 
     def _metadata(self) -> None:

@@ -173,6 +173,7 @@ class GraphBuilder:
             work_of=np.array([self._work_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
             calls_of=np.array([self._calls_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
             staying=[staying.of(*key) for key in threads] if staying else [],
+            mpi=[staying.mpi_of(*key) for key in threads] if staying else [],
         )  # fmt: skip
         _give_members(graph, collectives)
         return graph, explicit_waits(graph, np.concatenate(self._waits, axis=1), streams)

@@ -95,6 +95,8 @@ class Graph:
         Where further arrays of the size of the graph belong.
     staying : list of Set
         By row of the thread: the time of its own that stays where the host is free, ns; empty: none is known.
+    mpi : list of Set
+        By row of the thread: its time in MPI, ns; empty: none is known.
     """
 
     ranks: list[int]
@@ -112,6 +114,7 @@ class Graph:
     returns: np.ndarray = field(init=False)
     scratch: Scratch = field(default_factory=Scratch)
     staying: list[Set] = field(default_factory=list)
+    mpi: list[Set] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ranks = len(self.ranks)

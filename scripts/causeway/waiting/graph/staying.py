@@ -2,7 +2,7 @@
 device, and what the profiler itself did is no time of the program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,8 @@ EVERY_THREAD = -1
 
 
 class StayingTime:
-    """That time of the exports of a dataset, by rank and thread, on the dataset's time line; it lies in memory, 16
-    bytes for each call of MPI and each that waits for an engine.
+    """That time of the exports of a dataset, by rank and thread, on the dataset's time line; it lies in memory, up
+    to 48 bytes for each call of MPI and each that waits for an engine.
 
     Parameters
     ----------
@@ -55,5 +55,12 @@ class StayingTime:
 
     def of(self, rank: int, thread: int) -> intervals.Set:
         """Return the intervals of a rank's thread."""
-        parts = [part for one in (thread, EVERY_THREAD) for part in self._parts.get((rank, one), ())]
+        return self._union([part for one in (thread, EVERY_THREAD) for part in self._parts.get((rank, one), ())])
+
+    def mpi_of(self, rank: int, thread: int) -> intervals.Set:
+        """Return when a rank's thread is in MPI."""
+        return self._union(self._parts.get((rank, thread), ()))
+
+    @staticmethod
+    def _union(parts: Iterable[np.ndarray]) -> intervals.Set:
         return intervals.union(*np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1))

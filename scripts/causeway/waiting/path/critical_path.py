@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.core.codes import waits_for_engine
+from causeway.numeric.intervals import overlap
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW, windows
-from causeway.waiting.path.walk import ENGINE, HOST, PIECE, walk
+from causeway.waiting.path.walk import BETWEEN_CALLS, ENGINE, HOST, IN_MPI, PIECE, walk
 
 MOST_PIECES = 1 << 17
 """Pieces of a path that are taken at once."""
@@ -163,7 +164,7 @@ class CriticalPaths:
                 links.start_up, room,
             )  # fmt: skip
             if n:
-                yield self._with_engines(room[:n][::-1].copy())
+                yield self._mpi_apart(self._with_engines(room[:n][::-1].copy()))
             self.graph.scratch.used(max(int(before[0] - state[0]), int(before[1] - state[1]), 2 * n))
 
     def _with_engines(self, pieces: np.ndarray) -> np.ndarray:
@@ -173,6 +174,31 @@ class CriticalPaths:
             waits = np.isin(self.graph.calls.name[pieces[calls, 3]], self._of_engines)
             pieces[calls[waits], 2] = ENGINE
         return pieces
+
+    def _mpi_apart(self, pieces: np.ndarray) -> np.ndarray:
+        """Return pieces, shape (k, 4), with the time between two calls parted into host code and MPI, of the thread of
+        the later call: first the one, then the other, as long as it was measured and at most the whole.
+        """
+        graph = self.graph
+        rows = np.flatnonzero(pieces[:, 2] == BETWEEN_CALLS)
+        if not graph.mpi or not rows.size:
+            return pieces
+        call = pieces[rows, 3]
+        begin = graph.calls.end[self.links.call_before[call]]
+        end = graph.calls.start[call]
+        thread = graph.calls.thread[call]
+        in_mpi = np.zeros(rows.size, np.int64)
+        for row in np.unique(thread).tolist():
+            mine = np.flatnonzero((thread == row) & (end > begin))
+            in_mpi[mine] = overlap(begin[mine], end[mine], graph.mpi[row])
+        in_mpi = np.minimum(in_mpi, pieces[rows, 1] - pieces[rows, 0])
+        rows = rows[in_mpi > 0]
+        more = pieces[rows]
+        more[:, 0] = more[:, 1] - in_mpi[in_mpi > 0]
+        more[:, 2] = IN_MPI
+        pieces[rows, 1] = more[:, 0]
+        parted = np.insert(pieces, rows + 1, more, axis=0)
+        return parted[parted[:, 1] > parted[:, 0]]
 
     def pieces(self, schedule: Schedule, rank: int) -> np.ndarray:
         """Return the pieces of a rank's critical path in the order of time; int64, shape (pieces, 4), `walk.PIECE`.

@@ -25,6 +25,7 @@ KINDS = {
     walk.FIRST: "host",
     walk.QUEUED: "wait",
     walk.ENGINE: "wait",
+    walk.IN_MPI: "host",
 }
 """Kinds of `critical_path` by what a piece is."""
 NAMES = {
@@ -34,6 +35,7 @@ NAMES = {
     walk.OTHER_STREAM: "after work of another stream",
     walk.FIRST: "before the first recorded work",
     walk.QUEUED: "enqueued, held back by what is not recorded",
+    walk.IN_MPI: "MPI",
 }
 """Names of pieces that have none of their own."""
 KIND_NUMBERS = np.array([list(PATH_KINDS).index(KINDS[what]) for what in range(len(KINDS))])

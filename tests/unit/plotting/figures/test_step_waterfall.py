@@ -56,6 +56,15 @@ def test_parts_add_up_to_the_step_and_the_rank_that_loses_most_is_first(tables):
     assert found[0].parts[2:] == [("launch_starved", 25_000), ("unknown", 25_000)]
 
 
+def test_the_time_of_several_devices_is_not_called_the_step(tables):
+    """A step of 100 us on two devices: 150 us of compute, 50 us idle."""
+    steps = table("steps", [(0, 1, 0, 100_000, False, 150_000, 0, 0, 50_000, 4)])
+    waiting = table("waiting", [(0, 1, "launch_starved", "x", 1, 50_000)])
+    drawn = str(draw_step_waterfall(steps, waiting, dataset="d"))
+    assert "rank 0: 100 µs; its devices together 200 µs<" in drawn
+    assert "rank 1: 110 µs<" in str(draw_step_waterfall(*tables, dataset="d"))
+
+
 def test_each_bar_begins_where_the_one_above_it_ends(tables):
     drawn = str(draw_step_waterfall(*tables, dataset="<script>"))
     assert "the rank that loses most time first" in drawn

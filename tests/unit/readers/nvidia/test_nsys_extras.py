@@ -7,6 +7,8 @@ import sqlite3
 import pytest
 from reading import Read
 
+from causeway.readers.normalise import normalise
+
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 
 
@@ -190,6 +192,26 @@ def test_ranges_of_a_domain_named_mpi_that_are_named_as_its_calls_are_such_calls
         ("MPI_Send", 96),
     ]
     assert read.capabilities["analyses"]["mpi_calls"]["possible"]
+
+
+def test_a_rank_with_mpi_and_without_gpu_work_is_refused_for_that(tmp_path):
+    with_mpi = tmp_path / "x.sqlite"
+    connection = sqlite3.connect(with_mpi)
+    connection.executescript("""
+        CREATE TABLE StringIds (id INTEGER, value TEXT);
+        INSERT INTO StringIds VALUES (1, 'MPI_Recv');
+        CREATE TABLE MPI_P2P_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER);
+    """)
+    for calls in (0, 1):
+        if calls:
+            connection.execute("INSERT INTO MPI_P2P_EVENTS VALUES (10, 20, 5, 1)")
+        connection.commit()
+        document = normalise(with_mpi, tmp_path / str(calls), export="0", source="x")
+        error = document["error"]
+        assert document["status"] == "refused"
+        assert ("; it holds MPI calls, but analyses are of ranks with GPU work" in error["found"]) == bool(calls)
+        assert ("Leave it out if its rank has no GPU work." in error["advice"]) == bool(calls)
+    connection.close()
 
 
 def test_where_tables_hold_the_calls_of_mpi_its_ranges_stay_ranges(tmp_path):

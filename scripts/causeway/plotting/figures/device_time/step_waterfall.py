@@ -40,12 +40,15 @@ class RankStep:
     Attributes
     ----------
     rank : int
+    duration_ns : int
+        How long the step lasts on the rank.
     parts : list of (str, int)
         Keys of `WORK`, then reasons of `vocabulary.WAITING_REASONS`; they add up to the step's duration times devices.
     """
 
     rank: int
     parts: list[tuple[str, int]]
+    duration_ns: int
 
     @property
     def lost_ns(self) -> int:
@@ -87,7 +90,7 @@ def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep
         left = row["idle_ns"] - sum(reasons.values())
         waits = {reason: reasons[reason] + (left if reason == "unknown" else 0) for reason in WAITING_REASONS}
         parts = [(part, ns) for part, ns in (work | waits).items() if ns > 0]
-        found.append(RankStep(rank=row["rank"], parts=parts))
+        found.append(RankStep(rank=row["rank"], parts=parts, duration_ns=row["duration_ns"]))
     return sorted(found, key=lambda one: (-one.lost_ns, one.rank))
 
 
@@ -130,7 +133,10 @@ def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str)
 def _rank(one: RankStep, top: float, scale: float) -> list[Markup]:
     """Return the heading and the bars of a rank."""
     whole = sum(ns for _, ns in one.parts)
-    drawn = [text(MARGIN, top + 15, f"rank {one.rank}: {formatting.time(whole)}", theme.SMALL, font_weight="bold")]
+    heading = f"rank {one.rank}: {formatting.time(one.duration_ns)}"
+    if whole > one.duration_ns:
+        heading += f"; its devices together {formatting.time(whole)}"
+    drawn = [text(MARGIN, top + 15, heading, theme.SMALL, font_weight="bold")]
     before = 0
     for number, (part, ns) in enumerate(one.parts, 1):
         y = top + ROW * number
