@@ -9,10 +9,11 @@ from contextlib import closing
 import numpy as np
 import pyarrow as pa
 import pytest
+from efficiency_samples import clocks, export
 from levels_reference import raw_values, write_run
 
 from causeway.core.codes import PATH_KINDS
-from causeway.core.tables import TableWriter
+from causeway.core.tables import TableWriter, read_json
 from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces
@@ -56,6 +57,21 @@ def test_level_tiles_hold_shares_and_means(run):
     top = tile(home / "explorer" / "tiles" / "0_a_0.js", np.float32).reshape(len(names), 1, -1)
     varied = [value for start, *_, name, value in values[0] if name == "variability"]
     assert top[names.index("variability"), 0, 0] == np.float32(sum(varied) / len(varied))
+
+
+@pytest.mark.parametrize(("copy", "low"), [(5_000_000, -2_000_000), (9_000_000, 0)])
+def test_the_whole_run_begins_with_copies_before_the_first_launch(tmp_path, copy, low):
+    """The first launch is at 7 ms; cells of the finest level divide 1 ms."""
+    kernels = [(7_000_000 + 100_000 * at, 7_050_000 + 100_000 * at) for at in range(400)]
+    folder = export(tmp_path / "tables" / "0", 0, kernels, [(copy, copy + 500_000)])
+    clocks(tmp_path / "clocks.json", {"0": 0})
+    document = read_json(tmp_path / "clocks.json")
+    build({"0": folder}, document, tmp_path / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1)
+    write_explorer(tmp_path, {"0": folder}, document, tmp_path / "explorer", [], 10)
+    index = json.loads((tmp_path / "explorer" / "index.js").read_text()[len("CW.start(") : -2])
+    width = min(Levels(tmp_path / "levels").widths)
+    assert 1_000_000 % width == 0
+    assert (index["origin"], index["low"]) == (7_000_000, low)
 
 
 def test_a_metric_is_seen_that_is_anything_but_0_in_a_tile(run):

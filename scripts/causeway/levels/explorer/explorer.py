@@ -85,6 +85,7 @@ def write_explorer(
             tiles, is_seen = write_level_tiles(levels, out / "tiles", path)
             metrics = [one | {"seen": seen} for one, seen in zip(metrics_of(levels, path), is_seen, strict=True)]
             index |= {
+                "low": levels.earliest_ns() - index["origin"],
                 "levels": tiles,
                 "total": sum(launches_in(folder) for folder in traced.values()),
                 "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),

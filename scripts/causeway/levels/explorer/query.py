@@ -195,6 +195,18 @@ class Levels:
                 found = np.union1d(found, (start - self.index["origin_ns"]) // (width_ns * cells))
         return found
 
+    def earliest_ns(self) -> int:
+        """Return where the first cell of the finest level begins, ns on the dataset's time line; the origin where there
+        is no cell. Copies may run before the first launch, which is the origin.
+        """
+        found = [self.index["origin_ns"]]
+        finest = min(self.index["levels"], key=lambda level: level["width_ns"])
+        for name in ("statistics", "busy"):
+            with open_table(self.folder / finest["folder"] / f"{name}.parquet", f"level_{name}") as file:
+                groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+                found += [group.column(0).statistics.min for group in groups if group.num_rows]
+        return min(found)
+
 
 def _touches(file: pq.ParquetFile, group: int, begin_ns: int, end_ns: int) -> bool:
     statistics = file.metadata.row_group(group).column(0).statistics

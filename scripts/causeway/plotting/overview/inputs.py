@@ -83,7 +83,8 @@ def facts(
     kernels : (int, str) or None
         Their number and the table that has them.
     elapsed_ns : int, optional
-        As `efficiency.json` has it: a single export's span is that, as counters of a later execution may lie in it.
+        As `efficiency.json` has it, from the first copy or launch on; without it, exports are as long as their
+        capabilities say, from the first launch on, with counters of a later execution, if there are any.
     """
     files = [f"{dataset}/tables/{export['export']}/capabilities.json" for export in capabilities]
     used = [export for export in capabilities if export["status"] != "refused"]
@@ -100,7 +101,9 @@ def facts(
     time = in_documents(
         "max(json_extract(content, '$.time.last_ns')::BIGINT - json_extract(content, '$.time.first_ns')::BIGINT)", files
     )
-    if elapsed_ns and len(spans) == 1:
+    several = "time measured" if elapsed_ns else "longest export"
+    label = several if len(spans) > 1 else "span"
+    if elapsed_ns and spans:
         spans = [elapsed_ns]
         time = in_document(f"{dataset}/efficiency.json", "elapsed_ns", kind="integer")
     size = sum(export["bytes"] or 0 for export in used)
@@ -113,7 +116,7 @@ def facts(
     shown = (
         ("ranks, devices", where),
         (
-            "longest export" if len(spans) > 1 else "span",
+            label,
             citations.time(max(spans), time) if spans else "no times",
         ),
         ("launches", citations.count(launched, launches)),

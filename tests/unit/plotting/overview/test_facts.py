@@ -37,6 +37,28 @@ def test_a_launch_counts_once_and_a_later_execution_is_no_part_of_the_span(
         assert value is None or float(value) == found or str(found) == value
 
 
+def test_the_time_of_several_exports_is_that_of_their_efficiency(tmp_path, monkeypatch):
+    """The capabilities count from the first launch, 5 of 12 us; with a copy before it the run lasts 9 us."""
+    monkeypatch.chdir(tmp_path)
+    time = {"first_ns": 7_000, "last_ns": 12_000}
+    documents = [
+        {"export": f"e{rank}", "status": "read", "ranks": [rank], "tables": {"launches": 3}, "time": time}
+        | {"bytes": 5, "format": "nsys", "sha256": "0" * 64}
+        for rank in (0, 1)
+    ]
+    for document in documents:
+        folder = tmp_path / "demo" / "tables" / document["export"]
+        folder.mkdir(parents=True)
+        (folder / "capabilities.json").write_text(json.dumps(document))
+    (tmp_path / "demo" / "efficiency.json").write_text(json.dumps({"elapsed_ns": 9_000}))
+    for elapsed_ns, label, shown in ((9_000, "time measured", "9 µs"), (None, "longest export", "5 µs")):
+        text = str(facts("demo", documents, None, elapsed_ns))
+        said = {said: (query, value) for query, _, value, said in CitedPage(text).citations}
+        assert label in text
+        query, value = said[shown]
+        assert duckdb.connect().sql(query).fetchall()[0][0] == float(value)
+
+
 def test_the_day_is_that_of_the_first_launch_not_of_the_beginning_of_a_clock(tmp_path, monkeypatch):
     """PyTorch's clock began on 1 October 2026 at 12:17; the launches ran on 26 and 27 November."""
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
 // The explorer's moves: zoom, pan, history, keys, findings; and what is drawn after each.
 function go(a, b, label) {
   if (b - a < 200) { var m = (a + b) / 2; a = m - 100; b = m + 100; }
-  if (b - a > index.span * 1.02) { a = index.low; b = index.span; }
+  if (b - a > (index.span - index.low) * 1.02) { a = index.low; b = index.span; }
   history.push(view.concat([name]));
   if (history.length > 60) history.shift();
   move([a, b], label || "");
@@ -62,10 +62,10 @@ function crumbs() {
 }
 function start(given) {
   index = given;
-  index.low = 0;
+  index.low = Math.min(index.low || 0, 0);  // copies may run before the first launch
   index.whole = index.launches.reduce(function (n, l) { return n + l[3]; }, 0) >= index.total;
   index.levels.forEach(function (l) { l.set = new Set(l.tiles); });
-  view = [0, index.span];
+  view = [index.low, index.span];
   if (!index.levels.length) { $("where").textContent = "This dataset has no launches with times."; return; }
   index.metrics.forEach(function (m, i) { var o = make("option", m.name); o.value = i; $("metric").appendChild(o); });
   $("metric").value = Math.max(0, number("variability"));
