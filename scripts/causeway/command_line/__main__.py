@@ -1,7 +1,8 @@
 """The command `causeway`: `run`, `check`, `compare`, `gate`, `query`, `verify` and `windows`.
 
 Exit codes: 0 done; 1 the gate is closed, a checked export cannot be read, or a result is not as it was recorded; 2 a
-wrong argument or an analysis that failed, with a sentence that says why, or a fault of this program; 130 interrupted.
+wrong argument, runs that could not be compared or an analysis that failed, with a sentence that says why, or a fault of
+this program; 130 interrupted.
 """
 
 import argparse
@@ -195,6 +196,7 @@ def _analysed(
     check_settings(chosen, with_pair=bool(sides))
     page = "overview.html"
     needed = [exports]
+    pair: dict[str, str] = {}
     if sides:
         runs = [_one_run(side, exports, label) for side, label in zip(sides, ("before", "after"), strict=True)]
         exports = [*exports, *(export for run in runs for export in run)]
@@ -216,12 +218,21 @@ def _analysed(
                 f"of earlier commands, still in {results} and in queries of it: {', '.join(others)}; remove a folder"
                 " that is no longer wanted\n"
             )
+        why = _why_not_compared(results, pair) if sides else None
+        if why:
+            remark(f"not compared: {why}\n")
         answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")
         if options.open:
             webbrowser.open((results / page).as_uri())
-        return at_end()
+        return at_end() or (2 if why and not report else 0)
+
+
+def _why_not_compared(results: Path, pair: dict[str, str]) -> str | None:
+    """Return why two runs could not be compared, None where they were."""
+    path = results / "compare" / "{baseline}__{candidate}".format(**pair) / "comparison.json"
+    return read_json(path)["why"] if path.is_file() else None
 
 
 def _one_run(side: list[FoundExport], others: list[FoundExport], label: str) -> list[FoundExport]:

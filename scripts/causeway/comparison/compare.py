@@ -10,13 +10,13 @@ import pyarrow as pa
 from causeway.comparison.cause_changes import compare_causes, read_causes
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
-from causeway.comparison.matching import match_kernels
+from causeway.comparison.matching import Match, match_kernels
 from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
 from causeway.comparison.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.replay_changes import compare_replays, read_replays, replayed_times
 from causeway.comparison.run_totals import Run, measure
 from causeway.comparison.sides import Side
-from causeway.core.errors import CausewayError
+from causeway.core.errors import CausewayError, NotComparableError
 from causeway.core.formatting import name_in_sentence
 from causeway.core.logs import LOG
 from causeway.core.tables import SCHEMAS, write_json, write_table
@@ -65,7 +65,7 @@ def run(
     out_json: str | Path,
     out_table: str | Path,
 ) -> None:
-    """Write `comparison.json` and `comparison.parquet`.
+    """Write `comparison.json` and `comparison.parquet`; where there is nothing to compare, that and why.
 
     Parameters
     ----------
@@ -85,24 +85,83 @@ def run(
     Raises
     ------
     CausewayError
-        If the two sides have no kernel in common.
+        If a dataset is named twice.
     """
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
-    measured = [[measure(name, folders[name]) for name in side] for side in names]
+    runs, why = _measured([name for side in names for name in side], folders)
+    mains = [runs.get(side[0]) for side in names]
+    matches = [] if why else match_kernels(*(main.kernels for main in mains))
+    if not why and all(match.how in (NEW, GONE) for match in matches):
+        why = (
+            f"{names[0][0]} and {names[1][0]} have no kernel in common, by name, by name without template arguments and"
+            " architecture, or by their position in the order of launches; there is nothing to compare"
+        )
+    if why:
+        document = _not_compared(names, mains, choices, f"{why}.")
+        rows = []
+        LOG.warning("%s", why)
+    else:
+        measured = [[runs[name] for name in side] for side in names]
+        document, rows = _compared(measured, matches, efficiency, causes, replays, choices)
+        LOG.info("%s", document["verdicts"])
+    write_json(document, out_json, "comparison")
+    table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
+    write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
+
+
+def _measured(names: Sequence[str], folders: Mapping[str, Sequence[str]]) -> tuple[dict[str, Run], str]:
+    """Return the runs by dataset, and why others could not be measured; empty where all were."""
+    runs = {}
+    missing = []
+    for name in names:
+        try:
+            runs[name] = measure(name, folders[name])
+        except NotComparableError as error:
+            missing.append(str(error))
+    return runs, ". ".join(missing)
+
+
+def _noise_of(names: Sequence[Sequence]) -> str:
+    return HALVES if all(len(side) == 1 for side in names) else REPEATS
+
+
+def _not_compared(
+    names: Sequence[Sequence[str]], mains: Sequence[Run | None], choices: Mapping, why: str
+) -> dict[str, object]:
+    """Return the document of two runs with nothing to compare: what is known of each, and why."""
+    unknown = dict.fromkeys(("assumption", "same_content", "matched", "change_ns", "causes", "replays", "replayed"))
+    return {
+        "schema_version": "1",
+        "why": why,
+        **{word: _facts(side, main) for word, side, main in zip(("baseline", "candidate"), names, mains, strict=True)},
+        "noise": _noise_of(names),
+        **unknown,
+        "choices": dict(choices),
+        "matches": [],
+        "verdicts": {},
+        "left_out": {},
+        "decomposition": [],
+        "not_compared": [why],
+    }
+
+
+def _compared(
+    measured: Sequence[Sequence[Run]],
+    matches: Sequence[Match],
+    efficiency: Mapping[str, str],
+    causes: Sequence[Mapping[str, str]],
+    replays: Mapping[str, str],
+    choices: Mapping,
+) -> tuple[dict[str, object], list[Mapping]]:
+    """Return the document of two runs, per side those measured, and the rows of the table."""
     shared, copies = _shared(measured)
     sides = [Side([one for one in side if one.dataset not in {copy.dataset for copy in copies}]) for side in measured]
     names = [[one.dataset for one in side.runs] for side in sides]
     for side in sides:
         LOG.info("%s: %d launches of %d kernels", side.main.dataset, side.main.launches, len(side.main.kernels.names))
-    matches = match_kernels(*(side.main.kernels for side in sides))
-    if all(match.how in (NEW, GONE) for match in matches):
-        raise CausewayError(
-            f"{names[0][0]} and {names[1][0]} have no kernel in common, by name, by name without template arguments and"
-            " architecture, or by their position in the order of launches; there is nothing to compare"
-        )
     seed = choices["seed"]
     rate = choices["false_discovery_rate"]
-    noise = HALVES if all(len(side) == 1 for side in names) else REPEATS
+    noise = _noise_of(names)
     settings = Choices(
         replicates=choices["resamples"],
         confidence=choices["confidence"],
@@ -118,7 +177,6 @@ def run(
     rows += compare_spans([[one.span_ns for one in side.runs] for side in sides], settings)
     rows += lone_rows(sides, matches)
     rows = _without_claims_of_one_recording(rows, sides, shared)
-    table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
     pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
     parts = decomposition(sides, matches, pairs)
     mains = [side[0] for side in names]
@@ -126,8 +184,9 @@ def run(
     replayed = compare_replays(both)
     document = {
         "schema_version": "1",
-        "baseline": _facts(sides[0]),
-        "candidate": _facts(sides[1]),
+        "why": None,
+        "baseline": _facts(names[0], sides[0].main),
+        "candidate": _facts(names[1], sides[1].main),
         "noise": noise,
         "assumption": " ".join([*_sentences(shared, copies), *_other_devices(sides), ASSUMPTIONS[noise]]),
         "same_content": {
@@ -146,9 +205,7 @@ def run(
         "replayed": replayed and replayed_times(both),
         "not_compared": _gaps(sides, every, efficiency, causes, replayed),
     }
-    write_json(document, out_json, "comparison")
-    write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
-    LOG.info("%s", document["verdicts"])
+    return document, rows
 
 
 def _shared(sides: Sequence[Sequence[Run]]) -> tuple[Shared | None, list[Shared]]:
@@ -212,11 +269,13 @@ def _without_claims_of_one_recording(
     return [{**row, **undecided} if is_one_recording(row) else row for row in rows]
 
 
-def _facts(side: Side) -> dict:
-    main = side.main
+def _facts(names: Sequence[str], main: Run | None) -> dict:
+    """Return what is known of a side, by the names of its runs; null where the first could not be measured."""
+    named = {"dataset": names[0], "repeats": list(names[1:])}
+    if main is None:
+        return named | dict.fromkeys(("launches", "kernels", "ranks", "devices", "gpu_time_ns", "span_ns"))
     return {
-        "dataset": main.dataset,
-        "repeats": [one.dataset for one in side.runs[1:]],
+        **named,
         "launches": main.launches,
         "kernels": len(main.kernels.names),
         "ranks": list(main.ranks),

@@ -59,7 +59,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     A limit is broken only if the whole interval lies beyond it, held if the whole interval lies within, and not decided
     if the interval straddles it. Without an interval it is not judged. A kernel without one is not decided as long as
     its change is within the limit and all such kernels have little of the time (`MOST_UNJUDGED`). Nothing is judged
-    where a recording stands on both sides.
+    where a recording stands on both sides, or the runs were not compared.
 
     Parameters
     ----------
@@ -72,6 +72,10 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
         run's GPU time are not judged one by one.
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
+    if document["why"] is not None:
+        sentence = "{}: the runs were not compared, so {} cannot be judged and the gate stays closed."
+        found = [(limit, sentence.format(names, limit)) for limit in _limits_that_are_set(limits)]
+        return [_state(names, limit, None, NOT_JUDGED, words) for limit, words in found]
     totals = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
     shared = document["same_content"]["sides"]
     if shared is not None:
@@ -119,7 +123,8 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
 
 def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list[dict]:
     """Return a state for each thing that a comparison lacks: an export that was refused or read in part, or ranks that
-    only one side has. Whatever the limits, a gate does not open on them.
+    only one side has; and why the runs were not compared, where they were not. Whatever the limits, a gate does not
+    open on them.
 
     Parameters
     ----------
@@ -129,7 +134,7 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
         Each dataset's `capabilities.json`, all exports.
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
-    found = []
+    found = [] if document["why"] is None else [document["why"].removesuffix(".")]
     ranks = []
     for side in ("baseline", "candidate"):
         main = document[side]["dataset"]

@@ -11,7 +11,8 @@ import numpy as np
 
 from causeway.comparison.recordings import device_names, recording_of
 from causeway.core.codes import GPU_TIME
-from causeway.core.errors import CausewayError
+from causeway.core.errors import NotComparableError
+from causeway.core.formatting import elided
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
 
 BATCH_ROWS = 1 << 18
@@ -78,7 +79,7 @@ class Launches:
 
     Raises
     ------
-    CausewayError
+    NotComparableError
         If no export of the dataset has launches or GPU times.
     """
 
@@ -99,9 +100,9 @@ class Launches:
         ):  # counters beside a trace repeat its kernels one by one: not the run
             self._exports = [export for export in self._exports if export[1] == "launches"]
         if not self._exports:
-            raise CausewayError(
+            raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}; results/{dataset}/quality.json says what was read"
+                f" {GPU_TIME}{_why_refused(folders)}"
             )
         self.timed = self._exports[0][1] == "launches"
         self.kernels: list[str] = self._kernels.listed()
@@ -156,6 +157,19 @@ class Launches:
                 scale = NANOSECONDS[unit_of(file.schema_arrow.field(GPU_TIME))] if table == "counters" else 1.0
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                     yield _batch(batch, table, scale, numbers, regions, ranks)
+
+
+def _why_refused(folders: Sequence[str | Path]) -> str:
+    """Return why exports of a dataset were refused, in words that follow a sentence; empty where none was."""
+    documents = [(Path(folder).name, read_json(Path(folder) / "capabilities.json")) for folder in folders]
+    refused = [
+        (export, document["error"]["found"]) for export, document in documents if document["status"] == "refused"
+    ]
+    if not refused:
+        return ""
+    export, found = refused[0]
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+    return f"; {export}{more} could not be read: {elided(' '.join(found.split()), 200)}"
 
 
 def _source(folder: Path) -> tuple[str, list[str]] | None:

@@ -19,7 +19,7 @@ from numba import int64, void
 from causeway.comparison.launches import LaunchBatch, Launches
 from causeway.comparison.matching import Kernels
 from causeway.comparison.recordings import Recording
-from causeway.core.errors import CausewayError
+from causeway.core.errors import NotComparableError
 from causeway.numeric.compiled import I8, compiled
 
 CELLS = 4096
@@ -161,14 +161,14 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
 
     Raises
     ------
-    CausewayError
+    NotComparableError
         If there is nothing to measure.
     """
     launches = Launches(dataset, folders)
     kernel_of = np.array([kernel for kernel, _ in launches.configurations], np.int64)
     strata, first, follows, ends = _first_pass(launches, kernel_of)
     if not strata.size:
-        raise CausewayError(f"dataset {dataset} cannot be compared: its exports hold no kernel launch")
+        raise NotComparableError(f"dataset {dataset} cannot be compared: its exports hold no kernel launch")
     span = max(high - low for low, high in ends.values()) if ends else None
     number = np.zeros(len(launches.kernels), np.int64)
     np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])

@@ -32,5 +32,9 @@ class ExportError(CausewayError):
         return {"source": self.source, "found": self.found, "expected": self.expected, "advice": self.advice}
 
 
+class NotComparableError(CausewayError):
+    """Runs that hold nothing to compare: the comparison says so, and what needs it goes on."""
+
+
 class TableError(CausewayError):
     """A table between two rules that does not have the columns, types or order of its schema."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from causeway.core.formatting import name_in_sentence
-from causeway.core.queries import cell
+from causeway.core.queries import cell, in_document
 from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
 from causeway.findings import headlines
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding
@@ -51,7 +51,7 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     """Return the findings of one comparison: each claimed change of the whole run and of the kernels with the most
     time; else that there is none. What concerns less than `NOTICEABLE` of the GPU time stays in the table: a kernel
     with a smaller share of it on both sides, an efficiency that moves by fewer points, durations that deviate by less
-    from their mean on both sides.
+    from their mean on both sides. Of runs that were not compared, that they were not, and why.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     rows : sequence of mapping
         Rows of `comparison.parquet`, in its order: evidence names them by their index.
     """
+    if document["why"] is not None:
+        return [_not_compared(document)]
     changed = [index for index, row in enumerate(rows) if row["verdict"] in CHANGES]
     claimed = [index for index in changed if _is_noticeable(document, rows[index])]
     whole = [index for index in claimed if rows[index]["level"] == "run"]
@@ -67,6 +69,27 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     found = [_change(document, rows, index) for index in [*whole, *kernels[:MOST]]]
     return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
+
+
+def _not_compared(document: Mapping) -> Finding:
+    """Return that a candidate was not compared with its baseline, and why."""
+    baseline, candidate = _datasets(document)
+    folder = f"compare/{baseline}__{candidate}"
+    path = f"{folder}/comparison.json"
+    subject = headlines.short(candidate)
+    return Finding(
+        dataset=candidate,
+        kind="comparison",
+        key=f"{baseline}/not_compared",
+        subject=subject,
+        quantity="runs that were compared",
+        headline=f"{subject} could not be compared with {headlines.short(baseline)}.",
+        sentence=f"{candidate} could not be compared with {baseline}: {document['why']}",
+        verdict=INCONCLUSIVE,
+        evidence=Evidence(table=path, query=in_document(path, "why", kind="text"), value=document["why"]),
+        link=f"{folder}/comparison.html",
+        suggestion="Compare exports whose kernel launches can be read and that have kernels in common.",
+    )
 
 
 def _is_noticeable(document: Mapping, row: Mapping) -> bool:

@@ -11,6 +11,7 @@ NONE = {
 }
 SIDES = ("baseline", "candidate")
 DOCUMENT = {
+    "why": None,
     **{side: {"dataset": side, "gpu_time_ns": 1000} for side in SIDES},
     "decomposition": [],
     "same_content": {"sides": None, "repeats": []},

@@ -298,6 +298,7 @@ def test_efficiency_without_a_value_or_an_interval_closes_the_gate(rows, said):
 
 def test_what_is_missing_names_each_export_and_each_repeat():
     document = {
+        "why": None,
         "baseline": {"dataset": "a", "gpu_time_ns": 1, "repeats": ["a2"]},
         "candidate": {"dataset": "b", "gpu_time_ns": 1},
     }

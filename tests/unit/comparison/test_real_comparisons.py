@@ -198,9 +198,11 @@ def test_two_halves_of_a_real_run_give_no_finding(folders, tmp_path, name):
     ] == []
 
 
-def test_runs_without_a_kernel_in_common_are_refused(compared):
-    with pytest.raises(CausewayError, match="have no kernel in common"):
-        compared("gauss3", "stencil1")
+def test_runs_without_a_kernel_in_common_are_not_compared(compared):
+    document, rows = compared("gauss3", "stencil1")
+    assert document["why"].startswith("gauss3 and stencil1 have no kernel in common, by name, by name without")
+    assert rows == []
+    assert compared("stencil1", "stencil2")[0]["why"] is None
 
 
 def test_a_dataset_on_both_sides_is_refused(compared):

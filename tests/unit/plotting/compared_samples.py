@@ -103,6 +103,7 @@ def compared(names, ranks=2):
         }
 
     document = {
+        "why": None,
         "baseline": side("the_run_before_the_change_of_compiler", total),
         "candidate": side("the_run_after_the_change_of_compiler", total + sum(change.values())),
         "assumption": "One run on each side: how much two runs of the same program differ was not measured.",

@@ -26,6 +26,7 @@ COLOURS = {
 """Orange for worse, blue for better, green for the same, grey where the data do not decide; the words beside say it,
 too.
 """
+NOT_COMPARED = "the runs were not compared"
 ROWS = 25
 MOST_RUNS = 60
 CHANGE_AXIS = "change, % (left: faster, right: slower)"
@@ -83,6 +84,8 @@ def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> Markup:
         Rows of `comparison.parquet`.
     """
     title = f"Time for the same launches, {pair_words(comparison)}"
+    if comparison["why"] is not None:
+        return notice(title, NOT_COMPARED, [comparison["why"]])
     kernels = of_kernels(rows)
     whole = [row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"]
     shown = [*whole, *kernels[:ROWS]]
@@ -278,6 +281,8 @@ def _bars_of_totals(comparison: Mapping) -> list[_TotalsBar]:
 def draw_totals(comparison: Mapping) -> Markup:
     """Return the way from the baseline's GPU time to the candidate's, step by step."""
     title = f"Where the difference in GPU time comes from, {pair_words(comparison)}"
+    if comparison["why"] is not None:
+        return notice(title, NOT_COMPARED, [comparison["why"]])
     bars = _bars_of_totals(comparison)
     sums = [bar.end for bar in bars[:-1]]
     unit, size = formatting.time_unit(max(sums))

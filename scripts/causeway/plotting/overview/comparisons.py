@@ -62,6 +62,14 @@ def _history() -> Markup:
 def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping], links: Sequence[Mapping]) -> Markup:
     names = {side: document[side]["dataset"] for side in ("baseline", "candidate")}
     folder = f"compare/{names['baseline']}__{names['candidate']}"
+    if document["why"] is not None:
+        query = in_document(f"{folder}/comparison.json", "why", kind="text")
+        said = [_claims(findings, folder), citations.said(document["why"], query)]
+        return tag(
+            "li",
+            tag("div", joined([one for one in said if one is not None], " "), class_="said"),
+            tag("div", citations.figure_links(links, "pair", folder), class_="under"),
+        )
     whole = {
         row["metric"]: (place, row)
         for place, row in enumerate(rows)

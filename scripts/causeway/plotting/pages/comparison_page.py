@@ -93,6 +93,15 @@ def draw_comparison(
     changes, totals, ratios : Markup
         The figures, put into the page.
     """
+    if comparison["why"] is not None:
+        return rendered(
+            "not_compared.html",
+            title=f"Causeway: {pair_words(comparison)}",
+            pair=pair_words(comparison),
+            facts=_facts(comparison),
+            headline=" ".join(claims),
+            why=comparison["why"],
+        )
     kernels = of_kernels(rows)
     kernels += [row for row in rows if row["level"] == "kernel" and row["verdict"] in ("new", "gone")]
     return rendered(
@@ -162,12 +171,19 @@ def _facts(comparison: Mapping) -> list[tuple[str, str]]:
     facts = []
     for side in SIDES:
         one = comparison[side]
+        if one["launches"] is None:
+            facts.append((f"{side}: {one['dataset']}", formatting.NOT_MEASURED))
+            continue
         spent = f"{formatting.time(one['gpu_time_ns'])} GPU time, {formatting.count(one['launches'])} launches"
         facts.append((f"{side}: {one['dataset']}", spent))
+    if any(comparison[side]["ranks"] is None for side in SIDES):
+        return facts
     facts.append(("ranks", " / ".join(formatting.count(len(comparison[side]["ranks"])) for side in SIDES)))
     devices = dict.fromkeys(_devices(comparison[side]["devices"]) for side in SIDES)
     if any(devices):
         facts.append(("devices", " / ".join(words or formatting.NOT_MEASURED for words in devices)))
+    if comparison["why"] is not None:
+        return facts
     repeats = sum(len(comparison[side]["repeats"]) for side in SIDES)
     noise = f"{repeats} further run{'s' * (repeats > 1)}" if repeats else "the halves of each run"
     return [*facts, ("noise learned from", noise)]

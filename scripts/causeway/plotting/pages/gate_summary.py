@@ -141,6 +141,8 @@ def _pair(
     lines = [f"#### {baseline} → {candidate}", ""]
     lines += [f"- {words_about(*headline)}" for headline in headlines]
     lines += ["", "Limits:", "", *limits, ""] if limits else [""]
+    if document["why"] is not None:
+        return [*lines, code_span(document["why"], MISSING_LENGTH)]
     lines += [words(counts_of_verdicts(document, rows)), "", words(_totals(document)), ""]
     whole = [row for row in rows if row["level"] == "run" and row["change_percent"] is not None]
     if whole:

@@ -43,15 +43,16 @@ def draw_history_page(comparisons: Sequence[Comparison], results: str) -> Markup
 
 
 def _group(baseline: str, group: Sequence[Comparison]) -> dict:
-    worse = _worse_kernels(group)
+    known = [(document, rows) for document, rows in group if document["why"] is None]
+    worse = _worse_kernels(known) if known else []
     return {
         "baseline": baseline,
         "figure": draw_history(group),
         "runs": [_run(document, rows) for document, rows in group],
-        "latest": group[-1][0]["candidate"]["dataset"],
+        "latest": known[-1][0]["candidate"]["dataset"] if known else None,
         "kernels": worse[:MOST_KERNELS],
         "left_out": max(len(worse) - MOST_KERNELS, 0),
-        "assumptions": sorted({document["assumption"] for document, _ in group}),
+        "assumptions": sorted({document["assumption"] for document, _ in known}),
     }
 
 
@@ -69,7 +70,7 @@ def _run(document: Mapping, rows: Sequence[Mapping]) -> dict:
                 "change": change_words(row) if known else formatting.NOT_MEASURED,
                 "verdict": row["verdict"] if known else "",
                 "kind": KINDS.get(row["verdict"], "open") if known else "open",
-                "reason": row["reason"] if known else "not compared",
+                "reason": row["reason"] if known else document["why"] or "not compared",
             }
         )
     link = _link(run, pair)
@@ -82,8 +83,8 @@ def _link(run: str, pair: str) -> Markup:
 
 
 def _worse_kernels(group: Sequence[Comparison]) -> list[dict]:
-    """Return what the latest run claims to be worse, kernel by kernel, and since which run each comparison has claimed
-    it without a gap; those that cost the latest run most first.
+    """Return what the latest of runs that were compared claims to be worse, kernel by kernel, and since which run each
+    comparison has claimed it without a gap; those that cost the latest run most first.
     """
     claims = [{(row["baseline"], row["metric"]): row for row in rows if row["level"] == "kernel"} for _, rows in group]
     latest = [(key, row) for key, row in claims[-1].items() if row["verdict"] in FOR_THE_WORSE]
