@@ -65,6 +65,7 @@ rule fleet:
 
 onstart:
     lift_job_limit()
+    withdraw_older_verdict("judge_gate")
 
 
 onsuccess:
@@ -72,4 +73,5 @@ onsuccess:
 
 
 onerror:
+    withdraw_older_verdict("judge_gate", "summarise_gate")
     print(trouble(log))

@@ -127,3 +127,16 @@ def judged_comparisons(wildcards):
             " (`causeway gate ... --limit max_slowdown_percent=5`)"
         )
     return every_comparison(wildcards)
+
+
+def withdraw_older_verdict(*steps):
+    """Take away the gate's verdict of an earlier run where one of these steps is still to be done: until the gate is
+    judged, and where the run fails before, none says that it passes.
+    """
+    waiting = {job.rule.name for job in workflow.dag.needrun_jobs()}
+    if waiting.intersection(steps):
+        from pathlib import Path
+
+        from causeway.command_line.gate_files import withdraw_verdict
+
+        withdraw_verdict(Path("results/compare"), is_drawn="summarise_gate" in waiting)

@@ -37,6 +37,20 @@ def test_the_gate_closes_on_a_broken_limit_with_one_sentence_and_opens_otherwise
     wider = analysis(tmp_path, "max_slowdown_percent: 60", runs=("run1", "run0"))
     done = run_snakemake(tmp_path, "-c2", "compare", "gate", config=wider)
     assert done.returncode == 0, done.stdout
+    assert read_json(tmp_path / "results" / "compare" / "gate.json")["outcome"] == "passes"
+    damaged = tmp_path / "damaged.csv"
+    damaged.write_bytes(b"")
+    none_left = write_analysis(
+        tmp_path,
+        [("b", "", next(STENCIL.glob("run1*")) / "results.csv", "auto"), ("c", "", damaged, "auto")],
+        SETTINGS.format(limits="max_slowdown_percent: 60", more=""),
+    )
+    done = run_snakemake(tmp_path, "-c2", "gate", config=none_left)
+    assert done.returncode != 0
+    assert "b -> c: the runs were not compared, so max_slowdown_percent cannot be judged" in done.stdout
+    assert "dataset c cannot be compared: none of its exports holds kernel launches" in done.stdout
+    assert read_json(tmp_path / "results" / "compare" / "gate.json")["outcome"] == "could not tell"
+    assert (tmp_path / "results/compare/gate.md").read_text().startswith("### GPU performance: could not tell\n")
     folder = tmp_path / "results" / "compare" / "b__c"
     assert sorted(path.name for path in folder.iterdir()) == [
         "changes.svg",
@@ -62,3 +76,18 @@ def test_a_wrong_pair_or_limit_stops_at_the_start_with_one_sentence(data, tmp_pa
     done = run_snakemake(tmp_path, "-n", "compare", config=analysis(tmp_path, limits, more))
     assert done.returncode != 0
     assert sentence in done.stdout
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_before_the_gate_is_judged_leaves_no_older_verdict(data, tmp_path):
+    wide = analysis(tmp_path, "max_slowdown_percent: 60", runs=("run1", "run2"))
+    assert run_snakemake(tmp_path, "-c2", "gate", config=wide).returncode == 0
+    folder = tmp_path / "results" / "compare"
+    assert "passes" in (folder / "gate.svg").read_text()
+    table = tmp_path / "results" / "b" / "tables" / "e0" / "launches.parquet"
+    table.write_bytes(b"damaged")
+    again = analysis(tmp_path, "max_slowdown_percent: 50", runs=("run1", "run2"))
+    done = run_snakemake(tmp_path, "-c2", "gate", "-R", "compare_runs", config=again)
+    assert done.returncode != 0
+    assert not (folder / "gate.json").exists()
+    assert all("could not tell" in (folder / name).read_text() for name in ("gate.md", "gate.svg"))

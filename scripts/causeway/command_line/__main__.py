@@ -23,7 +23,7 @@ from causeway.command_line.analysis_folder import (
 from causeway.command_line.check import Described, describe_export, describe_run, perhaps_one_run
 from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
-from causeway.command_line.gate_files import GateFiles
+from causeway.command_line.gate_files import VERDICTS, GateFiles, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
@@ -161,9 +161,13 @@ def _gate(options: argparse.Namespace) -> int:
     """Compare two runs and judge the limits; 1 if one is broken or cannot be judged."""
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
+    compared = options.out / "results" / "compare"
+    if compared.is_dir():
+        with alone_in(options.out):
+            withdraw_verdict(compared)
     limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
     sides = [find_exports([side]) for side in options.compare]
-    targets = [*files.targets(), "results/compare/gate.json"]
+    targets = [*files.targets(), f"results/compare/{VERDICTS}"]
     settings = {"gate": limits} if limits else {}
     return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
 
@@ -171,7 +175,7 @@ def _gate(options: argparse.Namespace) -> int:
 def _verdict(folder: Path, files: GateFiles) -> int:
     """Print the gate's verdict and copy its files; 1 if it is closed."""
     files.copy_from(folder)
-    verdicts = read_json(folder / "results" / "compare" / "gate.json")
+    verdicts = read_json(folder / "results" / "compare" / VERDICTS)
     states = [state["state"] for state in verdicts["states"]]
     if not states:
         raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")

@@ -8,6 +8,9 @@ from causeway.core.files.whole_files import write_whole
 from causeway.core.vocabulary import COULD_NOT_TELL
 from causeway.plotting.pages.gate_summary import gate_badge, unfinished_markdown
 
+VERDICTS = "gate.json"
+"""What Markdown and badge are made from; beside them in the results."""
+
 
 @dataclass(frozen=True)
 class GateFiles:
@@ -33,7 +36,7 @@ class GateFiles:
         CausewayError
             If a file cannot be written.
         """
-        texts = {"gate.md": unfinished_markdown(), "gate.svg": f"{gate_badge(COULD_NOT_TELL)}\n"}
+        texts = _unfinished()
         for name, path in self._wanted():
             _write(path, texts[name].encode())
 
@@ -51,6 +54,34 @@ class GateFiles:
     def _wanted(self) -> list[tuple[str, Path]]:
         pairs = (("gate.md", self.markdown), ("gate.svg", self.badge))
         return [(name, path) for name, path in pairs if path is not None]
+
+
+def withdraw_verdict(folder: Path, *, is_drawn: bool = False) -> None:
+    """Take away the verdict of an earlier run, so that one that fails leaves none.
+
+    Parameters
+    ----------
+    folder : Path
+        `results/compare`, which may be missing.
+    is_drawn : bool
+        Whether Markdown and badge are to be made: until then they say that the gate could not tell.
+
+    Raises
+    ------
+    CausewayError
+        If a file cannot be written.
+    """
+    (folder / VERDICTS).unlink(missing_ok=True)
+    for name, words in _unfinished().items():
+        if is_drawn:
+            _write(folder / name, words.encode())
+        else:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _unfinished() -> dict[str, str]:
+    """Return what stands in place of Markdown and badge until the gate is judged, by the file's name."""
+    return {"gate.md": unfinished_markdown(), "gate.svg": f"{gate_badge(COULD_NOT_TELL)}\n"}
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -310,8 +310,8 @@ def test_a_second_command_in_a_folder_is_refused_until_the_first_has_its_answer(
         f"causeway: {out}: another causeway command works in it; wait until that has ended, or name another folder with"
         " --out\n"
     )
-    fake_run(monkeypatch)
-    (out / "results" / "compare" / "gate.json").write_text(json.dumps({"reasons": [], "states": STATES}))
+    verdicts = out / "results" / "compare" / "gate.json"
+    fake_run(monkeypatch, lambda: verdicts.write_text(json.dumps({"reasons": [], "states": STATES})))
     assert command.main([*arguments, "--out", str(out)]) == 0
 
 

@@ -1,0 +1,60 @@
+"""A gate that is not judged leaves no verdict of an earlier run, by the command and by the workflow."""
+
+import pytest
+from test_command import fake_run
+
+from causeway.command_line import __main__ as command
+from causeway.command_line.analysis_folder import alone_in
+from causeway.command_line.gate_files import withdraw_verdict
+from causeway.core.errors import CausewayError
+
+FILES = ("gate.json", "gate.md", "gate.svg")
+
+
+@pytest.fixture
+def export(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,size\n1,2\n2,3\n3,4\n")
+    return path
+
+
+@pytest.fixture
+def compared(tmp_path):
+    """Return the folder of comparisons of an analysis whose gate passed."""
+    folder = tmp_path / "out" / "results" / "compare"
+    (folder / "a__b").mkdir(parents=True)
+    for name in (*FILES, "a__b/comparison.json"):
+        (folder / name).write_text('{"outcome": "passes"}')
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["no such file", "refused", "interrupted"])
+def test_a_command_that_fails_leaves_no_older_verdict(ending, export, compared, tmp_path, monkeypatch):
+    def after():
+        assert [path.name for path in compared.iterdir()] == ["a__b"]
+        if ending == "refused":
+            raise CausewayError("Snakemake stopped")
+
+    calls = fake_run(monkeypatch, after, code=130 if ending == "interrupted" else 0)
+    second = export.with_name("absent.csv") if ending == "no such file" else export
+    code = command.main(["gate", str(export), str(second), "--out", str(tmp_path / "out")])
+    assert code == (130 if ending == "interrupted" else 2)
+    assert len(calls) == (ending != "no such file")
+    assert [path.name for path in compared.iterdir()] == ["a__b"]
+    assert (compared / "a__b" / "comparison.json").exists()
+
+
+def test_a_folder_in_which_another_command_works_keeps_its_verdict(export, compared, tmp_path, monkeypatch):
+    fake_run(monkeypatch)
+    with alone_in(tmp_path / "out"):
+        assert command.main(["gate", str(export), str(export), "--out", str(tmp_path / "out")]) == 2
+    assert "passes" in (compared / "gate.json").read_text()
+
+
+def test_what_is_to_be_drawn_says_could_not_tell_until_then(compared):
+    withdraw_verdict(compared, is_drawn=True)
+    assert not (compared / "gate.json").exists()
+    assert (compared / "gate.md").read_text().startswith("### GPU performance: could not tell\n")
+    assert "<title>GPU performance: could not tell. " in (compared / "gate.svg").read_text()
+    withdraw_verdict(compared / "no such folder")
+    assert not (compared / "no such folder").exists()
