@@ -331,7 +331,7 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
 
 
 def with_reduced(exports: list[Export], filters: Mapping[str, Mapping]) -> list[Export]:
-    """Return the sheet's exports, followed by those of the reduced datasets.
+    """Return the sheet's exports, followed by those of the reduced datasets, which are part of no series.
 
     Parameters
     ----------
@@ -353,5 +353,6 @@ def with_reduced(exports: list[Export], filters: Mapping[str, Mapping]) -> list[
             raise CausewayError(
                 f"filters: {name}: there is no dataset {settings['dataset']} in the sheet; it has {sorted(datasets)}"
             )
-        found += [replace(export, dataset=name) for export in exports if export.dataset == settings["dataset"]]
+        whole = [export for export in exports if export.dataset == settings["dataset"]]
+        found += [replace(export, dataset=name, series="") for export in whole]
     return found

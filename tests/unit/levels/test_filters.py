@@ -1,6 +1,7 @@
 """Reduced datasets: what is kept, what is dropped, and that the two are the whole."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -222,7 +223,9 @@ def test_windows_count_from_the_first_launch_of_all_exports(tmp_path):
 
 def test_reduced_datasets_stand_behind_the_sheets_own(tmp_path):
     exports = [Export("run", str(rank), rank, rank, "x", "nsys", "", tmp_path, None) for rank in range(2)]
+    exports = [replace(export, series="strong:s") for export in exports]
     found = with_reduced(exports, {"long": {"dataset": "run"}})
+    assert [export.series for export in found] == ["strong:s", "strong:s", "", ""]
     assert [(export.dataset, export.export) for export in found] == [
         ("run", "0"),
         ("run", "1"),

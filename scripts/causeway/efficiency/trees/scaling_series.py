@@ -19,13 +19,15 @@ def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, 
     Returns
     -------
     dict
-        Per series its scaling, and its runs in order of devices; the first one is the reference.
+        Per series its scaling, and its runs in order of devices; the first one is the reference. Runs without an
+        efficiency stand apart, with the reason.
     """
     found = {}
     for name, datasets in sorted(series.items()):
         kind = name.split(":")[0]
+        measured = [dataset for dataset in datasets if documents[dataset]["why"] is None]
         order = sorted(
-            datasets, key=lambda dataset: documents[dataset]["device"]["n_devices"]
+            measured, key=lambda dataset: documents[dataset]["device"]["n_devices"]
         )  # stable: else as in the sheet
         runs = []
         for dataset in order:
@@ -36,5 +38,9 @@ def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, 
                 run[flavour] = {key: tree[key] for key in (PARALLEL, "kernel_ns", "elapsed_ns")}
                 run[flavour] |= scalability(reference, tree, weak=kind == "weak")
             runs.append(run)
-        found[name] = {"scaling": kind, "reference": order[0], "runs": runs}
+        left_out = [
+            {"dataset": dataset, "why": documents[dataset]["why"]} for dataset in datasets if dataset not in measured
+        ]
+        reference = order[0] if order else None
+        found[name] = {"scaling": kind, "reference": reference, "runs": runs, "not_measured": left_out}
     return {"series": found}

@@ -43,10 +43,19 @@ def _series(name: str, series: Mapping, parts: list[Markup], top: float) -> floa
     if len(runs) > MOST_RUNS:
         left_out = len(runs) - MOST_RUNS
         runs = [*runs[: MOST_RUNS - 1], runs[-1]]
-    words = f"{series['scaling']} scaling; reference {elided(series['reference'], 60)}, the run with the fewest devices"
+    reference = series["reference"]
+    words = f"{series['scaling']} scaling; "
+    words += "no run was measured" if reference is None else f"reference {elided(reference, 60)}, the run with the"
+    words += "" if reference is None else " fewest devices"
     words += f"; {left_out} runs before the last one not shown" if left_out else ""
     parts.append(text(MARGIN, top + 14, elided(name, 100), theme.SIZE, font_weight="bold"))
     parts.append(text(MARGIN, top + 32, words, theme.SMALL, colour=theme.MUTED))
+    if series["not_measured"]:
+        names = ", ".join(one["dataset"] for one in series["not_measured"])
+        top += 18
+        parts.append(text(MARGIN, top + 32, elided(f"without an efficiency: {names}", 150), theme.SMALL))
+    if not runs:
+        return top + 40
     y = _lines(runs, parts, top + 48)
     return _table(runs, parts, y + 6)
 

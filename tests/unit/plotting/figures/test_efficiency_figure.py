@@ -364,7 +364,7 @@ def runs_of(count):
         if at == 1:
             one |= {"computation_scalability": None, "global_efficiency": None}
         found.append({"dataset": f"run{at}", "n_devices": 2**at} | dict.fromkeys(("device", "talp", "comm_aware"), one))
-    return {"series": {"strong:s": {"scaling": "strong", "reference": "run0", "runs": found}}}
+    return {"series": {"strong:s": {"scaling": "strong", "reference": "run0", "runs": found, "not_measured": []}}}
 
 
 @pytest.mark.parametrize("count", [2, 10, 14])
