@@ -46,6 +46,7 @@ rule all:
     default_target: True
     input:
         "<results>/findings.json",
+        "<results>/datasets.json",
         default_figures(),
         "<results>/checksums.json",
 

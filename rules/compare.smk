@@ -138,6 +138,7 @@ rule summarise_gate:
 rule compare:
     input:
         every_comparison,
+        "<results>/datasets.json",
         [
             path
             for figure in FIGURES.values()
@@ -150,6 +151,7 @@ rule gate:
     input:
         verdicts="<results>/compare/gate.json",
         summary="<results>/compare/gate.md",
+        listing="<results>/datasets.json",
         lib=modules(),
     log:
         "<logs>/gate.log",

@@ -1,10 +1,11 @@
 """Figures, findings and the overview: finished tables drawn and put into words; no statistic is computed here.
 
-Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html, provenance.json, checksums.json.
+Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html, datasets.json, provenance.json, checksums.json.
 """
 
 
 localrules:
+    list_datasets,
     verify,
 
 
@@ -196,6 +197,28 @@ rule write_overview:
         "../scripts/report/write_overview.py"
 
 
+rule list_datasets:
+    input:
+        lib=modules(),
+    output:
+        listing="<results>/datasets.json",
+    log:
+        "<logs>/list_datasets.log",
+    benchmark:
+        "<benchmarks>/list_datasets.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        datasets=[dataset for dataset in DATASETS if dataset not in config["filters"]],
+        reduced=list(config["filters"]),
+        comparisons=list(PAIRS),
+    script:
+        "../scripts/report/list_datasets.py"
+
+
 rule publish_schemas:
     input:
         schemas=document_schemas(),
@@ -244,6 +267,7 @@ rule record_checksums:
     input:
         provenance="<results>/provenance.json",
         findings="<results>/findings.json",
+        listing="<results>/datasets.json",
         figures=default_figures(),
         schemas=rules.publish_schemas.output.schemas,
         lib=modules(),
@@ -266,13 +290,14 @@ rule record_checksums:
 
 rule verify:
     input:
+        listing="<results>/datasets.json",
         lib=modules(),
     log:
         "<logs>/verify.log",
     conda:
         "../envs/report.yaml"
     params:
-        record=str(rules.record_checksums.output.record),  # no input: nothing is made, only looked at
+        record=str(rules.record_checksums.output.record),  # no input: no result is made, only looked at
         command=command_of_this_run(),
     script:
         "../scripts/report/verify.py"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import damaged, named, output_folders, recorded, times
 from causeway.core.logs import failing_clearly
+from causeway.core.results import read_listing
 from causeway.core.tables import read_json, write_json
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def main(job) -> None:
         record = Path(job.output.record)
         seen = Path(job.output.times)
         now = times(record.parent)
-        files = recorded(record.parent)
+        files = recorded(record.parent, read_listing(record.parent))
         if record.is_file() and seen.is_file():
             lines = named(damaged(read_json(record, "checksums")["files"], read_json(seen), files, now))
             if lines:

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.errors import CausewayError
-from causeway.core.files.checksums import differences, in_words
+from causeway.core.files.checksums import differences, in_words, left_over_in_words
 from causeway.core.logs import LOG, failing_clearly
+from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ def main(job) -> None:
             raise CausewayError(f"{record}: there is no record of checksums yet; run `snakemake` to its end first")
         document = read_json(record, "checksums")
         known = document["files"]
-        found = differences(record.parent, known, document.get("folders", []))
+        found = differences(record.parent, known, document.get("folders", []), read_listing(record.parent))
+        for line in left_over_in_words(found):
+            LOG.info("%s", line)
         for name in found.unknown:
             LOG.info("%s: not in the record, it came later", name)
         if lines := in_words(record.parent, found, job.params.command):

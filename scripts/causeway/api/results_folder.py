@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 
 from causeway.api.sql import connect, run_query
 from causeway.core.errors import CausewayError
+from causeway.core.files.listing import MARKS
+from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 
 if TYPE_CHECKING:
@@ -161,8 +163,18 @@ class ResultsFolder:
 
     @property
     def datasets(self) -> dict[str, DatasetResults]:
-        """Datasets by name: the folders that hold `quality.json`, or tables alone, as a comparison leaves them."""
-        found = sorted({path.parent for mark in ("quality.json", "tables") for path in self.folder.glob(f"*/{mark}")})
+        """Datasets by name: the folders that hold `quality.json`, or tables alone, as a comparison leaves them; without
+        those that the last run's configuration did not have (`datasets.json`).
+
+        Raises
+        ------
+        CausewayError
+            If `datasets.json` is damaged.
+        """
+        found = sorted({path.parent for mark in MARKS for path in self.folder.glob(f"*/{mark}")})
+        listing = read_listing(self.folder)
+        if listing is not None:
+            found = [path for path in found if path.name in listing.datasets]
         return {path.name: DatasetResults(path.name, path, self.folder) for path in found}
 
     @property

@@ -29,9 +29,11 @@ from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
 from causeway.command_line.stop_reasons import NoStepError
 from causeway.core.errors import CausewayError
-from causeway.core.files.checksums import RECORD, differences, in_words
+from causeway.core.files.checksums import RECORD, differences, in_words, left_over_in_words
+from causeway.core.files.listing import LISTING
 from causeway.core.files.machine_errors import fault_behind, sentence
 from causeway.core.installation import VERSION
+from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
 
@@ -167,7 +169,7 @@ def _gate(options: argparse.Namespace) -> int:
             withdraw_verdict(compared)
     limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
     sides = [find_exports([side]) for side in options.compare]
-    targets = [*files.targets(), f"results/compare/{VERDICTS}"]
+    targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
     settings = {"gate": limits} if limits else {}
     return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
 
@@ -287,7 +289,9 @@ def _verify(options: argparse.Namespace) -> int:
     folder = results.absolute().parent
     configuration = folder / "config.yaml"  # where it has another name, the user adds it
     again = snakemake_command(folder, configuration if configuration.is_file() else None, [], "all", None, [])
-    lines = in_words(results, differences(results, known, record.get("folders", [])), again)
+    found = differences(results, known, record.get("folders", []), read_listing(results))
+    lines = in_words(results, found, again)
+    remark("".join(f"{line}\n" for line in left_over_in_words(found)))
     answer(*(lines or [f"{len(known)} files are as they were recorded"]))
     return 1 if lines else 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from causeway.core.files.listing import LISTING, Listing
 from causeway.core.tables import open_table, read_json, read_table
 
 EXAMINED = ("refutations", "whatif", "heterogeneity", "baselines")
@@ -273,3 +274,18 @@ def rows_by_rank(path: str | Path, name: str, ranks: Iterable[int]) -> Iterator[
                 parts.append(table.filter(pc.field("rank") == rank))
     if parts:
         yield now, pa.concat_tables(parts)
+
+
+def read_listing(results: Path) -> Listing | None:
+    """Return what the configuration of the last run has; None where no run has listed it.
+
+    Raises
+    ------
+    TableError
+        If the file is damaged.
+    """
+    path = results / LISTING
+    if not path.is_file():
+        return None
+    document = read_json(path, "listing")
+    return Listing((*document["datasets"], *document["reduced"]), tuple(document["comparisons"]))

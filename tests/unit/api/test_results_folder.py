@@ -9,6 +9,7 @@ import pytest
 
 import causeway
 from causeway.core.errors import CausewayError
+from causeway.core.tables import write_json
 
 
 @pytest.fixture
@@ -47,6 +48,15 @@ def test_the_datasets_of_a_comparison_are_found_by_their_tables(results):
     opened = causeway.open(results)
     assert list(opened.datasets) == ["after", "run one"]
     assert opened.datasets["after"].table("tables/0/launches").arrow().to_pydict() == {"duration_ns": [3, 4]}
+
+
+def test_datasets_that_the_configuration_no_longer_has_are_left_out(results):
+    for name in ("renamed", "short"):
+        (results / name / "tables").mkdir(parents=True)
+    assert list(causeway.open(results).datasets) == ["renamed", "run one", "short"], "no run has listed any"
+    names = {"datasets": ["run one", "not made yet"], "reduced": ["short"], "comparisons": []}
+    write_json({"schema_version": "1", **names}, results / "datasets.json", "listing")
+    assert list(causeway.open(results).datasets) == ["run one", "short"]
 
 
 def test_a_query_counts_paths_from_the_results(results):

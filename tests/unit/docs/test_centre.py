@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import jsonschema
@@ -13,7 +14,7 @@ import yaml
 
 from causeway.api.sql import run_query
 from causeway.command_line import __main__ as command
-from causeway.core.tables import SCHEMAS, write_table
+from causeway.core.tables import SCHEMAS, write_json, write_table
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "centre.md").read_text(encoding="utf-8")
@@ -108,6 +109,13 @@ def results(tmp_path_factory):
             path = folder / run / "tables" / str(rank) / "capabilities.json"
             path.parent.mkdir(parents=True)
             path.write_text(json.dumps({"node": node, "ranks": [rank], "error": {"more": rank}}))
+    for table in ("efficiency", "stragglers"):  # the same runs under an earlier name and reduced: none counts twice
+        for run, other in (("a", "renamed"), ("b", "short")):
+            (folder / other / "tables").mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / run / f"{table}.parquet", folder / other)
+            shutil.copytree(folder / run / "tables", folder / other / "tables", dirs_exist_ok=True)
+    names = {"datasets": list(nodes), "reduced": ["short"], "comparisons": []}
+    write_json({"schema_version": "1", **names}, folder / "datasets.json", "listing")
     return folder
 
 

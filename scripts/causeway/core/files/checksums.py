@@ -6,10 +6,12 @@ hand, or deleted inside a folder that is one output.
 
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from causeway.core.files.listing import LISTING, Listing
 from causeway.core.files.whole_files import SUFFIX
 
 NOT_RESULTS = ("logs", "benchmarks")
@@ -17,8 +19,8 @@ NOT_RESULTS = ("logs", "benchmarks")
 RECORD = "checksums.json"
 MARKER = ".snakemake_timestamp"
 """The file that Snakemake leaves in a folder that is one output of a rule."""
-NOT_RECORDED = (RECORD, MARKER, "report.zip", "report.html")
-"""Names of files that are no result: the record itself, and what is written after it."""
+NOT_RECORDED = (RECORD, MARKER, LISTING, "report.zip", "report.html")
+"""Names of files that are no result: the record itself, what is written after it, and what the configuration has."""
 MOST_NAMED = 20
 """Files of one kind that are named in words; the rest is counted."""
 
@@ -38,9 +40,13 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def recorded(results: Path) -> dict[str, str]:
-    """Return the checksum of each file of a results folder, by its path in it."""
-    return {inside.as_posix(): checksum(results / inside) for inside in result_files(results)}
+def recorded(results: Path, listing: Listing | None = None) -> dict[str, str]:
+    """Return the checksum of each file of a results folder, by its path in it; with a listing, without those that the
+    configuration does not make any more.
+    """
+    names = [inside.as_posix() for inside in result_files(results)]
+    others = listing.left_over(names) if listing else {}
+    return {name: checksum(results / name) for name in names if name not in others}
 
 
 def times(results: Path) -> dict[str, int]:
@@ -83,15 +89,20 @@ class Differences:
         Files that came later.
     outputs : list of str
         What a rule has to make again: the file, or the folder that is one output and holds it.
+    left_over : dict of str to int
+        Files by the dataset or comparison, which the configuration does not make any more.
     """
 
     missing: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    left_over: dict[str, int] = field(default_factory=dict)
 
 
-def differences(results: Path, record: dict[str, str], folders: Sequence[str] = ()) -> Differences:
+def differences(
+    results: Path, record: dict[str, str], folders: Sequence[str] = (), listing: Listing | None = None
+) -> Differences:
     """Compare a results folder with the record of it.
 
     Parameters
@@ -101,13 +112,24 @@ def differences(results: Path, record: dict[str, str], folders: Sequence[str] = 
         Checksums by path, as `recorded` gives them.
     folders : sequence of str
         `output_folders` at the time of the record; records of older versions have none.
+    listing : Listing, optional
+        What the configuration has: files of other datasets and comparisons are neither missing nor changed.
     """
     present = {inside.as_posix() for inside in result_files(results)}
+    others = listing.left_over(present | set(record)) if listing else {}
+    record = {name: digest for name, digest in record.items() if name not in others}
+    present -= set(others)
     missing = sorted(set(record) - present)
     changed = sorted(name for name in present & set(record) if checksum(results / name) != record[name])
     marked = {*folders, *output_folders(results)}
     outputs = sorted({_output_of(name, marked) for name in (*missing, *changed)})
-    return Differences(missing=missing, changed=changed, unknown=sorted(present - set(record)), outputs=outputs)
+    return Differences(
+        missing=missing,
+        changed=changed,
+        unknown=sorted(present - set(record)),
+        outputs=outputs,
+        left_over=dict(sorted(Counter(others.values()).items())),
+    )
 
 
 def in_words(results: Path, found: Differences, command: Sequence[str]) -> list[str]:
@@ -123,6 +145,11 @@ def in_words(results: Path, found: Differences, command: Sequence[str]) -> list[
     lines = named(found)
     outputs = [f"{results.name}/{output}" for output in found.outputs]
     return [*lines, f"to make them again: {shlex.join([*command, '--forcerun', *outputs])}"] if lines else []
+
+
+def left_over_in_words(found: Differences) -> list[str]:
+    """Return a line for each dataset and comparison that the configuration does not make any more."""
+    return [f"{name}: no longer made ({number} files, not compared)" for name, number in found.left_over.items()]
 
 
 def named(found: Differences) -> list[str]:

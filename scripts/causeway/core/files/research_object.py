@@ -178,10 +178,10 @@ def _telemetry(telemetry: Iterable[tuple[str, Mapping]]) -> Iterable[dict]:
     for dataset, source in telemetry:
         name = PurePosixPath(source["source"]).name
         seen[dataset, name] += 1
-        place = name if seen[dataset, name] == 1 else f"{name}/{seen[dataset, name]}"
+        within = name if seen[dataset, name] == 1 else f"{name}/{seen[dataset, name]}"
         known = {"sha256": source.get("sha256"), "contentSize": source.get("bytes")}
         said = f"Telemetry of dataset {dataset}; what was read of it stands in telemetry.json"
-        entity = _input(dataset, f"telemetry/{place}", source["source"]) | {"description": said}
+        entity = _input(dataset, f"telemetry/{within}", source["source"]) | {"description": said}
         yield entity | {key: str(value) for key, value in known.items() if value is not None}
 
 

@@ -53,7 +53,7 @@ def grids_in_blocks(configurations: pa.Table) -> list[tuple[int | None, ...]]:
     Parameters
     ----------
     configurations : Table
-        As in `launch_threads`.
+        The columns `GRID_AND_BLOCK` of a table of configurations, as in `launch_threads`.
     """
     counts = _counts(configurations)
     grids, blocks = (

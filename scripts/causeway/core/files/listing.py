@@ -1,0 +1,42 @@
+"""Which results are those of the present configuration: a dataset that was renamed or removed leaves its folder."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+LISTING = "datasets.json"
+MARKS = ("quality.json", "tables")
+"""What the folder of a dataset holds, either of it."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What the configuration has.
+
+    Attributes
+    ----------
+    datasets : tuple of str
+        Whole and reduced ones.
+    comparisons : tuple of str
+        Folders of pairs in `compare`.
+    """
+
+    datasets: tuple[str, ...]
+    comparisons: tuple[str, ...]
+
+    def left_over(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the files that the configuration does not make any more, each with its dataset or comparison.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Paths in the results folder.
+        """
+        parts = {name: PurePosixPath(name).parts for name in names}
+        of_datasets = {one[0] for one in parts.values() if len(one) > 1 and one[1] in MARKS}
+        gone = of_datasets - set(self.datasets)
+        found = {name: one[0] for name, one in parts.items() if one[0] in gone}
+        for name, one in parts.items():
+            if len(one) > 2 and one[0] == "compare" and one[1] not in self.comparisons:
+                found[name] = f"compare/{one[1]}"
+        return found
