@@ -296,6 +296,7 @@ rule verify:
         "<logs>/verify.log",
     conda:
         "../envs/report.yaml"
+    retries: 0
     params:
         record=str(rules.record_checksums.output.record),  # no input: no result is made, only looked at
         command=command_of_this_run(),

@@ -78,3 +78,11 @@ def test_every_entry_script_is_run_by_a_rule():
     run = set().union(*(scripts for _, scripts in rules().values()))
     there = {str(path.relative_to(ROOT)) for path in SCRIPTS_FOLDER.glob("*/*.py") if path.parent.name != "causeway"}
     assert run == there
+
+
+@pytest.mark.parametrize(("file", "name"), [("compare", "gate"), ("report", "verify")])
+def test_an_answer_is_not_asked_for_again(file, name):
+    """A profile's `retries` holds for every rule without its own: a closed gate would be judged three times."""
+    text = (ROOT / "rules" / f"{file}.smk").read_text(encoding="utf-8")
+    (body,) = (body for rule, _, body in RULE.findall(text) if rule == name)
+    assert re.search(r"^    retries: 0\b", body, re.M)

@@ -64,11 +64,16 @@ class Clause:
     @classmethod
     def of(cls, settings: Mapping) -> "Clause":
         """Return the clause that an entry `filters.<name>.keep` of the configuration asks for; times there are in
-        us. Raises `CausewayError` for a window without length.
+        us. Raises `CausewayError` for a window without length, and for bounds of durations with nothing between them.
         """
         window = settings.get("window_us")
         if window and window[0] >= window[1]:
             raise CausewayError(f"filters: window_us: {list(window)} is empty; expected the begin, then a later end")
+        least, most = (settings.get(key) for key in ("min_duration_us", "max_duration_us"))
+        if least is not None and most is not None and least > most:
+            raise CausewayError(
+                f"filters: min_duration_us: {least:g} is more than max_duration_us, {most:g}; no launch is as long"
+            )
         return cls(
             classes=frozenset(settings["classes"]) if settings.get("classes") else None,
             ranks=frozenset(settings["ranks"]) if settings.get("ranks") else None,
