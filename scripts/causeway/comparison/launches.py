@@ -4,15 +4,16 @@ streamed.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from causeway.comparison.recordings import device_names, recording_of
 from causeway.core.codes import GPU_TIME
-from causeway.core.errors import NotComparableError
+from causeway.core.errors import CausewayError, NotComparableError
 from causeway.core.formatting import elided
+from causeway.core.reduced import rules_out_time_line
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
 
 BATCH_ROWS = 1 << 18
@@ -37,8 +38,8 @@ class Names:
 
 @dataclass(frozen=True)
 class LaunchBatch:
-    """Launches in the order of their start; `start` is None where the export has no times. int64 arrays of equal
-    length.
+    """Launches in the order of their start; `start` is None where the export has no times, or not those of the program.
+    int64 arrays of equal length.
 
     `duration` is in ns; `region` is -1 outside any; `stream` numbers rank, device and stream together.
     """
@@ -70,8 +71,6 @@ class Launches:
         All ranks, in order.
     regions : list of str
         Names of regions, a star for each number in them, by number; filled while rows are read.
-    timed : bool
-        Whether the launches have a time line.
     recordings : list of Recording
         Of the exports whose launches these are, as far as they are known.
     devices : dict of (int, int) to (str or None)
@@ -93,8 +92,10 @@ class Launches:
         for folder in map(Path, folders):
             source = _source(folder)
             if source is not None:
-                self._exports.append((folder, *source, self._numbered(folder), self._regions_of(folder)))
-                ranks |= set(read_json(folder / "capabilities.json")["ranks"])
+                document = read_json(folder / "capabilities.json")
+                own = (self._numbered(folder), self._regions_of(folder), not rules_out_time_line(document))
+                self._exports.append((folder, *source, *own))
+                ranks |= set(document["ranks"])
         if any(
             name == "launches" for _, name, *_ in self._exports
         ):  # counters beside a trace repeat its kernels one by one: not the run
@@ -104,7 +105,6 @@ class Launches:
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
                 f" {GPU_TIME}{_why_refused(folders)}"
             )
-        self.timed = self._exports[0][1] == "launches"
         self.kernels: list[str] = self._kernels.listed()
         self.configurations: list[tuple] = self._configurations.listed()
         self.regions: list[str] = self._regions.listed()
@@ -152,11 +152,12 @@ class Launches:
     def batches(self) -> Iterator[LaunchBatch]:
         """Yield all launches, export after export."""
         ranks = np.array(self.ranks, np.int64)
-        for folder, table, columns, numbers, regions in self._exports:
+        for folder, table, columns, numbers, regions, has_times in self._exports:
             with open_table(folder / f"{table}.parquet", table) as file:
                 scale = NANOSECONDS[unit_of(file.schema_arrow.field(GPU_TIME))] if table == "counters" else 1.0
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
-                    yield _batch(batch, table, scale, numbers, regions, ranks)
+                    found = _batch(batch, table, scale, numbers, regions, ranks)
+                    yield found if has_times else replace(found, start=None)
 
 
 def _why_refused(folders: Sequence[str | Path]) -> str:

@@ -49,7 +49,14 @@ def has_time_line(document: Mapping) -> bool:
     """
     if document["status"] == "refused" or not (document.get("time") or {}).get("has_start"):
         return False
-    return document.get("analyses", {}).get(TIME_LINE, {"possible": True})["possible"]
+    return not rules_out_time_line(document)
+
+
+def rules_out_time_line(document: Mapping) -> bool:
+    """Return whether an export, by its `capabilities.json`, has no start times, or the time between its launches is
+    none of the program's, as the profiler let one kernel run at a time.
+    """
+    return not document.get("analyses", {}).get(TIME_LINE, {"possible": True})["possible"]
 
 
 def with_time_line(documents: Sequence[Mapping]) -> Sequence[Mapping]:

@@ -110,8 +110,9 @@ LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases o
 at the launch (dynamic LDS); its CSV files have what the kernel declares.
 
 While AMD's profilers collect counters they let one kernel run at a time. Launches that only files of counters give have
-durations, but the time between them is not the program's: idle time, losses, waiting, steps and stragglers are not
-computed of them. A kernel trace in the folder, of a run without counters, gives the time line.
+durations, but the time between them is not the program's: idle time, losses, waiting, steps, stragglers, the span of a
+comparison and what was in flight when a launch began are not computed of them. A kernel trace in the folder, of a run
+without counters, gives the time line.
 
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,
 `--hsa-trace`) are not.

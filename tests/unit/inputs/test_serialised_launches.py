@@ -8,6 +8,7 @@ from layouts.rocprofv3_samples import make_run, write_csv
 from reading import Read
 from test_filters import reduce
 
+from causeway.comparison.run_totals import measure
 from causeway.core.reduced import EFFICIENCY, STRAGGLERS
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
 from causeway.efficiency.measure_efficiency import measure_efficiency
@@ -120,6 +121,18 @@ def test_beside_a_trace_the_time_line_is_the_traces(tmp_path):
     analyses = check("d", [tmp_path / "0", tmp_path / "1"])["analyses"]
     assert analyses["time_line"]["possible"]
     assert analyses.get(EFFICIENCY, {"possible": True})["possible"]
+
+
+def test_a_comparison_takes_durations_of_all_but_the_span_of_a_trace_alone(tmp_path):
+    export_of(traced(tmp_path / "a_kernel_trace.csv"), tmp_path, "0")
+    export_of(counted(tmp_path / "b_counter_collection.csv"), tmp_path, "1", position=1)
+    spans = {
+        exports: measure("d", [tmp_path / name for name in exports]).span_ns for exports in (("0",), ("1",), ("0", "1"))
+    }
+    span = N * DURATION + (N - 1) * TRACE_GAP
+    assert spans == {("0",): span, ("1",): None, ("0", "1"): span}
+    alone = measure("d", [tmp_path / "1"])
+    assert (alone.launches, alone.total_ns) == (N, N * DURATION)
 
 
 def test_with_a_trace_in_the_folder_the_launches_are_the_traces(tmp_path):
