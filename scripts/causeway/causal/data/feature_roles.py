@@ -12,6 +12,14 @@ KERNEL_IN_FLIGHT = "kernel_in_flight"
 """Which other launch is in flight on the device when a launch begins."""
 IN_FLIGHT = tuple(name for name, one in FEATURE_BY_NAME.items() if one.group == "contention")
 """What else the device is at when a launch begins."""
+TIME_BETWEEN_LAUNCHES = (
+    "idle_before_ns",
+    "iteration_position",
+    *(name for name, one in FEATURE_BY_NAME.items() if one.group == "contention" or one.table == "transfers"),
+)
+"""What depends on when launches and transfers ran beside one another: not the program's where the profiler lets one
+kernel run at a time.
+"""
 PROGRAM_ORDER = (LAUNCH_IN_STEP, LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER)
 """Features that tell launches apart by where the program makes them."""
 HOST_RECORD = tuple(name for name, one in FEATURE_BY_NAME.items() if one.table in ("operators", "shapes"))

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.feature_roles import LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER
+from causeway.causal.data.feature_labels import grids_and_blocks, kernels_and_grids
+from causeway.causal.data.feature_roles import LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER, TIME_BETWEEN_LAUNCHES
 from causeway.causal.data.launch_context import (
     BYTES_BY_KIND,
     COMPUTED_FROM,
@@ -21,8 +22,6 @@ from causeway.causal.data.launch_context import (
     ChosenLaunches,
     add_launches_in_flight,
     add_telemetry,
-    grids_and_blocks,
-    kernels_and_grids,
     sampled_metrics,
 )
 from causeway.causal.data.operator_context import COMPUTED_FROM as COMPUTED_FROM_OPERATORS
@@ -38,6 +37,7 @@ from causeway.core.feature_registry import (
     record_of,
 )
 from causeway.core.logs import LOG
+from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID
 from causeway.core.tables import (
     COPY_KINDS,
@@ -59,7 +59,8 @@ STREAM_ASSUMED = "stream_assumed"
 @dataclass(frozen=True)
 class Export:
     """An export of the dataset: its folder of tables, its clock, its ranks, its node, the repeat of the job that it was
-    recorded in, whether it tells streams, and what its grids count, a word of `launch_threads`.
+    recorded in, the features that cannot be known of it whatever its tables hold, and what its grids count, a word of
+    `launch_threads`.
     """
 
     folder: Path
@@ -67,7 +68,7 @@ class Export:
     ranks: tuple[int, ...]
     node: str | None
     run: str | None = None
-    has_streams: bool = True
+    unknown: tuple[str, ...] = ()
     grid: str = BLOCKS
 
 
@@ -118,8 +119,10 @@ def exports_of(
             node = nodes.get(folder.name) or facts.get("node")
             run = (runs or {}).get(folder.name) or None
             has_streams = all(issue["kind"] != STREAM_ASSUMED for issue in facts.get("issues", ()))
+            unknown = () if has_streams else (LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER)
+            unknown += TIME_BETWEEN_LAUNCHES if rules_out_time_line(facts) else ()
             grid = table_metadata(folder / "kernels.parquet").get(GRID, BLOCKS)
-            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, has_streams, grid))
+            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, unknown, grid))
     return found
 
 
@@ -309,9 +312,6 @@ class LaunchContext:
         means, kernel_of = _means(own, kernels, self.configurations, rank)
         words = kernels_and_grids(own, kernels)
         add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of, words)
-        if not export.has_streams:
-            for name in (LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER):
-                del chosen.features[name]
         for table, compute in (*COMPUTED_FROM, *COMPUTED_FROM_OPERATORS):
             if (path := export.folder / f"{table}.parquet").is_file():
                 compute(path, chosen)
@@ -323,7 +323,7 @@ class LaunchContext:
             add_steps(export.folder, windows, chosen, export.clock, configuration, grids_and_blocks(own))
         found = {}
         for name in self.names:
-            values = chosen.features.pop(name, None)
+            values = None if name in export.unknown else chosen.features.pop(name, None)
             found[name] = _unknown(name, launch.size) if values is None or rows is not None else values
             if values is not None and rows is not None:
                 found[name][rows] = values

@@ -1,6 +1,6 @@
 """The context of launches at their start, from the tables of one export."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,8 @@ BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if fea
 LAST_INPUT = "last_h2d_bytes"
 NONE_BEFORE = -1
 """In the place of a configuration: no launch began before on the stream."""
+UNSIZED = -1
+"""In the place of a transfer's bytes: its size is not known."""
 STALE = 2.0
 """Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 
@@ -57,15 +59,15 @@ class ChosenLaunches:
 
 
 def _row_groups(path: Path, name: str, columns: list[str]) -> Iterator[dict[str, np.ndarray]]:
-    """Yield the columns of one row group after the other; nulls of integers become 0."""
+    """Yield the columns of one row group after the other; nulls of bytes become `UNSIZED`, of other integers 0."""
     with open_table(path, name) as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, columns=columns).combine_chunks()
-            yield {column: _without_nulls(table.column(column)).to_numpy() for column in columns}
+            yield {column: _without_nulls(table.column(column), column).to_numpy() for column in columns}
 
 
-def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.fill_null(0) if column.null_count else column
+def _without_nulls(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    return column.fill_null(UNSIZED if name == "bytes" else 0) if column.null_count else column
 
 
 class LaunchesBefore:
@@ -123,46 +125,6 @@ def _before(rank, own, device, stream, configuration, last, before):
             before[1, i] = last[1, device[i], stream[i]]
             last[0, device[i], stream[i]] = configuration[i]
             last[1, device[i], stream[i]] = before[0, i]
-
-
-def kernels_and_grids(configurations: Iterable[Mapping], kernels: Mapping[int, str]) -> dict[int, str]:
-    """Return kernel and grid of each of an export's configurations in words, the same in all exports.
-
-    Parameters
-    ----------
-    configurations : iterable of mapping
-        Rows of the export's `configurations` table.
-    kernels : mapping of int to str
-        Id of each of the export's kernels.
-    """
-    words = {}
-    for row in configurations:
-        grid = _size(row, "grid")
-        words[row["configuration"]] = kernels[row["kernel"]] + (f" ({grid})" if grid else "")
-    return words
-
-
-def grids_and_blocks(configurations: Iterable[Mapping]) -> dict[int, str]:
-    """Return grid and block of each of an export's configurations in words, `grid 2 x 66, block 384`; '' of one for
-    which it holds neither.
-
-    Parameters
-    ----------
-    configurations : iterable of mapping
-        Rows of the export's `configurations` table.
-    """
-    return {
-        row["configuration"]: ", ".join(filter(None, (_size(row, "grid"), _size(row, "block"))))
-        for row in configurations
-    }
-
-
-def _size(row: Mapping, what: str) -> str:
-    """Return the size of a grid or block in words, without the ones at its end; '' where it is not known."""
-    size = [row[f"{what}_{axis}"] for axis in "xyz" if row[f"{what}_{axis}"] is not None]
-    while len(size) > 1 and size[-1] == 1:
-        size.pop()
-    return f"{what} {' x '.join(map(str, size))}" if size else ""
 
 
 def add_launches_in_flight(
@@ -227,17 +189,51 @@ def _in_words(configuration: np.ndarray, words: Mapping[int, str | None]) -> np.
 
 
 def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
-    """Add transfers_in_flight (copies and memory sets on the same device), the bytes of those in flight by direction
-    (both int64), and last_h2d_bytes (float, NaN before the first such copy).
+    """Add transfers_in_flight (copies and memory sets on the same device, int64), the bytes of those in flight by
+    direction (int64, or float with NaN where the size of one of them is not known), and last_h2d_bytes (float, NaN
+    before the first such copy, and where its size is not known).
 
-    The last is the size of the copy from the host to the same device that had ended last when the launch began.
+    The last is the size of the copy from the host to the same device that had ended last when the launch began. In a
+    direction in which the rank has copies, but none whose size is known, bytes were not measured: they are NaN also
+    where no copy is in flight.
     """
+    sums = _sweep_transfers(path, chosen, lambda size: np.maximum(size, 0))
+    features = dict(zip(["transfers_in_flight", *BYTES_BY_KIND], sums.in_flight, strict=True))
+    last = sums.last
+    sized, unsized = _kinds_by_size(path, chosen.rank)
+    if unsized:
+        lacking = _sweep_transfers(path, chosen, lambda size: (size == UNSIZED).astype(np.int64))
+        for (name, kinds), count in zip(BYTES_BY_KIND.items(), lacking.in_flight[1:], strict=True):
+            if not unsized.isdisjoint(kinds):
+                is_unknown = (count > 0) | sized.isdisjoint(kinds)
+                features[name] = np.where(is_unknown, np.nan, features[name])
+        last = np.where(lacking.last > 0, np.nan, last)
+    chosen.features |= features
+    chosen.features[LAST_INPUT] = last
+
+
+def _sweep_transfers(
+    path: Path, chosen: ChosenLaunches, weight_of: Callable[[np.ndarray], np.ndarray]
+) -> TransferSweep:
+    """Return a finished sweep over an export's transfers, each of which weighs what `weight_of` makes of its bytes."""
     sweep = TransferSweep(chosen.rank, chosen.start, chosen.device, list(BYTES_BY_KIND.values()))
     for chunk in _row_groups(path, "transfers", ["start_ns", "duration_ns", "bytes", "copy_kind", "rank", "device"]):
+        chunk["bytes"] = weight_of(chunk["bytes"])
         sweep.add(*chunk.values())
     sweep.finish()
-    chosen.features |= dict(zip(["transfers_in_flight", *BYTES_BY_KIND], sweep.in_flight, strict=True))
-    chosen.features[LAST_INPUT] = sweep.last
+    return sweep
+
+
+def _kinds_by_size(path: Path, rank: int) -> tuple[set[int], set[int]]:
+    """Return CUPTI's kinds of a rank's transfers whose size is known, and of those whose size is not."""
+    sized: set[int] = set()
+    unsized: set[int] = set()
+    for chunk in _row_groups(path, "transfers", ["bytes", "copy_kind", "rank"]):
+        mine = chunk["rank"] == rank
+        lacking = chunk["bytes"] == UNSIZED
+        sized |= set(np.unique(chunk["copy_kind"][mine & ~lacking]).tolist())
+        unsized |= set(np.unique(chunk["copy_kind"][mine & lacking]).tolist())
+    return sized, unsized
 
 
 def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:

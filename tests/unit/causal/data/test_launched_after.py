@@ -6,12 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.causal.data.launch_context import (
-    ChosenLaunches,
-    LaunchesBefore,
-    add_launches_in_flight,
-    kernels_and_grids,
-)
+from causeway.causal.data.feature_labels import kernels_and_grids
+from causeway.causal.data.launch_context import ChosenLaunches, LaunchesBefore, add_launches_in_flight
 from causeway.core.tables import SCHEMAS, write_table
 
 KERNELS = ["copy-1a", "sum-2b"]
