@@ -38,6 +38,7 @@ from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for
 from causeway.core.sheet import (
+    check_bin_features,
     check_values,
     find_file,
     read_sheet,
@@ -159,6 +160,17 @@ TELEMETRY = telemetry_by_dataset()
 MEASURED = sorted(
     {target for kinds in TARGETS.values() for kind in ("counters", "table") for target in kinds.get(kind, [])}
 )
+
+
+def check_features():
+    """Check the features of bins against the kinds of exports."""
+    try:
+        check_bin_features(config["bins"]["features"], any(set(kinds) - {"trace"} for kinds in TARGETS.values()))
+    except CausewayError as error:
+        raise WorkflowError(f"configuration: {error}") from None
+
+
+check_features()
 
 
 def one_of(names):

@@ -40,6 +40,11 @@ def folder(tmp_path):
         ([TABLE], "bins: {workers: fibres}\n", "fibres"),
         ([TABLE], "bins: {block: 0}\n", "0"),
         ([TABLE], "bins: {more_widths_us: [-1]}\n", "-1"),
+        (
+            [("t", "0", "simulated:demo/rank0.sqlite", "nsys")],
+            "bins: {features: [queue_ns, dram_bytes]}\n",
+            "configuration: bins: features: dram_bytes: the sheet has traces alone, whose launches have duration_ns and",
+        ),
         ([TABLE], "targets: {traces: [kernel_speed]}\n", "kernel_speed"),
         ([TABLE], "ranking: {keep_share: 1.5}\n", "1.5"),
         ([("x", "", "missing.csv", "table")], "", "missing.csv does not exist"),
@@ -95,12 +100,13 @@ def test_the_slurm_profile_plans_the_whole_workflow(tmp_path):
 def test_every_choice_of_bins_and_ranking_reaches_the_program(folder):
     """The form of arXiv 2510.18300 (section 2.4): bins dealt in turn to processes, here four per rank."""
     settings = """
-bins: {width_us: 5000, launches: 9, features: [queue_ns], mean: rank, link: correlation, link_window_us: 7.5, more_widths_us: [1000, 20000],
+bins: {width_us: 5000, launches: 9, features: [queue_ns, size], mean: rank, link: correlation, link_window_us: 7.5, more_widths_us: [1000, 20000],
        assignment: round_robin, block: 3, workers: processes}
 ranking: {score: iqr, keep_count: 12, keep_max_rows: 99, control_ratio: 0.5, control_min_rows: 77}
 seed: 5
 """
-    config = write_analysis(folder, [("x", "0", "simulated:demo/rank0.sqlite", "nsys")], settings)
+    rows = [("x", "0", "simulated:demo/rank0.sqlite", "nsys"), ("y", "", "a.csv", "table")]
+    config = write_analysis(folder, rows, settings)
     options = ["--dry-run", "--printshellcmds", "--set-threads", "bin_launches=4", "--cores", "8"]
     run = run_snakemake(folder, *options, "results/x/memory_stall/bins_20000000ns.parquet", config=config)
     assert run.returncode == 0, run.stdout
@@ -108,7 +114,7 @@ seed: 5
         *(
             "--width-us 5000",
             "--launches-per-bin 9",
-            "--features queue_ns",
+            "--features queue_ns size",
             "--mean rank",
             "--link-window-us 7.5",
             "--link correlation",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from causeway.core.errors import CausewayError
+from causeway.core.vocabulary import TRACE_FEATURES
 
 LONGEST_LINE = 1 << 16
 """Characters of a line of a sheet."""
@@ -87,6 +88,28 @@ def check_values(settings: object) -> None:
             waiting += [(f"{key_path}: {key}" if key_path else str(key), one) for key, one in value.items()]
         elif isinstance(value, list):
             waiting += [(key_path, one) for one in value]
+
+
+def check_bin_features(features: Sequence[str], has_counters: bool) -> None:
+    """Check `bins.features`, one list for all exports: each name belongs to a trace's launches, or may be a counter.
+
+    Parameters
+    ----------
+    features : sequence of str
+    has_counters : bool
+        Whether the sheet has exports of counters, or tables; what columns they have is not known before they are read.
+
+    Raises
+    ------
+    CausewayError
+        If there are traces alone, and their launches have no such column.
+    """
+    unknown = [name for name in features if name not in TRACE_FEATURES]
+    if unknown and not has_counters:
+        raise CausewayError(
+            f"bins: features: {', '.join(unknown)}: the sheet has traces alone, whose launches have"
+            f" {' and '.join(TRACE_FEATURES)}"
+        )
 
 
 def with_whole_numbers(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -93,6 +93,25 @@ def test_bins_of_counters_equal_the_plain_answer(tmp_path, ranks, nulls):
         assert kernels.histogram[name].sum() == len(own)
 
 
+def test_one_list_of_features_serves_traces_and_counters(tmp_path, capsys):
+    """Each takes the names that it has: a counter beside the launches of a trace stops neither."""
+    facts = counters(np.random.default_rng(8), 64)
+    write(tmp_path, a=facts)
+    own = {"start_ns": range(64), "duration_ns": range(64), "configuration": [0] * 64, "rank": [0] * 64}
+    write_export(tmp_path / "tables" / "b", own)
+    write_clocks(tmp_path / "clocks.json", {"b": 0})
+    names = ["--features", "duration_ns", "dram_bytes", "--launches-per-bin", "32"]
+    found = table(run_here(tmp_path, ["kernel_variability"], ["b"], names), "bins", "kernel_variability")
+    assert "the launches of traces have no columns dram_bytes: no statistics of them" in capsys.readouterr().err
+    assert (found.duration_ns_min.tolist(), found.duration_ns_max.tolist()) == ([0], [63])
+    assert not [name for name in found if "dram_bytes" in name]
+    found = table(run_here(tmp_path, ["gpu_time"], ["a"], names), "bins")
+    assert "the counters have no columns duration_ns: no statistics of them" in capsys.readouterr().err
+    largest = [max(value for value in facts["dram_bytes"][at : at + 32] if value is not None) for at in (0, 32)]
+    assert found.dram_bytes_max.tolist() == largest
+    assert not [name for name in found if "duration_ns" in name]
+
+
 def test_counters_with_start_times_are_binned_by_time(tmp_path):
     facts = counters(np.random.default_rng(2), 100, start=True)
     write(tmp_path, a=facts)

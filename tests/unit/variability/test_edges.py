@@ -188,7 +188,6 @@ def test_a_table_of_another_schema_is_refused(tmp_path, capsys):
         (("--width-us", "0.0005"), "not a whole number of nanoseconds"),
         (("--width-us", "0"), "not a whole number of nanoseconds of at least 1"),
         (("--launches-per-bin", "0"), "--launches-per-bin"),
-        (("--features", "durations_ns"), "unknown features durations_ns"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path, capsys, options, sentence):

@@ -9,15 +9,13 @@ from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.core.tables import read_json, unit_of
+from causeway.core.vocabulary import TRACE_FEATURES
 from causeway.numeric.intervals import stretches
 from causeway.variability.rows.configurations import Configurations
 from causeway.variability.rows.host_configurations import TOLD_APART_BY, HostConfigurations
 from causeway.variability.rows.sources import Source, TableRows
 from causeway.variability.rows.targets import Counter, Duration, Sampler, counter_field
 from causeway.variability.rows.transfers import transfers_of
-
-TRACE_FEATURES = ("duration_ns", "queue_ns")
-"""Columns of a trace's launches whose statistics may stand in `bins.parquet`."""
 
 
 @dataclass(frozen=True)
@@ -178,16 +176,14 @@ def _starts_in_order(source: Source) -> bool:
 
 
 def _features(settings: BinningSettings, value: Duration | Counter, sources: list[Source]) -> list[str]:
-    """Return the chosen features that this kind of export can have."""
+    """Return the chosen features that this kind of export has: the list is one for traces, counters and tables."""
     if isinstance(value, Duration):
-        unknown = [name for name in settings.features if name not in TRACE_FEATURES]
-        if unknown:
-            raise CausewayError(
-                f"bins: unknown features {', '.join(unknown)}; a trace's launches have {' and '.join(TRACE_FEATURES)}"
-            )
-        return list(settings.features)
-    columns = {name for source in sources for name in source.rows.columns}
+        what = "the launches of traces"
+        columns = set(TRACE_FEATURES)
+    else:
+        what = "the counters"
+        columns = {name for source in sources for name in source.rows.columns}
     left_out = [name for name in settings.features if name not in columns]
     if left_out:
-        LOG.info("the counters have no columns %s: no statistics of them", ", ".join(left_out))
+        LOG.info("%s have no columns %s: no statistics of them", what, ", ".join(left_out))
     return [name for name in settings.features if name in columns]
