@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from causeway.core.errors import CausewayError
-from causeway.core.vocabulary import TRACE_FEATURES
 
 LONGEST_LINE = 1 << 16
 """Characters of a line of a sheet."""
 COLUMNS = ("dataset", "rank", "source", "format", "node", "series", "run")
 REQUIRED = ("dataset", "source")
 SIMULATED = "simulated:"
+TRACE_FEATURES = ("duration_ns", "queue_ns")
+"""Columns of a trace's launches whose statistics may stand in `bins.parquet`."""
 
 
 @dataclass(frozen=True)

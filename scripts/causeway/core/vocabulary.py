@@ -13,8 +13,6 @@ MEMORY_STALL = "memory_stall"
 TARGET_NAMES = {KERNEL_VARIABILITY: "kernel variability", MEMORY_STALL: "memory stall"}
 """Targets of traces, with their names in headings. A counter's target has the counter's name."""
 TRACE_TARGETS = tuple(TARGET_NAMES)
-TRACE_FEATURES = ("duration_ns", "queue_ns")
-"""Columns of a trace's launches whose statistics may stand in `bins.parquet`."""
 STEP_TIME = "step_time"
 """Target of the findings on slow steps."""
 

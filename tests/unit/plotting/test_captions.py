@@ -20,9 +20,10 @@ to one.
 """
 
 
-def rendered(path, **ranking):
+def rendered(path, resamples=20, **ranking):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     config["ranking"] |= ranking
+    config["causes"]["resamples"] = resamples
     job = SimpleNamespace(
         config=config,
         wildcards=SimpleNamespace(dataset="demo", target="kernel_variability", pair="demo__launches"),
@@ -60,6 +61,23 @@ def test_values_come_from_the_configuration():
     path = ROOT / "rules" / "captions" / "workflow.rst"
     assert "the highest 10 %\nare kept" in rendered(path)
     assert "the 200 highest\nare kept" in rendered(path, keep_count=200)
+
+
+@pytest.mark.parametrize("name", ["agreement", "causal_graph_dataset", "causal_graphs", "workflow"])
+def test_a_caption_says_only_what_was_drawn(name):
+    def words(**settings):
+        return " ".join(rendered(ROOT / "rules" / "captions" / f"{name}.rst", **settings).split())
+
+    usual = words()
+    alone = words(control_ratio=0, control_min_rows=0, resamples=0)
+    assert "control bins" in usual
+    assert "bias" not in usual or "because discovery" in usual
+    assert "bias" in alone
+    assert "control bins" not in alone.replace("No control bins", "")
+    assert ("20 half-samples" in usual) == (name != "agreement")
+    assert "0 half-samples" not in alone
+    assert words(control_ratio=0) == words(control_min_rows=0) == usual
+    assert not any(found in f"{usual} {alone}" for found in (" ,", ",at", ";for", ".Dashed", ")and", ".Causes"))
 
 
 def test_the_first_page_of_the_report_names_every_numbered_category():

@@ -15,19 +15,51 @@ from causeway.plotting.drawing.target_labels import clocks_by
 
 MOST_EXPORTS = 12
 """Exports that stand in sight; more are behind a click."""
+ALIKE = {
+    "launch_shape": "launch configuration",
+    "operator": "launch configuration and operator",
+    "shape": "launch configuration and shapes of inputs",
+}
+"""What launches of one mean have in common, by `bins.configuration`."""
 EXPORT_COLUMNS = ("dataset", "export", "source", "format", "status", "ranks", "bytes", "rows", "SHA-256")
 
 
-def methods_values(settings: Mapping) -> dict[str, object]:
-    """Return the numbers of the section on methods, limits and words, `methods.html`, from the settings."""
+def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, object]:
+    """Return what the section on methods, limits and words, `methods.html`, says of the settings and of what was drawn.
+
+    Parameters
+    ----------
+    settings : mapping
+        Settings by section.
+    targets : sequence of overview.TargetView
+        Of all datasets: bins tell whether they are slices of time, rankings whether control bins were drawn.
+    """
     bins = settings.get("bins", {})
     width = f"bins of {formatting.time(bins['width_us'] * 1000)}" if "width_us" in bins else "bins of one length"
+    timed = [one.bins.column("start_ns").null_count < one.bins.num_rows for one in targets if one.bins.num_rows]
+    drawn = [_is_any(one.ranking, "control") for one in targets]
+    left = [not_all and not control for not_all, control in zip(map(_has_others, targets), drawn, strict=True)]
     return {
+        "alike": ALIKE[bins.get("configuration", "launch_shape")],
+        "by_rank": bins.get("mean") == "rank",
         "width": width,
+        "in_time": any(timed) or not timed,
+        "launches": bins.get("launches", "equally many") if not all(timed) else None,
         "score": settings.get("ranking", {}).get("score", "variance").replace("_", " "),
+        "drawn": any(drawn) or not any(left),
+        "kept_alone": any(left),
         "resamples": settings.get("causes", {}).get("resamples", "several"),
         "fragile_below": formatting.ratio(FRAGILE_BELOW),
     }
+
+
+def _has_others(target) -> bool:
+    """Return whether a target has bins that are not kept."""
+    return not all(target.ranking.column("kept").to_pylist())
+
+
+def _is_any(table, column: str) -> bool:
+    return any(table.column(column).to_pylist())
 
 
 def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Markup:

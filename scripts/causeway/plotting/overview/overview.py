@@ -141,7 +141,7 @@ def draw_overview(
             for view in datasets
         ],
         provenance=provenance(datasets, settings, findings["config_hash"]),
-        **methods_values(settings),
+        **methods_values(settings, [target for view in datasets for target in view.targets]),
     )
     main, queries = citations.settled(main, results)
     return rendered("overview.html", title=f"Causeway: {names}", main=main, queries=queries)

@@ -8,8 +8,8 @@ import numpy as np
 from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
+from causeway.core.sheet import TRACE_FEATURES
 from causeway.core.tables import read_json, unit_of
-from causeway.core.vocabulary import TRACE_FEATURES
 from causeway.numeric.intervals import stretches
 from causeway.variability.rows.configurations import Configurations
 from causeway.variability.rows.host_configurations import TOLD_APART_BY, HostConfigurations

@@ -7,7 +7,8 @@ import pytest
 from causeway.causal.data.launch_context import ChosenLaunches, add_transfers_in_flight
 from causeway.core.tables import SCHEMAS, write_table
 
-H2D, D2H = 1, 2
+H2D = 1
+D2H = 2
 INSTANTS = (5, 15, 25, 35, 45)
 NOTHING = float("nan")
 

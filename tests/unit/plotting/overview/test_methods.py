@@ -1,0 +1,101 @@
+"""The section on methods says what was drawn and how it was cut, of the settings and of the data."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from variability_samples import bins_table
+
+from causeway.core.tables import SCHEMAS
+from causeway.plotting.drawing.page import rendered
+from causeway.plotting.overview.methods import methods_values
+
+SETTINGS = {"bins": {"width_us": 10000, "launches": 16}, "ranking": {"score": "iqr"}, "causes": {"resamples": 20}}
+KEPT = (True, False)
+DRAWN = (False, True)
+REST = (False, False)
+WEIGHTS = "launches of bins drawn at random join them with known probabilities, which the analysis undoes by weights"
+BIASED = "no other bins were drawn: the launches analysed are chosen by their outcome alone, which biases"
+
+
+def target(*bins, starts=True):
+    """Return a target whose bins are each (kept, control)."""
+    table = bins_table(ranks=1, bins=len(bins), gap=(0, 0), starts=starts)
+    columns = {name: [0] * len(bins) for name in SCHEMAS["ranking"].names}
+    columns |= {"kept": [kept for kept, _ in bins], "control": [control for _, control in bins]}
+    return SimpleNamespace(bins=table, ranking=SCHEMAS["ranking"].empty_table().from_pydict(columns))
+
+
+def words(*targets, **more):
+    settings = {name: {**values, **more.get(name, {})} for name, values in SETTINGS.items()}
+    page = str(rendered("methods.html", **methods_values(settings, targets)))
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def test_control_bins_are_told_of_where_they_were_drawn():
+    page = words(target(KEPT, DRAWN, REST))
+    assert WEIGHTS in page
+    assert BIASED not in page
+    assert "launches analysed (kept and control bins, weighted back to all launches), not" in page
+    assert ": none here" not in page
+
+
+def test_of_kept_bins_alone_the_bias_is_told():
+    page = words(target(KEPT, REST, REST))
+    assert WEIGHTS not in page
+    assert f"Here {BIASED}" in page
+    assert "launches analysed (the bins with the highest scores alone), not" in page
+    assert "weighted" not in page
+    assert ": none here" in page
+
+
+def test_targets_that_differ_are_both_told_of():
+    page = words(target(KEPT, DRAWN), target(KEPT, REST))
+    assert WEIGHTS in page
+    assert f"Of some targets {BIASED}" in page
+    assert "weighted back to all launches; the bins with the highest scores alone where no others were drawn)" in page
+
+
+def test_where_every_bin_is_kept_nothing_is_biased():
+    assert BIASED not in words(target(KEPT, KEPT))
+
+
+def test_without_half_samples_no_stability_is_told_of():
+    page = words(target(KEPT, DRAWN), causes={"resamples": 0})
+    assert "Searches are not repeated in half-samples, so their stability is not known." in page
+    assert not any(word in page for word in ("0 half-samples", "found in", "interval, stability"))
+    page = words(target(KEPT, DRAWN))
+    assert "Each search is repeated in 20 half-samples" in page
+    assert "interval, stability and robustness value" in page
+    assert "found in share of half-samples" in page
+
+
+@pytest.mark.parametrize(
+    ("starts", "said", "not_said"),
+    [
+        ((True,), "The time line is cut into bins of 10 ms. Bins are ranked by the iqr", "16"),
+        ((False,), "There are no start times: every 16 launches are a bin. Bins are ranked", "time line"),
+        (
+            (True, False),
+            "cut into bins of 10 ms; of what has no start times, every 16 launches are a bin.",
+            "There are no",
+        ),
+        ((), "The time line is cut into bins of 10 ms. Bins", "16"),
+    ],
+)
+def test_bins_are_what_the_data_made_them(starts, said, not_said):
+    page = words(*(target(KEPT, DRAWN, starts=one) for one in starts))
+    assert said in page
+    assert not_said not in page
+
+
+@pytest.mark.parametrize(
+    ("bins", "said"),
+    [
+        ({}, "with one launch configuration have one mean, computed"),
+        ({"configuration": "operator"}, "with one launch configuration and operator have one mean, computed"),
+        ({"configuration": "shape", "mean": "rank"}, "and shapes of inputs have one mean on each rank, computed"),
+    ],
+)
+def test_what_has_one_mean_is_as_the_settings_say(bins, said):
+    assert said in words(target(KEPT, DRAWN), bins=bins)
