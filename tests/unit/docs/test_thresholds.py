@@ -39,7 +39,7 @@ NO_THRESHOLDS = {
     "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",
     "causal/data/in_flight.py": "ALONE",
-    "causal/data/launch_context.py": "NONE_BEFORE",
+    "causal/data/launch_context.py": "NONE_BEFORE UNSIZED",
     "causal/data/step_context.py": "OUTSIDE",
     "causal/preparation/program_order.py": "LONGEST_NAME",
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
