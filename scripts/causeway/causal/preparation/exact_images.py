@@ -38,8 +38,9 @@ ROUNDING = 1e-9
 PROJECTIONS = 12
 """Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
 FEWEST_VALUES = 50
-"""Different values in the order of the time from which a column is taken for a function of it: with fewer, a few groups
-of launches of different size would do.
+"""Launches in the order of the time, different in it and in a column, from which the column is taken for a function of
+it: with fewer, a few groups of launches of different size would do, or a timer of few values. Different values of a
+column from which a line is told.
 """
 NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
@@ -122,28 +123,62 @@ def error_of_time(image: np.ndarray, other: np.ndarray) -> float:
 
 
 def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
-    """Tell whether a column rises or falls with the time without exception over all launches, whatever their kernel.
+    """Tell whether a column rises or falls with the time without exception over all launches, whatever their kernel, in
+    many steps of both.
 
     A logarithm, a reciprocal or whole microseconds do, in kernels of any size. What determines the time does not: the
-    order of launches that take nearly the same time is that of noise.
+    order of launches that take nearly the same time is that of noise. Of a time of few values no two launches take
+    nearly the same, so that it proves nothing: a cause that decides which of two values a coarse timer gives is in
+    order, too.
 
     Parameters
     ----------
     column, time : ndarray of float, shape (n_rows,)
         As measured, without gaps.
 
+    Notes
+    -----
+    Every pair of launches of different times counts, and `FEWEST_VALUES` launches in a row must differ in both. One
+    that is low in some launches of the commonest time, and the same in all slower ones, is in order as well, but one
+    step long. That n values in any order happen to rise or fall has the chance 2 / n!.
+
     Examples
     --------
     >>> time = np.arange(1.0, 101.0)
     >>> keeps_order(np.log(time), time), keeps_order(np.round(1e4 / time), time), keeps_order(time % 7, time)
     (True, True, False)
+    >>> keeps_order(time, np.floor(time / 51))
+    False
     """
-    order = np.argsort(time, kind="stable")
-    steps = np.diff(column[order])
-    apart = np.diff(time[order]) > 0  # among launches of equal time there is no order
-    rising = bool(np.all(steps[apart] >= 0))
-    falling = bool(np.all(steps[apart] <= 0))
-    return (rising or falling) and np.unique(column).size >= FEWEST_VALUES
+    for signed in (column, -column):
+        order = np.lexsort((signed, time))
+        times, values = time[order], signed[order]
+        first = np.flatnonzero(np.diff(times, prepend=-np.inf) > 0)  # of each time: among equal ones is no order
+        last = np.append(first[1:], times.size) - 1
+        if np.all(values[last[:-1]] <= values[first[1:]]) and _steps_of_both(values, times) >= FEWEST_VALUES:
+            return True
+    return False
+
+
+def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
+    """Return how many launches, in a row that rises in both, differ in both from the one before; counted as far as
+    `FEWEST_VALUES`.
+
+    Parameters
+    ----------
+    values, times : ndarray of float, shape (n_rows,)
+        By time, then by value; the values do not fall.
+    """
+    count = 0
+    value = time = -np.inf
+    for one, when in zip(values.tolist(), times.tolist(), strict=True):
+        if one > value and when > time:
+            value = one
+            time = when
+            count += 1
+            if count == FEWEST_VALUES:
+                break
+    return count
 
 
 def decimal_step(values: np.ndarray, largest: int, smallest: int) -> float:

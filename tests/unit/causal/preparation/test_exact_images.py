@@ -99,3 +99,65 @@ def test_a_few_levels_in_the_order_of_the_time_are_no_function_of_it():
     time = np.sort(np.random.default_rng(4).uniform(1, 2, 500))
     assert not keeps_order(np.floor(np.arange(500) / 20), time)
     assert keeps_order(np.floor(np.arange(500) / 8), time)
+
+
+def order_by_pairs(column, time):
+    """By brute force: the longest row of launches that rise in both, if all pairs keep the order; else 0."""
+    longest = []
+    order = sorted(range(len(time)), key=lambda i: (time[i], column[i]))
+    if any(time[i] < time[j] and column[i] > column[j] for i in order for j in order):
+        return 0
+    for position, i in enumerate(order):
+        before = [longest[k] for k, j in enumerate(order[:position]) if time[j] < time[i] and column[j] < column[i]]
+        longest.append(1 + max(before, default=0))
+    return max(longest)
+
+
+def test_the_order_is_that_of_all_pairs_of_launches():
+    """Against all pairs, for coarse and fine times and columns that are in order, nearly so, or not at all."""
+    random = np.random.default_rng(5)
+    seen = set()
+    for case in range(120):
+        exact = np.sort(random.uniform(0, 1, 160))[random.permutation(160)]
+        time = np.floor(exact * random.choice([2, 20, 49, 55, 70, 200]))
+        column = np.floor((exact + 0.5) * random.choice([30, 60, 90, 400]) + random.uniform())
+        if case % 4 == 0:
+            column[random.integers(160)] = random.choice(column)
+        if case % 4 == 1:
+            column = -column
+        expected = max(order_by_pairs(column, time), order_by_pairs(-column, time)) >= 50
+        assert keeps_order(column, time) == expected
+        seen.add(expected)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("values", [2, 3, 4, 6, 30, 400])
+def test_columns_independent_of_a_coarse_time_are_no_function_of_it(values):
+    random = np.random.default_rng(6)
+    time = 2048 + 32.0 * random.integers(0, values, 1500)
+    assert not any(keeps_order(random.standard_normal(1500), time) for _ in range(100))
+
+
+def test_launches_that_are_slow_and_others_that_have_little_are_not_one_step_each():
+    time = np.full(5000, 2048.0)
+    column = np.full(5000, 7.0)
+    time[:60] += np.arange(1, 61)
+    column[60:120] -= np.arange(1, 61)
+    assert order_by_pairs(column[:200], time[:200]) == 2
+    assert not keeps_order(column, time)
+
+
+def test_a_cause_that_decides_between_two_values_of_a_timer_is_found():
+    """1,500 launches of 2,048 or 2,144 ns: the cause makes the slower one likelier, and nothing else does."""
+    random = np.random.default_rng(7)
+    cause = random.standard_normal(1500)
+    time = np.where(cause + 0.8 * random.standard_normal(1500) > 0.4, 2144.0, 2048.0)
+    columns = {
+        "cause": cause,
+        "noise": random.standard_normal(1500),
+        "other": random.exponential(1.0, 1500),
+        "count": random.integers(0, 100, 1500).astype(float),
+    }
+    assert [arrow.name for arrow in arrows(columns, time)] == ["cause"]
+    step = np.where(cause > 0.4, 2144.0, 2048.0)  # without noise, in the order of its cause throughout
+    assert not keeps_order(cause, step)
