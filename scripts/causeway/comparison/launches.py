@@ -11,7 +11,7 @@ import numpy as np
 
 from causeway.comparison.recordings import device_names, recording_of
 from causeway.core.codes import GPU_TIME
-from causeway.core.errors import CausewayError, NotComparableError
+from causeway.core.errors import NotComparableError
 from causeway.core.formatting import elided
 from causeway.core.reduced import rules_out_time_line
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of

@@ -111,6 +111,8 @@ IN_OPERATOR = "operator: "
 
 CONSTANT_TARGET = "the target is constant"
 """How the reason begins for which causes of what does not vary are not searched for."""
+NO_FEATURE = "no feature is left after preparation"
+"""The reason where none of the columns can be a cause: they are constant, or say what was measured."""
 
 _ENGINE = re.compile(
     r"^cuvid(?:MapVideoFrame|DecodePicture)|^nvEnc(?:LockBitstream|EncodePicture)|^vpi(?:Stream|Event)Sync",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET
+from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET, NO_FEATURE
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import name_in_sentence, variance_of
@@ -34,7 +34,9 @@ from causeway.findings.record import (
 from causeway.findings.suggestions import COLLECTIVE, NO_CAUSE, TOO_LITTLE, for_cause
 
 ALL_KERNELS = "All kernels together"
-ASSUMPTION = "no unmeasured common cause of the feature and the target"
+ASSUMPTION = (
+    "no unmeasured common cause of the feature and the target, and no searched column is an effect of the target"
+)
 BY_SIGN = {RAISING: RAISES, LOWERING: LOWERS}
 
 
@@ -105,6 +107,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
     subject = subject_of(analysis, graph["scope"], graph["scope_name"])
     refused = graph["p_value"] is None  # nothing was tested
     constant = any(reason.startswith(CONSTANT_TARGET) for reason in graph["reasons"])
+    nothing_left = NO_FEATURE in graph["reasons"]  # however many launches there are
     return _finding(
         analysis,
         search,
@@ -112,10 +115,10 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
         kind="no_cause",
         subject=subject,
         quantity=f"causes of {target_name(analysis.target)}",
-        headline=headlines.of_no_cause(subject, analysis.target, refused, constant),
+        headline=headlines.of_no_cause(subject, analysis.target, refused, constant, nothing_left),
         verdict=graph["verdict"],
         evidence=Evidence(table=document, query=in_document(document, "n_rows", kind="integer"), value=graph["n_rows"]),
-        suggestion=None if constant else TOO_LITTLE if refused else NO_CAUSE,
+        suggestion=None if constant else TOO_LITTLE if refused and not nothing_left else NO_CAUSE,
     )
 
 

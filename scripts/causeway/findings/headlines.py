@@ -206,12 +206,12 @@ def _explained(target: str, label: str, row: Mapping) -> str:
     return f"{label} explains {share} of {variance_of(target)}"
 
 
-def of_no_cause(subject: str, target: str, refused: bool, constant: bool = False) -> str:
-    """Return the headline of a search that named no cause, as it was refused or found none; of what is `constant` there
-    is none to find.
-    """
+def of_no_cause(subject: str, target: str, refused: bool, constant: bool = False, nothing_left: bool = False) -> str:
+    """Return the headline of a search without a cause: of a `constant` target, `nothing_left`, `refused` or in vain."""
     if constant:
         return f"{subject}: {VARYING.get(target, target)} does not vary within a configuration."
+    if nothing_left:
+        return f"{subject}: no recorded column can be a cause of varying {VARYING.get(target, target)}."
     if refused:
         return f"{subject}: too little data to search for causes of varying {VARYING.get(target, target)}."
     return f"{subject}: no cause of varying {VARYING.get(target, target)} was found in what was recorded."

@@ -180,6 +180,13 @@ def test_of_what_does_not_vary_more_launches_are_not_advised():
     assert finding.suggestion is None
 
 
+def test_where_no_column_can_be_a_cause_more_launches_are_not_advised():
+    reason = "no feature is left after preparation"
+    (finding,) = cause_findings(analysis(), search(reasons=[reason], p_value=None))
+    assert finding.headline == "k0: no recorded column can be a cause of varying duration."
+    assert finding.suggestion.startswith("Measure more: further counters")
+
+
 def test_causes_without_their_sentences_stop():
     with pytest.raises(TableError, match="no sentence beside grid_x"):
         cause_findings(analysis(), search(causes=[cause(), cause("grid_x", sentence=None)]))

@@ -55,6 +55,7 @@ def every_headline():
     yield headlines.of_configurations(short, 1234, 0.404, None)
     yield headlines.of_no_cause(short, "memory_stall", refused=True)
     yield headlines.of_no_cause(short, "memory_stall", refused=True, constant=True)
+    yield headlines.of_no_cause(short, "memory_stall", refused=True, nothing_left=True)
     yield headlines.of_variability(short, "kernel variability", 61.2, 123_456)
     yield headlines.of_only_kernel(short, 61.2, 123_456)
     yield headlines.of_little_stall(123_456_789, 0.123)

@@ -251,7 +251,9 @@ def test_windows_count_on_the_time_line_of_the_dataset(tmp_path):
 
 
 def test_bounds_with_no_duration_between_them_are_refused():
-    with pytest.raises(CausewayError, match=r"min_duration_us: 5 is more than max_duration_us, 1; no launch is as long"):
+    with pytest.raises(
+        CausewayError, match=r"min_duration_us: 5 is more than max_duration_us, 1; no launch is as long"
+    ):
         Clause.of({"min_duration_us": 5, "max_duration_us": 1})
     one = Clause.of({"min_duration_us": 5, "max_duration_us": 5})
     assert (one.least_ns, one.most_ns) == (5000, 5000)

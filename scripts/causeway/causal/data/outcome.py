@@ -355,23 +355,22 @@ class Outcome:
         From which the seeds of the steps derive.
     n_rows : int
     n_effective : float
-        The smallest of the effective numbers of rows behind the arrows; that of a typical candidate if there is none.
+        The smallest of the effective numbers of rows behind the arrows; else of the candidates that have enough.
     refusal : str or None
         Why the rows cannot carry an answer; then there is neither an arrow nor an unexplained share.
     arrows : tuple of Arrow
         By their share of the value's variance, largest first.
     unexplained, unexplained_variance : Estimate or None
         Percent of the variance of the target, and of that of the measured value, that no arrow carries.
-    dropped, unstable : tuple of Dropped, tuple of UnstableCause
-        By feature.
+    dropped, unstable, slow : tuple of Dropped, tuple of UnstableCause, tuple of str
+        By feature; `slow` are candidates with too few effective rows for that share to have been found.
     notes : tuple of str
         What a reader should know of rows and columns.
-    p_value : float or None
-        Simes' for no candidate being a cause; None if there was no search.
-    q_value : float or None
-        Corrected for the number of kernels; None before that.
+    p_value, q_value : float or None
+        Simes' for no candidate being a cause, None if there was no search; corrected for the number of kernels, None
+        before that.
     detectable_share : float or None
-        Smallest share of the variance, 0 .. 1, that the search would have found.
+        Smallest share of the variance, 0 .. 1, that the search would have found of a candidate with `n_effective`.
     examination : Examination
     """
 
@@ -389,6 +388,7 @@ class Outcome:
     p_value: float | None = None
     q_value: float | None = None
     detectable_share: float | None = None
+    slow: tuple[str, ...] = ()
     examination: Examination = Examination()
 
     @property

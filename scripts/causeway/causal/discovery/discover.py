@@ -29,7 +29,7 @@ from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
-from causeway.core.codes import CONSTANT_TARGET
+from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
@@ -127,7 +127,7 @@ def _discover(
             " target's definition; causes are searched in the rest"
         )
     if not prepared.within and not prepared.between:
-        refusal = "no feature is left after preparation"
+        refusal = NO_FEATURE
         return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None
     stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
@@ -152,8 +152,12 @@ def _discover(
     )
     arrows, unexplained, of_value = weigh(kept, evidence, scope, roots)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
-    n_effective = min(behind) if behind else _typical_size(stages, size)
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
+    sizes = _sizes(stages, size)
+    slow = {prepared.within[index].name for index in np.flatnonzero(sizes < REFUSED_BELOW)} - CONTROL_NAMES
+    sizes = np.delete(sizes, controls)
+    typical = float(np.median(sizes)) if sizes.size else size
+    n_effective = min(behind) if behind else typical
     base |= {
         "n_effective": n_effective,
         "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
@@ -165,7 +169,10 @@ def _discover(
         few = shown_below(n_effective, REFUSED_BELOW)
         refusal = f"{few} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, refusal=refusal), None
-    base |= {"detectable_share": detectable_share(n_effective, stages.problem.n_tests)}
+    if not arrows:  # what is said to be seen holds of every candidate with as many rows
+        base["n_effective"] = n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
+    base["detectable_share"] = detectable_share(n_effective, stages.problem.n_tests)
+    base["slow"] = tuple(sorted(slow))
     return Outcome(**base, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence
 
 
@@ -206,9 +213,17 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
     return rows, columns, ""
 
 
-def _typical_size(stages: Stages, size: float) -> float:
-    """Return the effective size of the median candidate, given the autocorrelation of what is left."""
-    if not stages.problem.lags.size:
-        return size
-    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], stages.problem.n_lags)[0]
-    return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))
+def _sizes(stages: Stages, size: float) -> np.ndarray:
+    """Return the effective size behind the test of each candidate, given the autocorrelation of what is left.
+
+    Returns
+    -------
+    ndarray of float, shape (n_candidates,)
+        `size` for a candidate that no row tells from a constant.
+    """
+    problem = stages.problem
+    found = np.full(problem.n_candidates, size)
+    if problem.lags.size:
+        of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], problem.n_lags)[0]
+        np.minimum.at(found, problem.basis.owner, size / bartlett_factor(problem.lags, of_residual))
+    return found

@@ -10,7 +10,7 @@ from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.report.kernel_agreement import Agreement
 from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
-from causeway.causal.report.sentences import sentences_of, what_if_sentence
+from causeway.causal.report.sentences import assumption_of, sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import UNEXPLAINED
 
@@ -188,11 +188,12 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
     """Return the rows of `whatif.parquet`."""
     groups = {arrow.name: arrow.node.group for arrow in outcome.arrows}
     scope = outcome.scope
+    words = {"is_collective": scope.is_collective, "assumption": assumption_of(outcome)}
     rows = []
     for one in outcome.examination.what_ifs:
         feature = ", ".join(one.features)
         group = groups.get(feature, "")
-        sentence = what_if_sentence(one, scope.target, group, is_collective=scope.is_collective) if one.change else None
+        sentence = what_if_sentence(one, scope.target, group, **words) if one.change else None
         rows.append(
             {
                 "feature": feature,

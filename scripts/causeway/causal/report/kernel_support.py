@@ -117,7 +117,8 @@ def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[s
 
     def lacks(kernel: Outcome) -> bool:
         has = any(one.verdict != REFUTED and _is_same(arrow, one) for one in kernel.arrows)
-        return not has and kernel.detectable_share is not None and kernel.detectable_share < share
+        unseen = set(kernel.slow) & set(arrow.node.members)
+        return not has and not unseen and kernel.detectable_share is not None and kernel.detectable_share < share
 
     left = max(1.0 - math.fsum(shares[one.scope.scope] for one in answered if lacks(one)), 0.0)
     said = f"the kernels that may have it make up {100 * left:.2g} % of the variability"

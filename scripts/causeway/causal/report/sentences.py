@@ -15,7 +15,7 @@ from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import elided, percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
-from causeway.numeric.effective_size import shown_below
+from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
 RAISE = {
     "+": ("raise", "raises"),
@@ -28,6 +28,11 @@ MOVED = {"+": "slower", "-": "faster"}
 VARIED = {"+": "more", "-": "less"}
 """Verbs for many and for one; the words for what a launch's run time does, and for how much a measured value varies."""
 ASSUMPTION = "if no unmeasured common cause"
+COUNTER = "counter"
+"""Tier of columns that are read when a launch has ended: what was measured may have acted on them."""
+MEASURED = {KERNEL_VARIABILITY: "the duration", MEMORY_STALL: "the memory stall"}
+SPREAD_OF = {KERNEL_VARIABILITY: "the durations", MEMORY_STALL: "the memory stall"}
+"""What a column may be an effect of, and what has a spread; of other targets they themselves."""
 FEW = "too few effective samples behind it"
 DOUBTFUL = "fewer than half of such statements were true in the validation"
 DEVIATIONS = {KERNEL_VARIABILITY: "its deviation", MEMORY_STALL: "its memory stall"}
@@ -39,6 +44,8 @@ LONGEST_COMPARED = 60
 """Characters of the level that a cause is compared with."""
 OF_ALL = " of that of all launches"
 """What a difference between two settings of a cause is a percentage of: neither setting's own mean or spread is."""
+MOST_NAMED = 3
+"""So many columns are named of which an effect need not have been seen; of more, their number."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
 ALL = -100.0
@@ -52,10 +59,24 @@ def what_varies(target: str) -> str:
 
 def sentences_of(outcome: Outcome) -> dict[str, str]:
     """Return the sentence of each cause by its name, in the order of the arrows."""
+    assumption = assumption_of(outcome)
     return {
-        arrow.name: cause_sentence(arrow, outcome.scope, _weakness(arrow, outcome), _setting(arrow, outcome))
+        arrow.name: cause_sentence(
+            arrow, outcome.scope, _weakness(arrow, outcome), _setting(arrow, outcome), assumption
+        )
         for arrow in outcome.arrows
     }
+
+
+def assumption_of(outcome: Outcome) -> str:
+    """Return what the causes of a scope rest on. Where a counter is among them, it must not be an effect of what was
+    measured: given a common effect, what has nothing to do with the target goes with it. What is known when a launch
+    begins is no effect of it.
+    """
+    if all(arrow.node.tier != COUNTER for arrow in outcome.arrows):
+        return ASSUMPTION
+    target = outcome.scope.target
+    return f"{ASSUMPTION} and no column is an effect of {MEASURED.get(target, target)}"
 
 
 def _weakness(arrow: Arrow, outcome: Outcome) -> str:
@@ -80,7 +101,9 @@ def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
     return next((row for row in own if row.after == (NONE,)), own[0] if own else None)
 
 
-def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None) -> str:
+def cause_sentence(
+    arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None, assumption: str = ASSUMPTION
+) -> str:
     """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
     share of the variance of the measured value.
 
@@ -93,6 +116,8 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
         The reason of a verdict other than supported.
     setting : WhatIf or None
         What setting the cause would change, with a `change`.
+    assumption : str
+        As of `assumption_of`.
     """
     node = arrow.node
     subject = _subject(node, arrow.level)
@@ -108,10 +133,10 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
     backed = _backing(arrow, scope, why)
     stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
     if setting is None:
-        return f"{stated}, {ASSUMPTION}; {backed}."
-    change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective)
+        return f"{stated}, {assumption}; {backed}."
+    change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=assumption)
     if arrow.in_time is not None or unclear(setting.change):
-        return f"{stated}, {ASSUMPTION}; {backed}. {change}"
+        return f"{stated}, {assumption}; {backed}. {change}"
     return f"{change.removesuffix('.')}; {backed}. {stated}."
 
 
@@ -133,8 +158,11 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
         return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}{bend}"
     if is_clear(effect.spread):
         sign = "+" if effect.spread.value > 0 else "-"
-        spread = f"the spread of the durations by {_amount(effect.spread)}{OF_ALL}"
-        return f"{subject} {RAISE[sign][singular]} {spread}{range_of}, without a clear change of {quantity}"
+        what = SPREAD_OF.get(target, target)
+        return (
+            f"{subject} {RAISE[sign][singular]} the spread of {what} by {_amount(effect.spread)}{OF_ALL}{range_of},"
+            f" without a clear change of {quantity}"
+        )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
 
 
@@ -217,7 +245,9 @@ def unclear(change: Estimate) -> bool:
     )
 
 
-def what_if_sentence(row: WhatIf, target: str, group: str = "", *, is_collective: bool = False) -> str:
+def what_if_sentence(
+    row: WhatIf, target: str, group: str = "", *, is_collective: bool = False, assumption: str = ASSUMPTION
+) -> str:
     """Return the sentence of one what-if that was not refused; `group` is that of the feature that is set. A collective
     that waits for less time saves none, as the last rank decides when it ends.
     """
@@ -225,7 +255,7 @@ def what_if_sentence(row: WhatIf, target: str, group: str = "", *, is_collective
     amount = AMOUNTS.get(target, "the mean absolute deviation")
     change = row.change
     if row.mean_change is not None and is_clear(row.mean_change):
-        return f"{subject} would {_in_time(row, target, is_collective)}, {ASSUMPTION}."
+        return f"{subject} would {_in_time(row, target, is_collective)}, {assumption}."
     if unclear(change):
         return f"{subject}: no clear change of {amount} ({_change(change.value, change.low, change.high, True)})."
     if change.value > 0:
@@ -235,8 +265,8 @@ def what_if_sentence(row: WhatIf, target: str, group: str = "", *, is_collective
             else "; other levels that were observed would raise it more"
         )
         raised = _change(change.value, change.low, change.high)
-        return f"{subject} would raise {amount} by {raised}, {ASSUMPTION}{others}."
-    return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {ASSUMPTION}."
+        return f"{subject} would raise {amount} by {raised}, {assumption}{others}."
+    return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {assumption}."
 
 
 def _in_time(row: WhatIf, target: str, is_collective: bool) -> str:
@@ -298,16 +328,19 @@ def nothing_found(
     target: str,
     unstable: Sequence[UnstableCause] = (),
     lost: Sequence[Dropped] = (),
+    slow: Sequence[str] = (),
 ) -> str:
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
-    took away, `lost`: of what was seen it must not be said that it would have been.
+    took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
     """
     near = [f"{called(cause.feature)} ({instability(cause)})" for cause in unstable]
     near += [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
     if near:
         return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
     least = max(100 * detectable_share, 0.1)
+    names = ", ".join(map(called, slow)) if len(slow) <= MOST_NAMED else f"{len(slow)} columns"
+    but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if slow else ""
     return (
         f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of {variance_of(target)} would"
-        " have been seen."
+        f" have been seen{but}."
     )

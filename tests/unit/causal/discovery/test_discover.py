@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from causal_documents import documents_of
-from causal_tables import columns_of, counts, f1, make_table, null_table, pooled_table, rows_of
+from causal_tables import columns_of, counts, f1, make_table, null_table, pooled_table, rows_of, series
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
@@ -57,6 +57,25 @@ def test_few_rows_and_loud_noise():
 def test_null_data_has_no_cause(rho):
     arrows = [arrow for seed in range(9300, 9312) for arrow in found(null_table(seed, rho=rho)).arrows]
     assert len(arrows) / 12 <= 0.15
+
+
+def test_of_a_slow_column_nothing_is_said_to_have_been_seen():
+    """By Bartlett's formula with the autocorrelations of the processes, .99^k and .97^k, 1,500 rows are worth 30."""
+    assert 1500 / (1 + 2 * sum((0.99 * 0.97) ** k for k in range(1, 375))) == pytest.approx(30, abs=1)
+    for seed in range(9420, 9440):
+        rng = np.random.default_rng(seed)
+        slow = series(rng, 1500, 1, 0.99)[:, 0]
+        y = 100 + 4 * slow + 5 * series(rng, 1500, 1, 0.97)[:, 0]
+        white = {f"z{k}": rng.standard_normal(1500) for k in range(3)}
+        table = [Feature(name, values) for name, values in {"s": slow, **white}.items()]
+        outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))
+        if not outcome.arrows and not outcome.dropped:
+            break
+    assert outcome.slow == ("s",)
+    assert np.corrcoef(slow, y)[0, 1] ** 2 > 3 * outcome.detectable_share
+    assert 1200 < outcome.n_effective <= 1500
+    (sentence,) = documents_of(outcome)["graph"]["sentences"]
+    assert sentence.endswith(" would have been seen, but not one of s (fewer than 100 effective samples).")
 
 
 def test_nothing_found_says_what_would_have_been_seen():

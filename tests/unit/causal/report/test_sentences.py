@@ -149,6 +149,7 @@ def test_a_small_share_is_not_said_to_be_nothing():
 
 def test_the_sentence_of_a_cause_begins_with_what_would_help():
     cause = arrow("block_x", contribution=(8, 7, 9), variance=(44, 30, 58), stability=0.96, robustness=0.41)
+    cause = replace(cause, node=replace(cause.node, tier="launch"))
     found = replace(
         outcome("k", 1e-9, [cause], examination=Examination(what_ifs=(BLOCKS,))),
         scope=Scope("d", "kernel_variability", "k"),
@@ -314,3 +315,48 @@ def test_the_spread_is_held_against_that_of_all_launches_too():
     )
     said = cause_sentence(arrow("x", in_time=effect), Scope("d", "kernel_variability", "k"))
     assert "the spread of the durations by 20 % [10, 30] of that of all launches from their 10th" in said
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("kernel_variability", "the duration"),
+        ("memory_stall", "the memory stall"),
+        ("y", "y"),
+    ],
+)
+def test_beside_a_counter_the_target_must_act_on_no_column(target, words):
+    """What is known when a launch begins is no effect of it; given an effect of it, even that looks like a cause."""
+    counter = arrow("joules")
+    early = arrow("block_x")
+    early = replace(early, node=replace(early.node, tier="launch"))
+    condition = f"if no unmeasured common cause and no column is an effect of {words}; "
+    for arrows, has_counter in (((early,), False), ((early, counter), True)):
+        found = replace(outcome("k", 1e-9, arrows), scope=Scope("d", target, "k"))
+        said = sentences_of(found)
+        assert len(said) == len(arrows)
+        assert all((condition in sentence) == has_counter for sentence in said.values())
+        assert all(("if no unmeasured common cause; " in sentence) != has_counter for sentence in said.values())
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("kernel_variability", "the durations"), ("memory_stall", "the memory stall"), ("y", "y")],
+)
+def test_the_spread_is_that_of_the_target(target, words):
+    none = estimate(0.1, -0.2, 0.3)
+    less = estimate(-12.0, -14.0, -11.0)
+    effect = TimeEffect(mean=none, p50=none, p99=none, spread=less, cost=None, launches=500, monotone=True)
+    said = cause_sentence(arrow("f7", in_time=effect), Scope("d", target, "k"))
+    assert f" lower the spread of {words} by 12 % [11, 14]" in said
+
+
+def test_nothing_is_said_of_an_effect_of_columns_with_few_effective_rows():
+    few = "(fewer than 100 effective samples)."
+    seen = "No cause found: 412 effective samples; an effect above 3.0 % of the variance of y would have been seen"
+    assert nothing_found(412, 0.03, "y") == f"{seen}."
+    assert nothing_found(412, 0.03, "y", slow=("s",)) == f"{seen}, but not one of s {few}"
+    assert nothing_found(412, 0.03, "y", slow=("s", "since_start_ns")).endswith(
+        f", but not one of s, time since the start of the run {few}"
+    )
+    assert nothing_found(412, 0.03, "y", slow=("a", "b", "c", "d")).endswith(f", but not one of 4 columns {few}")
