@@ -83,7 +83,7 @@ def test_nothing_found_says_what_would_have_been_seen():
     assert outcome.verdict == "inconclusive"
     found_nothing = documents_of(outcome)
     graph = found_nothing["graph"]
-    assert graph["sentences"][0].startswith("No cause found: 1,5")  # of 1,600 rows, the candidate with the fewest
+    assert graph["sentences"][0].startswith("No cause found: 1,5")  # of 1,642 rows, the candidate with the fewest
     assert 1500 < outcome.n_effective < 1600
     assert "of the variance of y would have been seen" in graph["sentences"][0]
     for share in ("contribution_percent", "variance_percent"):
