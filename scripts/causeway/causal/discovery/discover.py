@@ -170,7 +170,8 @@ def _discover(
         refusal = f"{few} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, refusal=refusal), None
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
-        base["n_effective"] = n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
+        n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
+        base["n_effective"] = n_effective
     base["detectable_share"] = detectable_share(n_effective, stages.problem.n_tests)
     base["slow"] = tuple(sorted(slow))
     return Outcome(**base, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence

@@ -152,7 +152,8 @@ def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
     """
     for signed in (column, -column):
         order = np.lexsort((signed, time))
-        times, values = time[order], signed[order]
+        times = time[order]
+        values = signed[order]
         first = np.flatnonzero(np.diff(times, prepend=-np.inf) > 0)  # of each time: among equal ones is no order
         last = np.append(first[1:], times.size) - 1
         if np.all(values[last[:-1]] <= values[first[1:]]) and _steps_of_both(values, times) >= FEWEST_VALUES:
@@ -170,7 +171,8 @@ def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
         By time, then by value; the values do not fall.
     """
     count = 0
-    value = time = -np.inf
+    value = -np.inf
+    time = -np.inf
     for one, when in zip(values.tolist(), times.tolist(), strict=True):
         if one > value and when > time:
             value = one
