@@ -1,7 +1,7 @@
 """Parents that are evidence of nothing but two slow waves, rechecked after selection and refused.
 
-The tests stand in `selection.lagged`. They are asked where the order of the rows is that of one kernel's launches, and
-of numbers. A clock is a function of its own past by nature: it must stand out of the other slow waves of the deviation.
+The test stands in `selection.lagged`. It is asked where the order of the rows is that of one kernel's launches, and of
+numbers; a clock is a function of its own past by nature, and so is judged by its long-run evidence alone.
 
 Nothing is searched in the place of what is refused: of a slow cause that the test cannot tell from a wave, others that
 resemble it would take the place.
@@ -12,11 +12,10 @@ from dataclasses import replace
 
 from causeway.causal.data.feature_roles import CLOCK, LAG, role_of
 from causeway.causal.data.observations import Candidate, Dropped, Observations
-from causeway.causal.selection.lagged import refused_beside_waves, refused_under_lags
+from causeway.causal.selection.lagged import refused_under_lags
 from causeway.causal.selection.stages import Stages
 
 REASON = "refused under own lags: what is new in it at a launch goes with nothing that is new in the deviation"
-NO_DRIFT = "refused as a drift: other slow waves of the deviation are as large"
 
 
 def without_slow_waves(
@@ -35,23 +34,18 @@ def without_slow_waves(
     """
     if int(rows.kernel.max(initial=0)) > 0:
         return stages, ()
-    refused = {}
+    refused = []
     for index in stages.parents():
         one = candidates[index]
-        role = role_of(one.name, one.tier)
-        if one.levels or role == LAG:
+        if one.levels or role_of(one.name, one.tier) in (CLOCK, LAG):
             continue
         tests = [(test.p_value, stage) for stage in stages.both for test in stage.tests if test.candidate == index]
-        stage = min(tests, key=lambda pair: pair[0])[1]
-        if role == CLOCK:
-            if refused_beside_waves(stage, index):
-                refused[index] = NO_DRIFT
-        elif refused_under_lags(stage, index):
-            refused[index] = REASON
+        if refused_under_lags(min(tests, key=lambda pair: pair[0])[1], index):
+            refused.append(index)
     if not refused:
         return stages, ()
     mean, scale = (
         replace(stage, tests=[test for test in stage.tests if test.candidate not in refused]) for stage in stages.both
     )
-    dropped = tuple(Dropped(candidates[index].name, reason, was_found=True) for index, reason in refused.items())
+    dropped = tuple(Dropped(candidates[index].name, REASON, was_found=True) for index in refused)
     return replace(stages, mean=mean, scale=scale), dropped

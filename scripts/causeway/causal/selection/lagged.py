@@ -7,21 +7,13 @@ launches of both, only what is new at a launch counts: the momentary conditional
 It is asked of parents alone, and only where both series change slowly. A pattern that repeats every few launches is
 told by its past wholly, and yet its many cycles are evidence.
 
-Nothing is new in a clock at a launch. It is asked something else: whether the response goes with it more than it
-wanders anyway, at frequencies as low as a drift's. A drift above noise stands out; of a response that wanders slowly by
-itself every stretch has some trend.
-
 References
 ----------
-U. K. Mueller, M. W. Watson, Long-run covariability, Econometrica 86 (2018) 775, for inference from few cosines of the
-lowest frequencies.
-
 J. Runge, P. Nowack, M. Kretschmer, S. Flaxman, D. Sejdinovic, Detecting and quantifying causal associations in large
 nonlinear time series datasets, Sci. Adv. 5 (2019) eaau4996.
 """
 
 import numpy as np
-from scipy.fft import dct
 from scipy.special import fdtrc
 
 from causeway.causal.selection.linear_model import effective_test_size, linear_model_of
@@ -43,15 +35,6 @@ ROWS_PER_LAG = 6
 """At least so many independent rows per column of the past, as `backward.ROWS_PER_COLUMN`."""
 MIN_LAGS = 5
 """Fewest lags that are held, however few the rows. Chosen."""
-WAVES = 11
-"""Cosines of the lowest frequencies, of 1 to 11 half periods over all rows, that a drift is compared with. Chosen on
-simulated series with `WAVES_LEVEL`: of trends found in autoregressive noise (.98) 2 to 14 % stay, of drifts with a
-fifth of the variance beside white noise 78 to 100 %.
-"""
-WAVES_LEVEL = 0.01
-"""Level of that test. Chosen with `WAVES`."""
-FEW_CYCLES = 0.5
-"""A clock is a drift if these cosines hold more than this share of it; one that begins anew in every step is none."""
 RANK = 1e-5
 """Single precision of the bases, some digits spared."""
 
@@ -78,54 +61,6 @@ def refused_under_lags(stage: Stage, candidate: int) -> bool:
     held = np.hstack([model.q / roots, past(np.hstack([response, columns]), lags)])
     parts = [part[lags:] - part[lags:].mean(axis=0) for part in (response, columns, held)]
     return p_value_given(parts[0][:, 0], parts[1], parts[2], problem, candidate) > LEVEL
-
-
-def refused_beside_waves(stage: Stage, candidate: int) -> bool:
-    """Tell whether a clock explains no more of the response than other waves as slow are large.
-
-    Parameters
-    ----------
-    stage : Stage
-        Of rows in time order, of one kernel.
-    candidate : int
-        One of `stage.chosen`; a number, not a category.
-    """
-    problem = stage.problem
-    roots = stage.centring.roots
-    others = {*stage.pruner.given, *stage.chosen} - {candidate}
-    left = linear_model_of(problem, stage.response, sorted(others)).residual / roots
-    columns = problem.basis.columns[:, problem.basis.of(candidate)] / roots[:, None]
-    return len(left) > 4 * LAGS and p_value_beside_waves(left, columns) > WAVES_LEVEL
-
-
-def p_value_beside_waves(response: np.ndarray, columns: np.ndarray) -> float:
-    """Return the p-value of the F test of a drift's columns against what they leave of the response at the lowest
-    frequencies.
-
-    Parameters
-    ----------
-    response : ndarray of float, shape (n_rows,)
-        In time order.
-    columns : ndarray of float, shape (n_rows, k), k below `WAVES`
-        Functions of the clock.
-
-    Returns
-    -------
-    float
-        0 to 1; 0 for columns that have many cycles: these are no drift.
-    """
-    frame = _orthonormal(columns - columns.mean(axis=0))
-    low = dct(frame, norm="ortho", axis=0)[1 : WAVES + 1]
-    if (low**2).sum() <= FEW_CYCLES * frame.shape[1]:
-        return 0.0
-    response = response - response.mean()
-    explained = frame.T @ response
-    noise = dct(response - frame @ explained, norm="ortho")[1 : WAVES + 1]
-    df = WAVES - frame.shape[1]
-    mean_square = float(noise @ noise) / df
-    if mean_square <= 0:
-        return 0.0
-    return float(fdtrc(frame.shape[1], df, float(explained @ explained) / frame.shape[1] / mean_square))
 
 
 def is_slow(series: np.ndarray) -> bool:
