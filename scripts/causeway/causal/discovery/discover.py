@@ -153,10 +153,9 @@ def _discover(
     arrows, unexplained, of_value = weigh(kept, evidence, scope, roots)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
-    sizes = _sizes(stages, size)
+    sizes, typical = _sizes(stages, size)
     slow = {prepared.within[index].name for index in np.flatnonzero(sizes < REFUSED_BELOW)} - CONTROL_NAMES
     sizes = np.delete(sizes, controls)
-    typical = float(np.median(sizes)) if sizes.size else size
     n_effective = min(behind) if behind else typical
     base |= {
         "n_effective": n_effective,
@@ -214,17 +213,21 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
     return rows, columns, ""
 
 
-def _sizes(stages: Stages, size: float) -> np.ndarray:
-    """Return the effective size behind the test of each candidate, given the autocorrelation of what is left.
+def _sizes(stages: Stages, size: float) -> tuple[np.ndarray, float]:
+    """Return the effective size behind the test of each candidate, given the autocorrelation of what is left, and that
+    of the median column.
 
     Returns
     -------
-    ndarray of float, shape (n_candidates,)
+    sizes : ndarray of float, shape (n_candidates,)
         `size` for a candidate that no row tells from a constant.
+    typical : float
     """
     problem = stages.problem
     found = np.full(problem.n_candidates, size)
-    if problem.lags.size:
-        of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], problem.n_lags)[0]
-        np.minimum.at(found, problem.basis.owner, size / bartlett_factor(problem.lags, of_residual))
-    return found
+    if not problem.lags.size:
+        return found, size
+    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], problem.n_lags)[0]
+    factors = bartlett_factor(problem.lags, of_residual)
+    np.minimum.at(found, problem.basis.owner, size / factors)
+    return found, size / float(np.median(factors))
