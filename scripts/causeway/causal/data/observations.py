@@ -109,6 +109,8 @@ class Candidate:
         The category's levels, the first is the one without an indicator; empty for numbers.
     members : tuple of str
         The merged columns, itself among them.
+    pooled : tuple of str
+        The category's levels that are one, `other`; empty where all are told apart.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Candidate:
     values: np.ndarray
     members: tuple[str, ...]
     levels: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()
 
     @cached_property
     def two_valued(self) -> bool:

@@ -21,9 +21,11 @@ from causeway.causal.discovery.stability_selection import selection_frequencies
 from causeway.causal.discovery.total_effects import mediated_parents
 from causeway.causal.discovery.verdicts import detectable_share
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.preparation.categorical import pooling_notes
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
 from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out, stalls_that_quicken
+from causeway.causal.preparation.places import clocks_of_places
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
@@ -119,7 +121,7 @@ def _discover(
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
     excluded |= superfluous_orders(columns, rows, response, order_beside_record)
-    excluded |= ruled_out(columns, rows, response, size) | impossible
+    excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.note(
@@ -161,7 +163,7 @@ def _discover(
         "n_effective": n_effective,
         "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
         "unstable": tuple(unstable),
-        "notes": (*notes, *prepared.notes),
+        "notes": (*notes, *_pooled(prepared, arrows), *prepared.notes),
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     }
     if not arrows and n_effective < REFUSED_BELOW:
@@ -174,6 +176,11 @@ def _discover(
     base["detectable_share"] = detectable_share(n_effective, stages.problem.n_tests)
     base["slow"] = tuple(sorted(slow))
     return Outcome(**base, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence
+
+
+def _pooled(prepared: Prepared, arrows: Sequence[Arrow]) -> list[str]:
+    """Return what the level `other` of categories stands for."""
+    return pooling_notes([*prepared.within, *prepared.between], {arrow.name for arrow in arrows})
 
 
 def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> Stages:

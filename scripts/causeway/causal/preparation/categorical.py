@@ -1,10 +1,19 @@
-"""Categories: text columns as indicators of their frequent levels."""
+"""Categories: text columns as indicators of their frequent levels.
 
+Which levels have an indicator depends on how many rows they hold, never on the target, and all of them count as degrees
+of freedom of its tests. Places (ranks, devices, nodes, streams, runs) mostly hold as many rows each: all have one, and
+of more than `MAX_PLACES` several with consecutive numbers share one.
+"""
+
+import math
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Dropped, Feature
+from causeway.core.formatting import count
 from causeway.numeric.distinct_texts import distinct_texts
 
 MIN_LEVEL_SHARE = 0.01
@@ -13,10 +22,18 @@ MIN_LEVEL_ROWS = 4
 category.
 """
 MAX_LEVELS = 30
+MAX_PLACES = 64
+"""Most levels of a place: beyond, consecutive ones share a level."""
+USUAL_SHARE = 0.5
+"""Rows of a place of its own, as a share of those of the place of a typical row, where each of many holds few."""
+PLACEMENT = "placement"
+"""The group of the features that say where a launch ran."""
 NOT_KNOWN = "(not known)"
 """The level of rows without a value."""
 OTHER = "other"
 """All rare levels as one."""
+MOST_NAMED = 8
+"""So many of these are named."""
 
 
 def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candidate], list[Dropped]]:
@@ -39,19 +56,27 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
     alike: dict[bytes, list[Candidate]] = {}
     for name, column in columns:
         levels, codes = distinct_texts(column.values.tolist(), NOT_KNOWN)
-        counts = np.bincount(codes, minlength=levels.size)
         if levels.size < 2:
             is_known = levels.size and levels[0] != NOT_KNOWN
             dropped.append(Dropped(name, "constant" if is_known else "holds no value"))
             continue
-        indicators, names = _indicators(levels, codes, counts)
-        if not names:
-            but_one = ", but for one" if counts.max() >= _fewest(codes.size) else ","
-            is_share = MIN_LEVEL_SHARE * codes.size >= MIN_LEVEL_ROWS
-            least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows" if is_share else f"{MIN_LEVEL_ROWS} rows"
+        counts = np.bincount(codes, minlength=levels.size)
+        if column.group == PLACEMENT and np.count_nonzero(counts >= _fewest(counts, PLACEMENT)) > MAX_PLACES:
+            levels, codes = _consecutive(levels, codes)
+            counts = np.bincount(codes, minlength=levels.size)
+        fewest = _fewest(counts, column.group)
+        most = MAX_PLACES if column.group == PLACEMENT else MAX_LEVELS
+        shown = _shown(levels, counts, fewest, most)
+        if shown.size < 2:
+            but_one = ", but for one" if counts.max() >= fewest else ","
+            is_share = fewest == MIN_LEVEL_SHARE * codes.size
+            least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows" if is_share else f"{math.ceil(fewest)} rows"
             dropped.append(Dropped(name, f"{levels.size:,} levels{but_one} none holds {least}"))
             continue
-        candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
+        names = tuple(OTHER if i < 0 else str(levels[i]) for i in shown)
+        indicators = np.column_stack([(codes == i).astype(float) for i in shown[1:]])
+        pooled = tuple(levels[np.setdiff1d(np.arange(levels.size), shown)].tolist()) if names[0] == OTHER else ()
+        candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names, pooled)
         alike.setdefault(_grouping(indicators), []).append(candidate)
     candidates = []
     for same in alike.values():
@@ -62,24 +87,91 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
     return candidates, dropped
 
 
-def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the indicators of levels, and the levels' names, that without an indicator first: it is the most frequent
-    one, or all rare levels as one where together they are not rare. A few rows are nothing to compare others with.
+def _shown(levels: np.ndarray, counts: np.ndarray, fewest: float, most: int) -> np.ndarray:
+    """Return the positions of the levels that are told apart, that without an indicator first: it is the most frequent
+    one, or -1, all others as one, where together they are not rare. A few rows are nothing to compare others with.
     """
-    order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
-    frequent = [i for i in order if counts[i] >= _fewest(codes.size)][:MAX_LEVELS]
-    others = codes.size - counts[frequent].sum()
-    are_others_few = others < _fewest(codes.size)
-    shown = frequent[1:] if are_others_few else frequent
-    if not shown:
-        return np.zeros((codes.size, 0)), ()
-    reference = str(levels[frequent[0]]) if are_others_few else OTHER
-    return np.column_stack([(codes == i).astype(float) for i in shown]), (reference, *(str(levels[i]) for i in shown))
+    order = sorted(range(levels.size), key=lambda i: (-counts[i], in_numbers(levels[i])))
+    frequent = [i for i in order if counts[i] >= fewest][:most]
+    are_others_few = counts.sum() - counts[frequent].sum() < fewest
+    return np.asarray(frequent if are_others_few else [-1, *frequent], dtype=int)
 
 
-def _fewest(n_rows: int) -> float:
-    """Return how many of the rows a level of its own has at least."""
-    return max(MIN_LEVEL_SHARE * n_rows, MIN_LEVEL_ROWS)
+def _fewest(counts: np.ndarray, group: str) -> float:
+    """Return how many rows a level of its own has at least, given those of all levels."""
+    share = MIN_LEVEL_SHARE * counts.sum()
+    if group == PLACEMENT:
+        share = min(share, USUAL_SHARE * float(counts @ counts) / counts.sum())
+    return max(share, MIN_LEVEL_ROWS)
+
+
+def _consecutive(levels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return `MAX_PLACES` levels at most and the level of each row: 0 and 1, 2 and 3 are one, or four each, or eight.
+
+    Numbers are put together by their value, other texts by their position.
+    """
+    order = sorted(range(levels.size), key=lambda i: in_numbers(levels[i]))
+    are_numbers = all(level.isdecimal() for level in levels.tolist())
+    numbers = [int(levels[i]) if are_numbers else place for place, i in enumerate(order)]
+    width = 1
+    while len({number // width for number in numbers}) > MAX_PLACES:
+        width *= 2
+    together: dict[int, list[int]] = {}
+    for number, i in zip(numbers, order, strict=True):
+        together.setdefault(number // width, []).append(i)
+    names = []
+    group_of = np.empty(levels.size, dtype=np.int64)
+    for position, members in enumerate(together.values()):
+        group_of[members] = position
+        first, last = levels[members[0]], levels[members[-1]]
+        names.append(str(first) if first == last else f"{first} to {last}")
+    return np.array(names), group_of[codes]
+
+
+def in_numbers(text: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return a key that puts texts in order, numbers in them as numbers.
+
+    >>> sorted(["n10", "n9", "10", "9", "n"], key=in_numbers)
+    ['9', '10', 'n', 'n9', 'n10']
+    """
+    parts = re.split("([0-9]+)", str(text))
+    return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part)
+
+
+def listed(levels: Sequence[str]) -> str:
+    """Return levels in words, consecutive numbers as their first and last, the first few.
+
+    >>> listed(["9", "10", "4", "37", "38", "39", "x"])
+    '4, 9, 10, 37 to 39, x'
+    """
+    runs: list[list[str]] = []
+    for level in sorted(levels, key=in_numbers):
+        if runs and level.isdecimal() and runs[-1][-1].isdecimal() and int(level) == int(runs[-1][-1]) + 1:
+            runs[-1].append(level)
+        else:
+            runs.append([level])
+    words = [word for run in runs for word in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
+    more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+    return f"{', '.join(words[:MOST_NAMED])}{more}"
+
+
+def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> list[str]:
+    """Return what `other` stands for, a sentence each: of the categories that are causes, and of those that have more
+    frequent levels than are told apart.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    causes : collection of str
+        Names of candidates.
+    """
+    found = []
+    for one in candidates:
+        most = MAX_PLACES if one.group == PLACEMENT else MAX_LEVELS
+        if one.pooled and (one.name in causes or len(one.levels) > most):
+            many = f"{count(len(one.pooled))} level{'s' if len(one.pooled) > 1 else ''}"
+            found.append(f"{one.name}: {OTHER} stands for {many}: {listed(one.pooled)}")
+    return found
 
 
 def _grouping(indicators: np.ndarray) -> bytes:
