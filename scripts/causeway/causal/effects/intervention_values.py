@@ -9,6 +9,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import TARGET, Arrow
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import level_numbers, quantile_donors
+from causeway.causal.preparation.categorical import USUAL_SHARE
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 
@@ -101,6 +102,21 @@ def measured_values(column: Feature, pick: np.ndarray) -> np.ndarray | None:
     return None if values.dtype == object else values[pick].astype(float)
 
 
+def least_share(shares: np.ndarray) -> float:
+    """Return the share of the launches from which a level of a category counts as observed, given those of all levels:
+    of many that hold few launches each, half of the share of a typical launch's level is enough.
+
+    Parameters
+    ----------
+    shares : ndarray of float, shape (n_levels,)
+        Their sum is 1.
+
+    >>> least_share(np.full(64, 1 / 64)), least_share(np.array([0.5, 0.5]))
+    (0.0078125, 0.02)
+    """
+    return min(MIN_SHARE, USUAL_SHARE * float(shares @ shares))
+
+
 def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
     """Return what a cause that varies within configurations may be set to.
 
@@ -112,11 +128,12 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
     if values.ndim > 1:
         numbers = level_numbers(candidate, times.used)
         shares = np.bincount(numbers, weight, len(candidate.levels)) / weight.sum()
+        least = least_share(shares)
         worst = (arrow.level,) if arrow.sign == "+" and arrow.sign_of == TARGET else ()
         return [
             Setting("as it was", level, level_donors(numbers, number, times.configuration))
             for number, level in enumerate(candidate.levels)
-            if shares[number] >= MIN_SHARE and level not in ("other", *worst)
+            if shares[number] >= least and level not in ("other", *worst)
         ]
     column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
     raw = None if column is None else measured_values(column, times.used)

@@ -14,9 +14,9 @@ from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Outcome, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.effects.intervention_values import (
-    MIN_SHARE,
     NONE,
     SUPPORT_SLACK,
+    least_share,
     level_donors,
     measured_values,
     zero_donors,
@@ -312,7 +312,8 @@ def _level(candidate: Candidate, value: object, times: ScopeTimes) -> np.ndarray
     names = list(candidate.levels)
     wanted = f"{value:g}" if isinstance(value, int | float) else str(value)
     shares = np.bincount(numbers, times.weight, len(names)) / times.weight.sum()
-    seen = sorted(name for name, share in zip(names, shares, strict=True) if share >= MIN_SHARE)
+    least = least_share(shares)
+    seen = sorted(name for name, share in zip(names, shares, strict=True) if share >= least)
     if wanted not in seen:
         raise RefusedError(
             f"{called(candidate.name)} {wanted} was not observed, or hardly; observed were {first_of(seen)}"

@@ -12,6 +12,7 @@ from causal_tables import intervention_model, rows_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.intervention_values import settings_of
 from causeway.causal.effects.user_interventions import (
     UserIntervention,
     configuration_values,
@@ -158,6 +159,21 @@ def test_a_category_is_set_to_a_level_that_was_observed():
         intervene((outcome, model), rank=5).reason
         == "refused: rank 5 was not observed, or hardly; observed were 0, 1, 2"
     )
+
+
+def test_each_of_62_ranks_may_be_set_though_none_has_2_percent_of_the_launches():
+    rng = np.random.default_rng(93)
+    rank = np.arange(3100) % 62
+    y = 1000 + np.where(rank == 13, 90.0, 0.0) + 10 * rng.standard_normal(3100)
+    columns = [Feature("rank", rank.astype(str).astype(object), "context", "placement")]
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    with single_threaded():
+        model = intervention_model(outcome, evidence, 1)
+        named = {setting.after for setting in settings_of(outcome.arrows[0], model.times)}
+    assert named == {str(one) for one in range(62) if one != 13}  # which is the worst one
+    deviation = np.abs(y - y.mean()).mean()
+    row = intervene((outcome, model), rank=20)
+    assert row.change.value == pytest.approx(100 * (10 * np.sqrt(2 / np.pi) / deviation - 1), abs=3)
 
 
 def test_interventions_reach_the_kernels_they_name():
