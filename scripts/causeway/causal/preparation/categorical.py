@@ -123,7 +123,8 @@ def _consecutive(levels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.
     group_of = np.empty(levels.size, dtype=np.int64)
     for position, members in enumerate(together.values()):
         group_of[members] = position
-        first, last = levels[members[0]], levels[members[-1]]
+        first = levels[members[0]]
+        last = levels[members[-1]]
         names.append(str(first) if first == last else f"{first} to {last}")
     return np.array(names), group_of[codes]
 

@@ -77,7 +77,9 @@ def test_levels_are_listed_by_number_and_the_first_few_named():
 def run(ranks, slow, slowness, steps=20, seed=1):
     """Return what was recorded of one kernel behind three others on each rank, the slow ranks slower in all."""
     draw = random.Random(seed)
-    rank, position, duration = [], [], []
+    rank = []
+    position = []
+    duration = []
     for _ in range(steps):
         for number in range(ranks):
             factor = 1 + slowness * (number in slow)
