@@ -106,7 +106,7 @@ def _bytes_in_flight(key: str, where: str, copied: str, copy: str, copy_kinds: t
         name=f"{key}_bytes_in_flight",
         label=f"bytes in flight {where}",
         subject=f"More bytes being copied {copied}",
-        at_zero=f"No concurrent {copy}",
+        at_zero=f"No {copy} in flight at its start",
         unit="bytes",
         copy_kinds=copy_kinds,
     )
@@ -204,7 +204,7 @@ FEATURES = (
         name="launches_in_flight",
         label="launches in flight on the device",
         subject="More launches in flight on the same device",
-        at_zero="Nothing else in flight on the device",
+        at_zero="Nothing else in flight on the device at its start",
         suggestion="contention",
         table="launches",
     ),
@@ -223,7 +223,7 @@ FEATURES = (
         name="transfers_in_flight",
         label="transfers in flight on the device",
         subject="More transfers in flight on the same device",
-        at_zero="No transfer in flight on the device",
+        at_zero="No transfer in flight on the device at its start",
     ),
     *(
         _bytes_in_flight(*one)  # copies to and from arrays count like those to and from memory

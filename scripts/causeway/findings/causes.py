@@ -37,6 +37,7 @@ ALL_KERNELS = "All kernels together"
 ASSUMPTION = (
     "no unmeasured common cause of the feature and the target, and no searched column is an effect of the target"
 )
+AT_START = "; what is in flight counts at the start of a launch: what begins later is not in the effect or its worth"
 BY_SIGN = {RAISING: RAISES, LOWERING: LOWERS}
 
 
@@ -95,7 +96,6 @@ def _finding(analysis: Analysis, search: Search, sentence: str, **facts: object)
         sentence=f"{ALL_KERNELS if scope == 'dataset' else name_in_sentence(name)}: {sentence}",
         n=graph["n_rows"],
         n_effective=graph["n_effective"],
-        assumption=ASSUMPTION,
         link=link_to(analysis.dataset, analysis.target, scope),
         **facts,
     )
@@ -113,6 +113,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
         search,
         " ".join(graph["sentences"] or graph["reasons"]) or "No cause found.",
         kind="no_cause",
+        assumption=ASSUMPTION,
         subject=subject,
         quantity=f"causes of {target_name(analysis.target)}",
         headline=headlines.of_no_cause(subject, analysis.target, refused, constant, nothing_left),
@@ -168,6 +169,11 @@ def _is_size_of_work(row: Mapping) -> bool:
     return record_of(row["feature"], row.get("group") or "").suggestion == "input_size"
 
 
+def _is_in_flight(row: Mapping) -> bool:
+    """Return whether a cause is what else is in flight when a launch starts."""
+    return record_of(row["feature"], row.get("group") or "").group == "contention"
+
+
 def direction_of(row: Mapping) -> str:
     """Return what more of a cause does to the mean, or, where that was not estimated, to what its sign is about."""
     if row.get("monotone") is False:
@@ -219,6 +225,7 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         search,
         row["sentence"],
         kind="cause",
+        assumption=ASSUMPTION + (AT_START if _is_in_flight(row) else ""),
         key=row["feature"],
         subject=subject,
         quantity=quantity if change else EXPLAINED,

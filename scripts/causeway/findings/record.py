@@ -201,7 +201,8 @@ class Finding:
     recoverable_ns : int or None
         What acting upon a supported claim could save at most, never below 0: what a replay without the loss saves on
         all devices, at most the loss (of a late rank all that it saves); without a replay, `worth`, of a late rank by
-        how much it is later than the next one, times n for n ranks.
+        how much it is later than the next one, times n for n ranks. Of what is in flight at the start of launches no
+        bound: overlap that begins later is not in it.
     recoverable_query : str or None
         SQL that gives `recoverable_ns`.
     replay : Replay or None

@@ -219,7 +219,7 @@ def test_merged_columns_are_counted():
         ),
         ("sms_active_ratio", "device metrics", "87 % (90th percentile)", "SMs active always at 87 % (90th percentile)"),
         ("rank", "placement", "3", "All launches as on rank 3"),
-        ("h2d_bytes_in_flight", "contention", "none", "No concurrent host-to-device copy"),
+        ("h2d_bytes_in_flight", "contention", "none", "No host-to-device copy in flight at its start"),
         (
             "last_h2d_bytes",
             "input",
