@@ -155,8 +155,8 @@ rule gate:
         lib=modules(),
     log:
         "<logs>/gate.log",
+    retries: 0  # a closed gate stays closed
     conda:
         "../envs/causal.yaml"
-    retries: 0  # a closed gate stays closed
     script:
         "../scripts/compare/gate.py"

@@ -294,9 +294,9 @@ rule verify:
         lib=modules(),
     log:
         "<logs>/verify.log",
+    retries: 0
     conda:
         "../envs/report.yaml"
-    retries: 0
     params:
         record=str(rules.record_checksums.output.record),  # no input: no result is made, only looked at
         command=command_of_this_run(),
