@@ -53,15 +53,6 @@ def test_a_cause_carries_effect_interval_evidence_and_worth():
     assert finding.id == "demo/kernel_variability/k0/cause/h2d_bytes_in_flight"
 
 
-def test_what_is_in_flight_counts_at_the_start_and_the_assumption_says_so():
-    features = ("h2d_bytes_in_flight", "launches_in_flight", "rank")
-    said = {one: cause_findings(analysis(), search(causes=[cause(one)]))[0].assumption for one in features}
-    common = "no unmeasured common cause of the feature and the target"
-    later = f"{common}; what is in flight counts at the start of a launch: what begins later is not in the effect"
-    assert said["rank"] == common
-    assert all(said[feature].startswith(later) for feature in said if feature != "rank")
-
-
 def test_a_cause_without_change_in_time_states_what_it_explains():
     (finding,) = cause_findings(analysis(), search(causes=[cause(cost=None)]))
     assert (finding.quantity, finding.effect.value, finding.worth) == ("explained variance", 27.0, None)
