@@ -19,6 +19,7 @@ PACKAGES = {
     "causallearn": "causal-learn",
     "dp_accounting": "dp-accounting",
     "sklearn": "scikit-learn",
+    "xgboost": "xgboost-cpu",
     "yaml": "pyyaml",
 }
 """Names of packages that are imported by another name."""
@@ -26,7 +27,7 @@ COMES_WITH = {"llvmlite": "numba", "matplotlib": "seaborn", "threadpoolctl": "sc
 """Packages that another one cannot do without, by the one that brings them."""
 OPTIONAL = {"torch"}
 """Packages that no environment has: without them a step says what it needs."""
-NOT_ON_CONDA_FORGE = {"demangle", "ddsketch"}
+NOT_ON_CONDA_FORGE = {"demangle", "ddsketch", "xgboost-cpu"}
 """Taken from the package index in every environment that has them."""
 
 
