@@ -68,3 +68,16 @@ def test_a_page_is_silent_fits_and_can_be_read(name, count, width, tmp_path, wat
     assert overlapping(page) == []
     assert cut(page) == []
     assert faint(page) == []
+
+
+def test_the_fleets_applications_fit_with_the_intervals_of_a_whole_day(tmp_path, watched):
+    """Their table scrolls where it must, which hides a column that does not fit."""
+    wide = {"application": "model08_v1", "reports": 17_078.0, "reports_low": 16_998.0, "reports_high": 17_158.0}
+    figures = {"Coverage": tmp_path / "coverage.svg"}
+    write(fleet.draw_coverage(COVERAGE), figures["Coverage"])
+    rows = [row | wide for row in APPLICATIONS]
+    write(fleet_page.draw_fleet(EVALUATION, ATTACKS, rows, figures), tmp_path / "page.html")
+    watched.page.set_viewport_size({"width": 1280, "height": 900})
+    page = watched.show(tmp_path / "page.html")
+    fits = "[...document.querySelectorAll('div')].every(one => one.scrollWidth <= one.clientWidth + 1)"
+    assert page.evaluate(fits)
