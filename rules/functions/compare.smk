@@ -139,4 +139,4 @@ def withdraw_older_verdict(*steps):
 
         from causeway.command_line.gate_files import withdraw_verdict
 
-        withdraw_verdict(Path("results/compare"), is_drawn="summarise_gate" in waiting)
+        withdraw_verdict(Path(str(rules.judge_gate.output.verdicts)).parent, is_drawn="summarise_gate" in waiting)

@@ -63,7 +63,7 @@ NO_THRESHOLDS = {
     "efficiency/device_time/sweep.py": "KINDS QUEUE",
     "efficiency/ranks/clock_alignment.py": "MOST",
     "efficiency/ranks/stragglers.py": "BLOCK",
-    "efficiency/ranks/slow_transfers.py": "SEARCHED",
+    "efficiency/ranks/slow_transfers.py": "BLOCK SEARCHED",
     "efficiency/ranks/lateness_causes.py": "MOST_KERNELS MOST_CONFIGURATIONS",
     "efficiency/ranks/duration_cells.py": "SLICE STEPS OCTAVES UNIT",
     "efficiency/ranks/levels_of_blocks.py": "DIGITS",

@@ -10,6 +10,7 @@ import numpy as np
 from causeway.efficiency.ranks.collectives import MatchedCollectives
 
 SIGMAS = 5.0
+"""Robust standard deviations beyond which something is no chance: below one false alarm in a million of normal ones."""
 ROBUST_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 SLOW = 1.5
@@ -20,6 +21,8 @@ NEIGHBOURS = 4
 """Transfers at the same place of a sequence, nearest before and after, of which the second shortest is usual."""
 EXPLAINED = 0.5
 """A sequence is one where at most this share stays slow of what is long without it."""
+BLOCK = 1 << 16
+"""Transfers that are held beside those at the same place at once."""
 LONGEST = 512
 SEARCHED = 10_000
 """Collectives of the longest sequence that is looked for, and collectives at the begin among which."""
@@ -99,18 +102,19 @@ def _period(transfer: np.ndarray) -> int:
 
 def _at_positions(transfer: np.ndarray, period: int) -> tuple[np.ndarray, np.ndarray]:
     """Return which transfers are slow beside those at the same place of a sequence, and by how much."""
-    usual = _usual(transfer, period)
+    blocks = range(0, transfer.size, BLOCK)
+    usual = np.concatenate([_usual(transfer, period, slice(first, first + BLOCK)) for first in blocks])
     more = transfer - usual
     chance = SIGMAS * ROBUST_SIGMA * float(np.median(np.abs(more) / np.maximum(usual, 1)))
     slow = more > max(SLOW - 1, chance) * usual
     return slow, np.where(slow, more, 0)
 
 
-def _usual(transfer: np.ndarray, period: int) -> np.ndarray:
-    """Return the second shortest of the nearest transfers at the same place of a sequence, for each; ns."""
+def _usual(transfer: np.ndarray, period: int, rows: slice = slice(None)) -> np.ndarray:
+    """Return the second shortest of the nearest transfers at the same place of a sequence, for each of `rows`; ns."""
     count = transfer.size
     offsets = period * np.array([step for far in range(1, NEIGHBOURS + 1) for step in (-far, far)])
-    beside = np.arange(count)[:, None] + offsets
+    beside = np.arange(count)[rows, None] + offsets
     inside = (beside >= 0) & (beside < count)
     nearest = np.argsort(~inside, axis=1, kind="stable")[:, :NEIGHBOURS]
     near = np.take_along_axis(beside, nearest, axis=1)

@@ -20,12 +20,10 @@ from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
 from causeway.efficiency.ranks.clock_alignment import FEWEST
 from causeway.efficiency.ranks.collectives import EXCHANGE, MatchedCollectives, bus_factor
 from causeway.efficiency.ranks.common_events import scatter
-from causeway.efficiency.ranks.slow_transfers import ROBUST_SIGMA, slow_transfers
+from causeway.efficiency.ranks.slow_transfers import ROBUST_SIGMA, SIGMAS, slow_transfers
 
 RESIDUALS = 3.0
-"""A lateness is more than so many times what the clocks leave uncertain."""
-SIGMAS = 5.0
-"""... and so many robust standard deviations: below one false alarm in a million of normal arrivals."""
+"""A lateness is more than so many times what the clocks leave uncertain, and `SIGMAS` robust standard deviations."""
 LEAST_SHARE = 0.01
 """... and this share of the time between collectives: less is not worth a name."""
 TAIL = 0.99

@@ -101,11 +101,7 @@ def sybils(layout: ReportLayout, vectors: np.ndarray, share: float = 0.05) -> At
         more = np.zeros(layout.cells, WORD)
         more[section.first] = section.contribution_bound + 1
         beyond += _is_taken(fleet, more, f"beyond {section.name}")
-    for index, vector in enumerate(vectors):
-        fleet.send(vector, f"user{index}")
-    for index in range(count):
-        fleet.send(poisoned, f"sybil{index}")
-    total = fleet.total()
+    total = _total_with(fleet, vectors, poisoned, count)
     fair = vectors.sum(0, dtype=np.float64)
     worst = 0.0
     for section in layout.sections:
@@ -153,12 +149,7 @@ def sybils_of_one_application(layout: ReportLayout, vectors: np.ndarray, share: 
         filled = int(np.argmin(fair[row]))
         poisoned[first + filled] = section.contribution_bound
         cells[section.name] = (row, filled, count * section.contribution_bound)
-    fleet = InProcessFleet(layout)
-    for index, vector in enumerate(vectors):
-        fleet.send(vector, f"user{index}")
-    for index in range(count):
-        fleet.send(poisoned, f"sybil{index}")
-    total = fleet.total()
+    total = _total_with(InProcessFleet(layout), vectors, poisoned, count)
     moved = []
     held = True
     for row, filled, lies in cells.values():
@@ -176,6 +167,15 @@ def sybils_of_one_application(layout: ReportLayout, vectors: np.ndarray, share: 
         held=held,
         figures=figures | ({"bias": max(moved)} if moved else {}),
     )
+
+
+def _total_with(fleet: InProcessFleet, vectors: np.ndarray, poisoned: np.ndarray, count: int) -> np.ndarray:
+    """Return the fleet's sum of the honest reports, `vectors` of shape (n, cells), and of so many `poisoned` ones."""
+    for index, vector in enumerate(vectors):
+        fleet.send(vector, f"user{index}")
+    for index in range(count):
+        fleet.send(poisoned, f"sybil{index}")
+    return fleet.total()
 
 
 def _is_taken(fleet: InProcessFleet, vector: np.ndarray, user: str) -> bool:
