@@ -22,8 +22,8 @@ APART = (
     " last GPU work, and time that was not recorded counts as idle"
 )
 CUT = (
-    "ranks are compared in the {common} that all recordings cover, of {whole} of GPU work: of what lies outside,"
-    " {ranks} recorded nothing"
+    "ranks are compared in the time that all recordings cover: {outside} of the {whole} of GPU work lie outside, of"
+    " which {ranks} recorded nothing"
 )
 
 
@@ -98,7 +98,9 @@ def compared_time(
     last = max(stop for _, stop in gpu.values())
     begin = max(first, *(one for one, _ in whole.values()))
     stop = min(last, *(one for _, one in whole.values()))
-    lengths = {"common": time_three_digits(max(stop - begin, 0)), "whole": time_three_digits(last - first)}
+    common = max(stop - begin, 0)
+    lengths = {"common": common, "outside": last - first - common, "whole": last - first}
+    lengths = {name: time_three_digits(ns) for name, ns in lengths.items()}
     if stop <= begin or stop - begin < LEAST_COMMON * (last - first):
         return ComparedTime(note=APART.format(**lengths) if last > first else None)
     short = sorted(rank for rank, (low, high) in whole.items() if low > first or high < last)

@@ -89,8 +89,8 @@ def test_what_was_not_recorded_is_no_imbalance(tmp_path):
     assert (host["gpu_ns"], host["useful_ns"]) == (3 * 30, 3 * 360)
     assert [host["ranks"][str(rank)]["useful_ns"] for rank in range(3)] == [360] * 3
     assert document["notes"][0] == (
-        "ranks are compared in the 390 ns that all recordings cover, of 780 ns of GPU work: of what lies outside, rank 2"
-        " recorded nothing"
+        "ranks are compared in the time that all recordings cover: 390 ns of the 780 ns of GPU work lie outside, of"
+        " which rank 2 recorded nothing"
     )
     assert (document["launch_path"]["launches"], document["origin_ns"]) == (20, 10)  # launches are counted whole
 
