@@ -2,6 +2,6 @@
 
 In which order and on what it runs stands in `discovery`.
 
-Imports run from left to right: `lagged` > `stages` > `backward`, `design_cache` > `forward` > `linear_model` >
-`problem` > `screening_off`.
+Imports run from left to right: `drifts` > `lagged` > `stages` > `backward`, `design_cache` > `forward` >
+`linear_model` > `problem` > `screening_off`.
 """

@@ -120,9 +120,9 @@ def p_value_given(
     float
         0 to 1; 1 if the candidate adds nothing.
     """
-    frame = _orthonormal(held)
+    frame = orthonormal(held)
     left = response - frame @ (frame.T @ response)
-    new = _orthonormal(columns - frame @ (frame.T @ columns), np.sqrt((columns**2).sum(axis=0)).max(initial=0.0))
+    new = orthonormal(columns - frame @ (frame.T @ columns), np.sqrt((columns**2).sum(axis=0)).max(initial=0.0))
     if new.shape[1] == 0:
         return 1.0
     residual = left - new @ (new.T @ left)
@@ -134,7 +134,7 @@ def p_value_given(
     return float(fdtrc(new.shape[1], df, float(left @ left - after) / new.shape[1] / (after / df)))
 
 
-def _orthonormal(columns: np.ndarray, length: float = 0.0) -> np.ndarray:
+def orthonormal(columns: np.ndarray, length: float = 0.0) -> np.ndarray:
     """Return an orthonormal basis of columns, without what is rounding beside the longest direction or `length`."""
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     return left[:, sizes > RANK * max(sizes.max(initial=0.0), length)]
