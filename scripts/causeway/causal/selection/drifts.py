@@ -63,8 +63,20 @@ def refused_beside_waves(stages: Stages, candidate: int, values: np.ndarray, lef
 
 
 def stretches(values: np.ndarray) -> np.ndarray:
-    """Return the rows at which a clock begins anew, the first among them, int, ascending.
+    """Return the rows at which a clock begins anew.
 
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows,)
+        The clock, in any unit.
+
+    Returns
+    -------
+    ndarray of int, shape (n_stretches,)
+        Ascending, the first is 0.
+
+    Examples
+    --------
     >>> stretches(np.array([0.0, 1.0, 3.0, 2.5, 4.0, 0.5, 3.0]))
     array([0, 5])
     """
@@ -83,7 +95,7 @@ def p_value_beside_waves(response: np.ndarray, columns: np.ndarray, starts: np.n
     response : ndarray of float, shape (n_rows,)
     columns : ndarray of float, shape (n_rows, k), k below `WAVES`
         Functions of the clock.
-    starts : ndarray of int
+    starts : ndarray of int, shape (n_stretches,)
         First rows of the stretches in which the clock runs on; the first is 0.
 
     Returns

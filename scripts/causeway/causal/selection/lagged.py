@@ -135,6 +135,16 @@ def p_value_given(
 
 
 def orthonormal(columns: np.ndarray, length: float = 0.0) -> np.ndarray:
-    """Return an orthonormal basis of columns, without what is rounding beside the longest direction or `length`."""
+    """Return an orthonormal basis of columns, without what is rounding beside the longest direction or `length`.
+
+    Parameters
+    ----------
+    columns : ndarray of float, shape (n_rows, k)
+    length : float
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows, rank)
+    """
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     return left[:, sizes > RANK * max(sizes.max(initial=0.0), length)]
