@@ -68,16 +68,24 @@ class SeededNoise:
         return np.concatenate(parts).astype(np.int64)
 
 
+def noise_tail(distance: np.ndarray) -> np.ndarray:
+    """Return the probability that the sum of two Laplace noises of scale 1 lies above `distance` (float64, any shape):
+    (2 + t) exp(-t) / 4 at t from 0 on, and by symmetry below (Kotz et al. 2001, section 2.3).
+    """
+    away = np.abs(distance)
+    beyond = (2 + away) * np.exp(-away) / 4
+    return np.where(distance >= 0, beyond, 1 - beyond)
+
+
 def noise_half_width(scale: float, confidence: float, terms: int = 2) -> float:
     """Return the half-width of the two-sided interval of a sum of `terms` (1 or 2) independent Laplace noises.
 
-    For two of scale b the tail beyond t is (2 + t / b) exp(-t / b) / 4 on each side (Kotz et al. 2001, section 2.3);
-    discrete noise has slightly lighter tails than continuous noise rounded up.
+    For the tails of two see `noise_tail`; discrete noise has slightly lighter ones than continuous noise rounded up.
     """
     low = 0.0
     high = 60.0
     for _ in range(80):
         middle = (low + high) / 2
-        tail = 0.5 * np.exp(-middle) if terms == 1 else (2 + middle) * np.exp(-middle) / 4
+        tail = 0.5 * np.exp(-middle) if terms == 1 else float(noise_tail(np.float64(middle)))
         low, high = (middle, high) if 2 * tail > 1 - confidence else (low, middle)
     return high * scale

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from statistics import NormalDist
 
 import numpy as np
+from scipy.special import ndtr
 
 from causeway.fleet.protection import local_dp
-from causeway.fleet.protection.noise import noise_half_width
+from causeway.fleet.protection.noise import noise_half_width, noise_tail
 from causeway.fleet.report_layout import ReportLayout
 
 CONFIDENCE = 0.95
@@ -20,6 +21,8 @@ DETECTION_CONFIDENCE = 0.98
 """A cell counts as detected if its count is beyond this two-sided interval of the noise around 0: one in a hundred
 empty cells is.
 """
+BISECTIONS = 60
+"""Halvings of an interval in which an end is searched: more than a float64 has bits."""
 CERTAIN = 0.5
 """Threshold of counts without noise: they are whole numbers."""
 
@@ -81,6 +84,41 @@ class CellNoise(abc.ABC):
         deviation = math.sqrt(cells * float(self.variance(np.zeros(1), released)[0]))
         return max(normal_quantile(DETECTION_CONFIDENCE) * deviation, CERTAIN)
 
+    def least_if_given(self, counts: np.ndarray) -> np.ndarray:
+        """Return the lower ends of intervals of counts that are given only if beyond `threshold`: such counts come out
+        too high, the more so the nearer they lie to it.
+
+        A true count is below its own end with a probability of (1 - `CONFIDENCE`) / 2 at most among the draws that are
+        given. The end solves P(noisy >= count | noisy > threshold) = (1 - `CONFIDENCE`) / 2 for the true count; it is 0
+        where all from 0 on are likelier.
+
+        Parameters
+        ----------
+        counts : ndarray of float64, any shape
+            Noisy, of the whole epoch.
+
+        Returns
+        -------
+        ndarray of float64, of the same shape; NaN where the count is not beyond the threshold.
+        """
+        limit = self.threshold()
+        given = counts > limit
+        if self.none:
+            return np.where(given, counts, np.nan)
+        low = np.zeros(counts.shape)
+        high = np.where(given, counts, 0.0)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            likelihood = self._tail(counts - middle) / self._tail(limit - middle)
+            unlikely = likelihood < (1 - CONFIDENCE) / 2
+            low = np.where(unlikely, middle, low)
+            high = np.where(unlikely, high, middle)
+        return np.where(given, low, np.nan)
+
+    def _tail(self, distance: np.ndarray) -> np.ndarray:
+        """Return the probability that the noise of an empty cell lies above `distance`: nearly normal for sums."""
+        return ndtr(-distance / math.sqrt(float(self.variance(np.zeros(1))[0])))
+
     @abc.abstractmethod
     def _variance(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
         pass
@@ -121,6 +159,9 @@ class ServerNoise(CellNoise):
 
     def _variance(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
         return np.full(counts.shape, _draws(released) * noise_sd(self.scale) ** 2)
+
+    def _tail(self, distance: np.ndarray) -> np.ndarray:
+        return noise_tail(distance / self.scale)
 
     def _half_width(self, counts: np.ndarray, released: np.ndarray | None) -> np.ndarray:
         if _draws(released) == 1:

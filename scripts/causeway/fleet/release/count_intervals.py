@@ -38,6 +38,22 @@ def mean_interval(counts: np.ndarray, variance: np.ndarray, values: np.ndarray) 
     return np.clip(low, values.min(), values.max()), np.clip(high, values.min(), values.max())
 
 
+def share_intervals(counts: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intervals of each count's share of its row, of which the sum is noisy as well; see `mean_interval`.
+
+    Parameters
+    ----------
+    counts, variance : ndarray of float64, shape (rows, columns)
+        Noisy counts, and the variance of the noise in each.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (rows, columns), 0 to 1
+    """
+    found = [mean_interval(counts, variance, alone) for alone in np.eye(counts.shape[1])]
+    return tuple(np.column_stack(ends) for ends in zip(*found, strict=True))
+
+
 def median_bins(counts: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last bin in which each row's median may lie.
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.fleet.attribution.catalogue import Catalogue
 from causeway.fleet.release.cell_noise import CONFIDENCE, CellNoise
-from causeway.fleet.release.count_intervals import mean_interval, median_bins
+from causeway.fleet.release.count_intervals import mean_interval, median_bins, share_intervals
 from causeway.fleet.release.estimates import (
     DISTRIBUTIONS,
     Estimates,
@@ -69,7 +69,7 @@ def write(
     write_table(
         _cells(found, noise, layout, catalogue), cells, "fleet_estimates", metadata={"confidence": str(CONFIDENCE)}
     )
-    write_table(_applications(found, layout, catalogue), applications, "fleet_applications")
+    write_table(_applications(found, noise, layout, catalogue), applications, "fleet_applications")
 
 
 def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue) -> pa.Table:
@@ -78,15 +78,16 @@ def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayou
     """
     rows = []
     for name in (name for name in DISTRIBUTIONS if name in found.distributions):
-        totals = np.maximum(found.noisy[name].sum(1), 1)
+        shares = found.distributions[name]
+        low, high = share_intervals(found.noisy[name], found.variance[name])
+        low = np.minimum(low, shares)
+        high = np.maximum(high, shares)
         threshold = noise[name].threshold()
         names = labels(name, layout.by_name[name].columns)
         for index, entry in enumerate(catalogue.applications):
             for column, label in enumerate(names):
                 count = float(found.noisy[name][index, column])
-                share = float(found.distributions[name][index, column])
-                observed = count / totals[index]
-                margin = float(found.half_width[name][index, column] / totals[index])
+                share = float(shares[index, column])
                 known = bool(found.measured[name][index]) and not np.isnan(share)
                 rows.append(
                     {
@@ -95,15 +96,17 @@ def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayou
                         "column": label,
                         "count": count,
                         "share": share if known else None,
-                        "share_low": max(min(share, observed - margin), 0.0) if known else None,
-                        "share_high": min(max(share, observed + margin), 1.0) if known else None,
+                        "share_low": float(low[index, column]) if known else None,
+                        "share_high": float(high[index, column]) if known else None,
                         "released": count > threshold,
                     }
                 )
     return pa.Table.from_pylist(rows, schema=SCHEMAS["fleet_estimates"])
 
 
-def _applications(found: Estimates, layout: ReportLayout, catalogue: Catalogue) -> pa.Table:
+def _applications(
+    found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue
+) -> pa.Table:
     """Return the table of applications. A count below 0 is given as 0; nothing of a section that nobody may have
     measured.
     """
@@ -140,12 +143,10 @@ def _applications(found: Estimates, layout: ReportLayout, catalogue: Catalogue) 
     add("busy", *mean("efficiency", BIN_CENTRES, HALF_BIN))
     add("occupancy", *mean("occupancy", BIN_CENTRES, HALF_BIN))
     add("variable_share", *mean("variability", VARIABLE, 0.0))
-    totals = resource_totals(found, layout) if "resources" in found.noisy else {}
+    totals = resource_totals(found, layout, noise["resources"]) if "resources" in found.noisy else {}
     for name in RESOURCES:
         if name in totals:
-            value, half = totals[name]
-            value = np.where(found.detected[:n], value, np.nan)
-            add(name, value, value - half, value + half)
+            add(name, *(np.where(found.detected[:n], one, np.nan) for one in totals[name]))
         else:
             add(name, None, None, None)
     return pa.table(columns)

@@ -276,14 +276,18 @@ def binned_median(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(np.isnan(shares[:, 0]), np.nan, medians), index
 
 
-def resource_totals(found: Estimates, layout: ReportLayout) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return each resource's totals over the sampled windows and the half-widths of their intervals, both float64,
-    shape (applications,), in its unit; NaN where the total is not beyond the noise.
+def resource_totals(
+    found: Estimates, layout: ReportLayout, noise: CellNoise
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return each resource's totals over the sampled windows with both ends of their intervals, float64, shape
+    (applications,), in its unit; NaN where the total is not beyond the noise. Lower ends: `CellNoise.least_if_given`.
     """
     section = layout.by_name["resources"]
     each = section.contribution_bound // len(RESOURCES)
     totals = {}
     for column, (name, clip) in enumerate(zip(RESOURCES, layout.clips, strict=True)):
-        known = np.where(found.measured["resources"][:, column], found.noisy["resources"][:, column], np.nan)
-        totals[name] = (known * clip / each, found.half_width["resources"][:, column] * clip / each)
+        counts = found.noisy["resources"][:, column]
+        known = np.where(found.measured["resources"][:, column], counts, np.nan)
+        ends = noise.least_if_given(counts), known + found.half_width["resources"][:, column]
+        totals[name] = tuple(one * clip / each for one in (known, *ends))
     return totals

@@ -268,7 +268,8 @@ def total_variations(found: Estimates, reference: Estimates, layout: ReportLayou
 def whole_budget_errors(
     reference: Estimates, layout: ReportLayout, families: np.ndarray, noise: Noise, epsilon: float = 1.0
 ) -> dict[str, float]:
-    """Return each section's total variation distance, weighted by traffic, if it had the whole of `epsilon`.
+    """Return each section's total variation distance, weighted by traffic, if it had the whole of `epsilon`: nothing
+    else is released then, so that its rows' sums are noisy, too.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def whole_budget_errors(
             ]
             counts = reference.noisy[name] + drawn[0] + drawn[1]
             variance = ServerNoise(section.noise_scale).variance(counts)
-            shrunk = shrink(counts, reference.noisy[name].sum(1), families, variance)
+            shrunk = shrink(counts, counts.sum(1), families, variance)
             each = 0.5 * np.abs(shrunk - reference.distributions[name]).sum(1)
             known = ~np.isnan(each) & (weight > 0)
             if known.any():

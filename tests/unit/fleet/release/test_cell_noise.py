@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fleet_samples import learn, small_layout
+from scipy import integrate, optimize
+from scipy.stats import norm
 
 from causeway.core.tables import read_table
 from causeway.fleet.release import aggregate, designer
@@ -113,6 +115,50 @@ def test_noise_of_two_servers_over_several_windows():
     assert noise.threshold(9) == noise.threshold(1, released)  # nine cells of one release are nine draws as well
     assert ServerNoise(0.0).half_width(zeros)[0] == 0
     assert ServerNoise(0.0).threshold() == 0.5
+
+
+@pytest.mark.parametrize("count", [53.0, 70.0, 95.0, 300.0])
+def test_the_least_of_a_count_that_is_given_only_beyond_the_noise(count):
+    """By integrals of the density of two Laplace noises of scale 10, exp(-|x|) (1 + |x|) / 4 in units of it."""
+    noise = ServerNoise(10.0)
+    limit = noise.threshold()
+
+    def beyond(distance):
+        tail = integrate.quad(lambda x: math.exp(-x) * (1 + x) / 4, abs(distance) / 10, 60)[0]
+        return tail if distance > 0 else 1 - tail
+
+    def excess(true):
+        return beyond(count - true) / beyond(limit - true) - 0.025
+
+    expected = optimize.brentq(excess, 0, count) if excess(0) < 0 else 0.0
+    assert noise.least_if_given(np.array([count]))[0] == pytest.approx(expected, abs=1e-6)
+    assert (expected == 0) == (count < 90)
+    assert np.isnan(noise.least_if_given(np.array([limit - 1]))[0])
+
+
+@pytest.mark.parametrize("true", [0, 10, 20, 40, 100, 400])
+def test_ends_of_counts_that_are_given_hold_the_truth_among_those(true):
+    """Discrete noise of scale 20, of which 103.8 is the threshold; count by count, whatever the chance to be given."""
+    rng = np.random.default_rng(true)
+    p = -math.expm1(-1 / 20)
+    draws = true + sum(rng.geometric(p, 1_000_000) - rng.geometric(p, 1_000_000) for _ in range(2))
+    noise = ServerNoise(20.0)
+    given = draws[draws > noise.threshold()].astype(float)
+    low = noise.least_if_given(given)
+    high = given + noise.half_width(given)
+    assert (true < low - 1e-9).mean() == pytest.approx(0.025, abs=0.005)
+    assert (high < true).mean() < 0.028
+    assert (true < given - noise.half_width(given)).mean() > (0.02 if true > 40 else 0.1)  # the plain end
+
+
+def test_the_least_of_a_count_with_local_noise_and_of_an_exact_one():
+    noise = ReportNoise((1000,), 2.0)
+    deviation = math.sqrt(float(noise.variance(np.zeros(1))[0]))
+    count = 4 * deviation
+    low = noise.least_if_given(np.array([count]))[0]
+    ratio = norm.sf((count - low) / deviation) / norm.sf((noise.threshold() - low) / deviation)
+    assert ratio == pytest.approx(0.025)
+    assert ServerNoise(0.0).least_if_given(np.array([7.0, 1.0])).tolist() == [7, 1]
 
 
 def test_noise_comes_back_from_a_document():

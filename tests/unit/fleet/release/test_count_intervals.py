@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.fleet.release.count_intervals import mean_interval, median_bins
+from causeway.fleet.release.count_intervals import mean_interval, median_bins, share_intervals
 
 CENTRES = np.array([0.125, 0.375, 0.625, 0.875])
 
@@ -49,6 +49,38 @@ def test_a_row_that_is_noise_alone_may_have_any_mean():
     low, high = mean_interval(np.array([[3.0, -4, 2, 1], [-90, 0, -100, 5]]), np.full((2, 4), 100.0), CENTRES)
     assert low.tolist() == [0.125, 0.125]
     assert high.tolist() == [0.875, 0.875]
+
+
+@pytest.mark.parametrize(
+    ("counts", "scale"), [([2100, 600, 180, 0, 0, 0], 70), ([0, 0, 40, 900], 30), ([9000, 300, 100, 0], 400)], ids=str
+)
+def test_shares_lie_in_their_intervals_as_often_as_they_say(counts, scale):
+    """The row's sum is noisy as well: beside a share of .7 it matters more than the count's own noise."""
+    exact = np.array(counts, float)
+    noisy, variance = noisy_copies(exact, scale, 20_000, 5)
+    low, high = share_intervals(noisy, variance)
+    true = exact / exact.sum()
+    inside = ((low <= true + 1e-12) & (true <= high + 1e-12)).mean(0)
+    assert inside[true > 0] == pytest.approx(0.95, abs=0.015)
+    assert (inside >= 0.935).all()
+    of_count_alone = np.abs(noisy / noisy.sum(1, keepdims=True) - true) <= 1.96 * 2 * scale / noisy.sum(
+        1, keepdims=True
+    )
+    assert of_count_alone[:, np.argmax(true)].mean() < 0.85
+
+
+def test_the_interval_of_a_share_is_the_set_that_the_noise_allows():
+    """By trying shares one by one: 600 of 1,000, each count with a noise of standard deviation 20."""
+    low, high = share_intervals(np.array([[600.0, 400.0]]), np.full((1, 2), 400.0))
+    tried = np.arange(0.5, 0.7, 1e-5)
+    allowed = tried[np.abs(600 - tried * 1000) <= 1.959964 * 20 * np.sqrt((1 - tried) ** 2 + tried**2)]
+    assert (low[0, 0], high[0, 0]) == pytest.approx((allowed[0], allowed[-1]), abs=2e-5)
+    assert (low[0, 1], high[0, 1]) == pytest.approx((1 - allowed[-1], 1 - allowed[0]), abs=2e-5)
+
+
+def test_without_noise_the_interval_of_a_share_is_the_share():
+    low, high = share_intervals(np.array([[3.0, 1, 0, 4]]), np.zeros((1, 4)))
+    assert low[0].tolist() == high[0].tolist() == [0.375, 0.125, 0, 0.5]
 
 
 def test_without_noise_the_median_has_one_bin():

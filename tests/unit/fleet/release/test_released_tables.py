@@ -173,6 +173,34 @@ def test_what_half_of_the_agents_measured_is_the_mean_of_those(tmp_path):
     assert rows[0]["occupancy"] == pytest.approx(0.625, abs=0.01)
 
 
+def test_what_is_published_of_shares_and_totals_holds_the_truth(tmp_path):
+    """Of 300 draws of a day of 2,500 reports, three quarters of whose launches last 5 us; MiB near the noise."""
+    sums, _, by_hour = day_of(2000, mib=15_000)
+    more, _, more_by_hour = day_of(500, duration_ns=300_000, seed=2, mib=15_000)
+    sums = sums + more
+    by_hour = by_hour + more_by_hour
+    (true_cells, true_rows) = tables(tmp_path, released(sums, by_hour, 2), EXACT)
+    exact = [row["share"] for row in true_cells]
+    section = LAYOUT.by_name["resources"]
+    exact_mib = sums.sum(0)[section.cells].reshape(3, 3)[:, 2] * 12_500.0
+    rng = np.random.default_rng(11)
+    inside = {name: [] for name in ("large", "small", "mib")}
+    for _ in range(300):
+        cells, rows = tables(tmp_path, released(sums, by_hour, 2, rng))
+        for row, share in zip(cells, exact, strict=True):
+            if row["share"] is not None and row["section"] in ("kernels", "durations") and share:
+                kind = "large" if share > 0.5 else "small"
+                inside[kind].append(row["share_low"] <= share <= row["share_high"])
+        for row, mib in zip(rows, exact_mib, strict=True):
+            if row["mib"] is not None:
+                inside["mib"].append(row["mib_low"] <= mib <= row["mib_high"])
+    assert len(true_rows) == 3
+    assert np.mean(inside["large"]) == pytest.approx(0.95, abs=0.025)
+    assert np.mean(inside["small"]) == pytest.approx(0.95, abs=0.025)
+    assert 50 < len(inside["mib"]) < 800
+    assert np.mean(inside["mib"]) > 0.935
+
+
 def test_no_value_lies_outside_its_own_interval(tmp_path):
     """Also where an application has few reports, in many draws."""
     sums, _, by_hour = day_of(400)
