@@ -213,6 +213,7 @@ rule evaluate_fleet:
     params:
         fleet=config["fleet"],
         seed=config["seed"],
+        shown=FLEET_SHOWN,
     script:
         "../scripts/fleet/evaluate_fleet.py"
 

@@ -22,6 +22,7 @@ def main(job) -> None:
             files,
             modes,
             (job.output.evaluation, job.output.coverage),
+            job.params.shown,
         )
 
 

@@ -200,6 +200,7 @@ def _ahe(settings: ReleaseSettings) -> ReleasedDay:
 
 
 def _ldp(settings: ReleaseSettings) -> ReleasedDay:
+    """Estimate counts from the reports' flags. The epsilon is spent with the reports, released or not."""
     (sums,), reports, size = _add(settings, ("sums",))
     epsilon = float(settings.budget)
     rows = settings.layout.by_name["applications"].rows
@@ -208,11 +209,13 @@ def _ldp(settings: ReleaseSettings) -> ReleasedDay:
     for window in np.nonzero(released)[0].tolist():
         counts, _ = local_dp.estimate(sums[window].astype(np.float64), int(reports[window]), epsilon)
         traffic[window] = np.rint(counts[:rows])
-    counts, _ = local_dp.estimate(sums.sum(0).astype(np.float64), int(reports.sum()), epsilon)
-    detail = np.zeros(sum(s.rows * s.columns for s in settings.layout.sections if s.part == DETAIL), np.int64)
     section = settings.layout.by_name["durations"]
-    first = section.first - sum(s.rows * s.columns for s in settings.layout.sections if s.part == TRAFFIC)
-    detail[first : first + section.rows * section.columns] = np.rint(counts[rows:] * section.contribution_bound)
+    detail = None
+    if reports.sum() >= settings.threshold:
+        counts, _ = local_dp.estimate(sums.sum(0).astype(np.float64), int(reports.sum()), epsilon)
+        detail = np.zeros(sum(s.rows * s.columns for s in settings.layout.sections if s.part == DETAIL), np.int64)
+        first = section.first - sum(s.rows * s.columns for s in settings.layout.sections if s.part == TRAFFIC)
+        detail[first : first + section.rows * section.columns] = np.rint(counts[rows:] * section.contribution_bound)
     by_window = tuple(reports.tolist())
     noise: dict[str, CellNoise] = {
         "applications": ReportNoise(by_window, epsilon),

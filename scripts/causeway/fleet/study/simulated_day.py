@@ -35,6 +35,7 @@ def evaluate(
     files: Mapping[str, Path],
     modes: Mapping[str, Path],
     out: tuple[Path, Path],
+    shown: str,
 ) -> None:
     """Write `evaluation.json` and the table of coverage.
 
@@ -50,6 +51,8 @@ def evaluate(
         Releases; without `clear` the errors are left out.
     out : tuple of Path
         The document and the table.
+    shown : str
+        The mode of which the goals and the page speak.
     """
     found = read_catalogue(folder)
     suite = suite_of(settings, seed)
@@ -78,6 +81,8 @@ def evaluate(
         "gpus": settings["gpus"],
         "cells": layout.cells,
         "simulated": True,
+        "test_seed": settings["test_seed"],
+        "shown": {"mode": shown, "epsilon": None if shown == "clear" else releases[shown][0].epsilon},
         "attribution": evaluation.attribution(truth, given, family, suite, found),
         "bytes_per_report": {mode: facts["bytes_per_report"] for mode, (_, facts) in releases.items()},
         "sums_equal": _equal_sums({mode: Path(path).parent / "shards" for mode, path in modes.items()}, layout),
@@ -94,7 +99,7 @@ def evaluate(
         for mode, (release, noise) in in_modes.items():
             if mode != "clear":
                 document["modes"][mode] = evaluation.evaluate_mode(release, noise, reference, layout, found.family_of)
-    document["goals"] = goals(document, rows)
+    document["goals"] = goals(document, rows, shown)
     write_json(document, out[0], schema="fleet_evaluation")
     write_table(pa.Table.from_pylist(rows), out[1], "fleet_coverage")
 

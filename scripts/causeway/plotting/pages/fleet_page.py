@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.plotting.drawing.page import rendered, svg_of
+from causeway.plotting.figures.fleet import NAMES
 
 MS_PER_HOUR = 3.6e6
 MIB_IN_TB = 2**20 / 1e12
@@ -15,6 +16,7 @@ STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measure
 """What a goal's state reads like, and the class of its label."""
 OUTCOMES = {True: ("as expected", "ok"), False: ("not as expected", "blocked"), None: ("cannot tell", "absent")}
 """What an attack's outcome reads like, and the class of its label."""
+MODES = NAMES | {"clear": "no protection (clear)"}
 APPLICATION_COLUMNS = (
     "application",
     "reports",
@@ -47,6 +49,7 @@ def draw_fleet(
         title="Causeway: fleet",
         facts=_facts(evaluation),
         summary=_summary(evaluation),
+        exact=evaluation["shown"]["mode"] == "clear",
         goals=[_goal(goal) for goal in evaluation["goals"]],
         figures=[
             (heading, _as_wide_as_the_page(_with_own_ids(svg_of(figure), f"figure{number}-")))
@@ -73,16 +76,17 @@ def _as_wide_as_the_page(figure: Markup) -> Markup:
 
 
 def _facts(evaluation: Mapping) -> list[tuple[str, str]]:
+    shown = evaluation["shown"]
     facts = [
         ("simulated GPUs", formatting.count(evaluation["gpus"])),
         ("reports of a day", formatting.count(evaluation["reports"])),
         ("cells of a report", formatting.count(evaluation["cells"])),
         ("modes", ", ".join(evaluation["bytes_per_report"])),
+        ("goals and applications of", MODES[shown["mode"]]),
     ]
-    if "share2" in evaluation["modes"]:
-        epsilon = evaluation["modes"]["share2"]["epsilon"]
-        facts.append(("epsilon per user and day", formatting.significant(epsilon)))
-        facts.append(("bytes of a report", formatting.count(evaluation["bytes_per_report"]["share2"])))
+    if shown["epsilon"] is not None:
+        facts.append(("epsilon per user and day", formatting.significant(shown["epsilon"])))
+        facts.append(("bytes of a report", formatting.count(evaluation["bytes_per_report"][shown["mode"]])))
     return facts
 
 
@@ -90,9 +94,11 @@ def _summary(evaluation: Mapping) -> str:
     met = [goal["met"] for goal in evaluation["goals"] if goal["met"] is not None]
     equal = [mode for mode, same in evaluation["sums_equal"].items() if same]
     sums = f" Before noise, the sums of {' and '.join(equal)} equal the unprotected ones cell by cell." if equal else ""
+    seeded = evaluation["test_seed"] is not None
+    noise = " but for its noise, which comes from a test seed and can be foreseen" if seeded else ""
     return (
-        f"A simulation: users, applications and GPUs are made up, the protection is real. {sum(met)} of {len(met)}"
-        f" goals are met.{sums}"
+        f"A simulation: users, applications and GPUs are made up, the protection is real{noise}."
+        f" {sum(met)} of {len(met)} goals are met.{sums}"
     )
 
 
@@ -121,8 +127,7 @@ def _applications(rows: Sequence[Mapping]) -> list[tuple[str, ...]]:
             _interval(row, "launches", lambda value: formatting.significant(max(value, 0) / 1e9)),
             _interval(row, "mib", lambda value: formatting.significant(max(value, 0) * MIB_IN_TB)),
         )
-        for row in sorted(rows, key=lambda row: -row["reports"])
-        if row["released"]
+        for row in sorted((row for row in rows if row["released"]), key=lambda row: -row["reports"])
     ]
 
 

@@ -24,7 +24,7 @@ ROWS = np.array([0.6, 0.25, 0.1, 0.05, 0.0])
 BINS = LAYOUT.by_name["durations"].columns
 
 
-def local_day(rng, monkeypatch, budget):
+def local_day(rng, monkeypatch, budget, threshold=100):
     """Release a day of flags that clients randomised; return it with each application's reports and each cell's
     launches.
     """
@@ -46,7 +46,7 @@ def local_day(rng, monkeypatch, budget):
         ledgers=Path(),
         budget=Fraction(budget),
         delta=0.0,
-        threshold=100,
+        threshold=threshold,
         epoch=1,
         population="p",
         seed=1,
@@ -76,6 +76,22 @@ def test_intervals_of_local_noise_hold_the_counts_as_often_as_they_say(budget, t
     assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
     assert np.mean(cells) == pytest.approx(0.95, abs=0.02)
     assert np.mean(widths, axis=0) == pytest.approx(1.96 * np.std(errors, axis=0), rel=0.2)
+
+
+def test_a_day_of_local_noise_below_the_threshold_is_not_released(tmp_path, monkeypatch):
+    """Of 9,600 reports: neither hours nor the day's durations, of which the page would give medians."""
+    day, _ = local_day(np.random.default_rng(1), monkeypatch, 6, threshold=9600)
+    assert day.release.detail is not None
+    day, _ = local_day(np.random.default_rng(1), monkeypatch, 6, threshold=9601)
+    assert day.release.detail is None
+    assert not day.release.released.any()
+    assert not day.release.traffic.any()
+    assert day.release.epsilon == 6
+    designer.write(day.release, day.noise, LAYOUT, CATALOGUE, tmp_path / "cells", tmp_path / "applications")
+    assert read_table(tmp_path / "cells", "fleet_estimates").num_rows == 0
+    for row in read_table(tmp_path / "applications", "fleet_applications").to_pylist():
+        assert row["released"] is False
+        assert row["reports"] is row["median_duration_ns"] is None
 
 
 def test_a_common_application_is_released_from_local_noise_and_empty_cells_are_one_in_a_hundred():

@@ -9,6 +9,7 @@ from causeway.fleet.release.estimates import DISTRIBUTIONS, estimate
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import DETAIL
 from causeway.fleet.study.evaluation import whole_budget_errors
+from causeway.fleet.study.goals import goals
 
 LAYOUT = small_layout()
 FAMILIES = np.arange(3)
@@ -48,3 +49,34 @@ def test_a_histogram_that_is_released_alone_is_divided_by_its_own_noisy_sum():
     reference = exact_day()
     found = whole_budget_errors(reference, LAYOUT, FAMILIES, GivenNoise(reference.noisy), 1e6)
     assert found == pytest.approx(dict.fromkeys(DISTRIBUTIONS, 0.0), abs=1e-3)
+
+
+DOCUMENT = {
+    "attribution": {"precision": 1.0, "recall": 0.97, "false_accepts": 0.0},
+    "bytes_per_report": {"clear": 14_160, "share2": 14_500, "ldp": 157},
+    "modes": {
+        "share2": {"total_variation": {"durations": {"by_traffic": 0.01}}},
+        "ldp": {"total_variation": {"durations": {"by_traffic": 0.5}}},
+    },
+    "alone": {},
+    "overhead": {"share_of_day": 1e-6},
+}
+COVERED = [
+    {"hour": hour, "what": what, "mode": mode, "sampled": 0.9, "released": released}
+    for hour in (1, 24)
+    for what in ("applications", "kernels", "kernels by time")
+    for mode, released in (("clear", 1.0), ("share2", 0.8), ("ldp", 0.1))
+]
+
+
+@pytest.mark.parametrize(
+    ("mode", "released", "error", "sent"),
+    [("share2", 0.8, 0.01, 14_500), ("ldp", 0.1, 0.5, 157), ("clear", None, None, None), ("ahe", None, None, None)],
+)
+def test_goals_are_those_of_the_mode_that_is_shown(mode, released, error, sent):
+    """What agents sampled is the same in every mode; sums without protection are no release."""
+    found = {goal["goal"]: goal["value"] for goal in goals(DOCUMENT, COVERED, mode)}
+    assert found["applications sampled in an hour"] == found["kernels sampled in a day"] == 0.9
+    assert found["applications released of the first hour"] == found["kernels released in a day"] == released
+    assert found.get("noise: durations, its part of it") == error
+    assert found["bytes of a report"] == sent

@@ -16,6 +16,8 @@ EVALUATION = {
     "reports": 91_872,
     "gpus": 100_000,
     "cells": 3540,
+    "test_seed": None,
+    "shown": {"mode": "share2", "epsilon": 1.0},
     "sums_equal": {"share2": True, "ahe": False},
     "bytes_per_report": {"clear": 14_160, "share2": 14_500},
     "alone": {"durations": 0.009, "kernels": 0.012},
@@ -144,6 +146,39 @@ def test_figures_hold_the_numbers_and_are_equal_when_drawn_again(figures, tmp_pa
 def test_nothing_released_is_said(figures):
     page = draw_fleet(EVALUATION, ATTACKS, [application("x", released=False)], figures)
     assert "<p>No application's count is beyond the noise.</p>" in page
+
+
+def test_a_day_of_which_nothing_was_released_has_a_page():
+    """Also the reports are null then; fewer reports than the threshold."""
+    nothing = [application(name, released=False, reports=None, reports_low=None, reports_high=None) for name in "xy"]
+    page = str(draw_fleet(EVALUATION, ATTACKS, nothing, {}))
+    assert "<p>No application's count is beyond the noise.</p>" in page
+    assert ">x<" not in page
+
+
+def words_of(**changes):
+    changed = EVALUATION | {"bytes_per_report": {"clear": 14_160, "share2": 14_500, "ldp": 157}} | changes
+    page = str(draw_fleet(changed, ATTACKS, APPLICATIONS, {}))
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+
+def test_the_page_names_the_mode_that_it_shows_with_its_epsilon_and_bytes():
+    shown = words_of()
+    assert "goals and applications of two servers (share2) epsilon per user and day 1 bytes of a report 14,500" in shown
+    assert "Each number has the release's noise in it" in shown
+    shown = words_of(shown={"mode": "ldp", "epsilon": 0.5})
+    assert "goals and applications of local noise (ldp) epsilon per user and day 0.5 bytes of a report 157" in shown
+    shown = words_of(shown={"mode": "clear", "epsilon": None})
+    assert "goals and applications of no protection (clear)" in shown
+    assert "epsilon per user and day" not in shown
+    assert "exact sums, for tests alone and never to be published" in shown
+    assert "release's noise" not in shown
+
+
+def test_noise_that_can_be_foreseen_is_said():
+    assert "the protection is real. 1 of 2 goals" in words_of()
+    said = "the protection is real but for its noise, which comes from a test seed and can be foreseen. 1 of 2 goals"
+    assert said in words_of(test_seed=1)
 
 
 def test_ids_are_unique_and_refer_within_their_figure(figures):
