@@ -195,6 +195,22 @@ def test_after_the_release_nothing_of_a_single_report_stays(deployed):
     assert (again.detail == made.detail).all()
 
 
+def test_nothing_of_a_single_report_stays_after_a_restart_between_two_releases(deployed):
+    """Serials and hours of the joined reports: a restarted server is not asked for them a second time."""
+    send_reports(deployed, 8)
+    for role in ("leader", "helper"):
+        asked(deployed, role, "traffic", 0)
+    for role in ("leader", "helper"):
+        assert (deployed.folder / role / f"epoch_{EPOCH}.joined").exists()
+        deployed.kill(role)
+    for role in ("leader", "helper"):
+        deployed.start(role)
+    reader.read(deployed.public, deployed.folder / "designer", deployed.ports, deployed.folder / "out")
+    for role in ("leader", "helper"):
+        left = {path.suffix for path in (deployed.folder / role).glob(f"epoch_{EPOCH}.*")}
+        assert left == {".closed", ".deployment", ".finished"}
+
+
 def test_a_closed_epoch_stays_closed_and_a_changed_release_is_not_handed_out(deployed):
     send_reports(deployed, 6)
     asked(deployed, "leader", "traffic", 0)

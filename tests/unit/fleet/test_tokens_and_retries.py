@@ -1,5 +1,6 @@
 """What the issuer remembers of tokens, and what an agent that was interrupted sends again."""
 
+import contextlib
 import json
 import os
 import re
@@ -145,7 +146,7 @@ def test_a_report_that_arrived_by_half_is_finished_with_the_same_messages(prepar
         assert not kept.exists()
         assert [stored("leader"), stored("helper")] == [[first[0]], [first[1]]]
         for _ in range(2):  # a second report of the token, not the same messages, also when it is sent again
-            with pytest.raises(CausewayError, match=r"duplicate$"):
+            with pytest.raises(CausewayError, match=r"used for another report, .*\(duplicate\)$"):
                 report()
         report("whole")
         assert [len(stored("leader")), len(stored("helper"))] == [2, 2]
@@ -172,6 +173,23 @@ def test_messages_of_another_token_are_not_sent_and_damaged_ones_are_named(prepa
         with pytest.raises(CausewayError, match="messages: holds no messages of an earlier try"):
             report("two")
     assert len(sent) == 3
+
+
+def test_a_server_with_a_full_disk_says_so_to_the_agent_and_in_its_log(prepared, monkeypatch, caplog):
+    """Group 21: the log had nothing, and the agent's connection was closed."""
+    made = state_of(prepared, "leader")
+    one, _ = reports_of(prepared, 1)[0]
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        kind, words = server._answer(made, None, server.REPORT, one)
+    assert (kind, words) == (
+        server.FAILED,
+        b"the leader cannot write to its disk, so that this does not count; try later",
+    )
+    assert f"leader: its folder {prepared.folder / 'leader'} or its anchor cannot be written (No space" in caplog.text
+    assert decode(one).serial.hex() not in caplog.text
+    assert made.aggregator.serials == frozenset()
+    assert server._answer(made, None, server.REPORT, one) == (server.TAKEN, b"")
 
 
 def test_a_server_says_whether_it_has_this_share_or_another_of_the_token(prepared):
@@ -204,6 +222,29 @@ def test_a_file_without_tokens_is_named(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(CausewayError, match=r"token\.json: holds no tokens"):
         agent.read_tokens(path)
+
+
+@pytest.mark.parametrize(
+    ("reason", "meaning"),
+    [
+        ("early", r"has not begun by its clock; run this again later \(early\)$"),
+        ("late", r"the epoch is over; get a token of the next one \(late\)$"),
+        ("closed", r"the designer has ended the epoch; get a token of the next one \(closed\)$"),
+        ("full", r"takes no more reports in this epoch; .* \(full\)$"),
+        ("token", r"the issuer signed no such token for this epoch; .* \(token\)$"),
+        ("layout", r"not one of this deployment; fetch the public folder again \(layout\)$"),
+    ],
+)
+def test_an_agent_says_what_a_refusal_means(reason, meaning, monkeypatch):
+    """A single word was all."""
+    answer = server.REFUSED, reason.encode()
+    monkeypatch.setattr(agent.transport, "connected", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(agent.transport, "send", lambda *_: None)
+    monkeypatch.setattr(agent.transport, "receive", lambda _: answer)
+    with pytest.raises(CausewayError, match=f"^the leader refuses the report: .*{meaning}"):
+        agent.send((b"one", b"other"), b"", (1, 2))
+    answer = server.REFUSED, b"duplicate of the same share"
+    assert agent.send((b"one", b"other"), b"", (1, 2)) == 8
 
 
 def test_a_report_outside_its_epochs_time_is_refused_and_counted(prepared, monkeypatch):

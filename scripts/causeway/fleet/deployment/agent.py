@@ -4,6 +4,7 @@ The tables stand for a profiler's output; any format that Causeway reads will do
 process. The user's name does not enter it: a token admits the report.
 """
 
+import functools
 import json
 import secrets
 import time
@@ -27,6 +28,16 @@ from causeway.fleet.protection.aggregator import REPEATED
 from causeway.fleet.protection.envelope import SERIAL_BYTES, SIGNATURE_BYTES
 from causeway.fleet.protection.modes import Client
 from causeway.fleet.report_layout import ReportLayout
+
+REFUSALS = {
+    "early": "the epoch has not begun by its clock; run this again later",
+    "late": "the epoch is over; get a token of the next one",
+    "closed": "the designer has ended the epoch; get a token of the next one",
+    "full": "it takes no more reports in this epoch; get a token of the next one",
+    "token": "the issuer signed no such token for this epoch; get one of this deployment's epoch",
+    "duplicate": "the token was used for another report, and each user has one an epoch; get a token of the next one",
+}
+"""What a server's refusal means, and what to do, by its reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,16 +209,20 @@ def protected(window: SampledWindow, parameters: PublicParameters, token: Mappin
 
 def send(messages: tuple[bytes, bytes], authority: Path | bytes, ports: tuple[int, int]) -> int:
     """Send each share to its server; returns the bytes. A server that has this very share already is passed over. Any
-    other refusal raises `CausewayError` with the server's reason; `authority` as of `transport.context`.
+    other refusal raises `CausewayError` with its meaning and the server's reason; `authority` as of
+    `transport.context`.
     """
 
-    def refused(reason: bytes) -> None:
+    def refused(reason: bytes, role: str) -> None:
         if reason != REPEATED.encode():
-            raise CausewayError(f"the server answered: {reason.decode('utf-8', 'replace')}")
+            word = reason[:300].decode("utf-8", "replace")
+            meaning = REFUSALS.get(word, "it is not one of this deployment; fetch the public folder again")
+            raise CausewayError(f"the {role} refuses the report: {meaning} ({word})")
 
     for role, port, message in zip(("leader", "helper"), ports, messages, strict=True):
+        answers = {servers.TAKEN: bytes, servers.REFUSED: functools.partial(refused, role=role)}
         with transport.connected(port, authority, role) as connection:
-            transport.exchange(connection, servers.REPORT, message, {servers.TAKEN: bytes, servers.REFUSED: refused})
+            transport.exchange(connection, servers.REPORT, message, answers)
     return sum(map(len, messages))
 
 

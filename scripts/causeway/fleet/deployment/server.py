@@ -121,7 +121,6 @@ class ServerState:
         self.store = ReportStore(folder, self.epoch, self.windows)
         self.store.bind(signed.digest, bool(released))
         self.joined = self.store.joined(str(released[0].get("joined")) if released else None)
-        self._told = False
         self.open = not self.store.closed
         self._window_s = facts["window_s"]
         self._begun = facts["begun"]
@@ -179,7 +178,7 @@ class ServerState:
             if self.store.finished:
                 raise CausewayError(f"epoch {self.epoch} is finished: its joined reports were deleted")
             self.close()
-            self._told = True
+            self.store.tell()
             return packed_windows(self.aggregator.windows if self.joined is None else self.joined)
 
     def join(self) -> dict[bytes, int]:
@@ -231,7 +230,7 @@ class ServerState:
             if all(self._done(reports, one) for one in wanted):
                 self.store.remove()
                 self.aggregator.input_shares.clear()
-                if self._told:
+                if self.store.told:
                     self.store.finish()
             return share
 
@@ -289,8 +288,10 @@ def _answer(state: ServerState, peer: str | None, kind: int, body: bytes) -> tup
         return REFUSED, error.reason.encode()
     except CausewayError as error:
         return FAILED, str(error).encode()
-    except OSError:  # of our own disk: without an answer, the agent knows that its report does not count
-        raise
+    except OSError as error:  # of our own disk
+        own = state.options
+        LOG.error("%s: its folder %s or its anchor cannot be written (%s)", own.role, own.folder, error.strerror)
+        return FAILED, f"the {own.role} cannot write to its disk, so that this does not count; try later".encode()
     except Exception as error:
         LOG.warning("%s: a malformed request (%s)", state.options.role, type(error).__name__)
         return FAILED, b"malformed request"

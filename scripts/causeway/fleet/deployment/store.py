@@ -69,6 +69,7 @@ class ReportStore:
         self._closed = folder / f"epoch_{epoch}.closed"
         self._joined = folder / f"epoch_{epoch}.joined"
         self._deployment = folder / f"epoch_{epoch}.deployment"
+        self._told = folder / f"epoch_{epoch}.told"
         self._finished = folder / f"epoch_{epoch}.finished"
         self._windows = windows
         self._handle: int | None = None
@@ -127,7 +128,7 @@ class ReportStore:
             If it is missing or another one, though something of it was released, or it is damaged.
         """
         if self.finished:
-            self._joined.unlink(missing_ok=True)  # a crash may have left it
+            self._delete_joined()  # a crash may have left it
             return None
         content = self._joined.read_bytes() if self._joined.exists() else None
         if released is not None and (content is None or digest_of(content) != released):
@@ -204,6 +205,16 @@ class ReportStore:
             raise
 
     @property
+    def told(self) -> bool:
+        """Whether the other server has asked for the serials, also of an earlier process."""
+        return self._told.exists()
+
+    def tell(self) -> None:
+        """Note that the other server has asked for the serials."""
+        if not self.told:
+            write_whole(self._told, b"")
+
+    @property
     def finished(self) -> bool:
         """Whether every release was drawn and the joined set is deleted."""
         return self._finished.exists()
@@ -211,7 +222,11 @@ class ReportStore:
     def finish(self) -> None:
         """Delete the joined set: after the releases neither serials nor hours of single reports stay."""
         write_whole(self._finished, b"")
-        self._joined.unlink(missing_ok=True)
+        self._delete_joined()
+
+    def _delete_joined(self) -> None:
+        for path in (self._joined, self._told):
+            path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Delete the messages: after the release nothing of a single report stays."""
