@@ -38,19 +38,70 @@ def mean_interval(counts: np.ndarray, variance: np.ndarray, values: np.ndarray) 
     return np.clip(low, values.min(), values.max()), np.clip(high, values.min(), values.max())
 
 
-def share_intervals(counts: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the intervals of each count's share of its row, of which the sum is noisy as well; see `mean_interval`.
+def mean_of_known_sum(
+    counts: np.ndarray, variance: np.ndarray, values: np.ndarray, sums: np.ndarray, sums_variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of each row's mean of `values`, if the row's true sum is known from elsewhere.
+
+    What the noisy sum has beyond the true one is divided among the counts as their noise is. So the interval also holds
+    among those draws in which a noisy sum is large enough to be given, of which many are too large.
+
+    Parameters
+    ----------
+    counts, variance, values
+        As of `mean_interval`.
+    sums, sums_variance : ndarray of float64, shape (rows,)
+        True sums as far as known, independent of the counts, with the variance of the noise in them; NaN if unknown.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (rows,)
+        Within the least and largest value; NaN where the sum is not known or not above 0.
+    """
+    whole = variance.sum(1)
+    middle = np.where(whole > 0, variance @ values / np.where(whole > 0, whole, 1), values.mean())
+    known = sums > 0
+    safe = np.where(known, sums, 1.0)
+    mean = np.clip((counts @ values - (counts.sum(1) - safe) * middle) / safe, values.min(), values.max())
+    spread = (variance * (values - middle[:, None]) ** 2).sum(1) + (mean - middle) ** 2 * sums_variance
+    half = normal_quantile(CONFIDENCE) * np.sqrt(spread) / safe
+    ends = (np.clip(one, values.min(), values.max()) for one in (mean - half, mean + half))
+    return tuple(np.where(known, one, np.nan) for one in ends)
+
+
+def interval_of_given(
+    counts: np.ndarray, variance: np.ndarray, values: np.ndarray, sums: np.ndarray, sums_variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of each row's mean of `values` that holds whether the row's true sum is `sums` or another:
+    that of `mean_interval` and, where the sum is known, of `mean_of_known_sum` together. For parameters see there.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (rows,)
+    """
+    free = mean_interval(counts, variance, values)
+    fixed = mean_of_known_sum(counts, variance, values, sums, sums_variance)
+    return np.fmin(free[0], fixed[0]), np.fmax(free[1], fixed[1])
+
+
+def share_intervals(
+    counts: np.ndarray, variance: np.ndarray, sums: np.ndarray, sums_variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intervals of each count's share of its row, of which the sum is noisy as well; see
+    `interval_of_given`.
 
     Parameters
     ----------
     counts, variance : ndarray of float64, shape (rows, columns)
         Noisy counts, and the variance of the noise in each.
+    sums, sums_variance : ndarray of float64, shape (rows,)
+        As of `mean_of_known_sum`.
 
     Returns
     -------
     low, high : ndarray of float64, shape (rows, columns), 0 to 1
     """
-    found = [mean_interval(counts, variance, alone) for alone in np.eye(counts.shape[1])]
+    found = [interval_of_given(counts, variance, alone, sums, sums_variance) for alone in np.eye(counts.shape[1])]
     return tuple(np.column_stack(ends) for ends in zip(*found, strict=True))
 
 

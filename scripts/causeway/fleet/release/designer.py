@@ -10,7 +10,7 @@ import pyarrow as pa
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.fleet.attribution.catalogue import Catalogue
 from causeway.fleet.release.cell_noise import CONFIDENCE, CellNoise
-from causeway.fleet.release.count_intervals import mean_interval, median_bins, share_intervals
+from causeway.fleet.release.count_intervals import interval_of_given, median_bins, share_intervals
 from causeway.fleet.release.estimates import (
     DISTRIBUTIONS,
     Estimates,
@@ -79,7 +79,9 @@ def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayou
     rows = []
     for name in (name for name in DISTRIBUTIONS if name in found.distributions):
         shares = found.distributions[name]
-        low, high = share_intervals(found.noisy[name], found.variance[name])
+        low, high = share_intervals(
+            found.noisy[name], found.variance[name], found.sums[name], found.sums_variance[name]
+        )
         low = np.minimum(low, shares)
         high = np.maximum(high, shares)
         threshold = noise[name].threshold()
@@ -135,7 +137,9 @@ def _applications(
         if name not in found.distributions:
             return None, None, None
         value = found.distributions[name] @ values
-        low, high = mean_interval(found.noisy[name], found.variance[name], values)
+        low, high = interval_of_given(
+            found.noisy[name], found.variance[name], values, found.sums[name], found.sums_variance[name]
+        )
         ends = np.minimum(low, value) - inside, np.maximum(high, value) + inside
         return tuple(known(name, one) for one in (value, np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)))
 

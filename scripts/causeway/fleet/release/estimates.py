@@ -34,6 +34,9 @@ class Estimates:
         Each row adds up to 1, or is NaN where the application has no report.
     measured : dict of section to ndarray of bool, shape (applications,); of the resources, shape (applications, 3)
         Whether the row's sum (a resource's total) is beyond the noise. Where it is not, nobody may have measured it.
+    sums, sums_variance : dict of section to ndarray of float64, shape (applications,)
+        What all reports together count in a row, with the variance of its noise; NaN where the row's own noisy sum lies
+        below by more than the noise, or enters it.
     noisy, variance, half_width : dict of section to ndarray of float64, shape (applications, columns)
         Noisy counts as released, of the detail part's sections; variance of their noise, half-width of their intervals.
     """
@@ -44,6 +47,8 @@ class Estimates:
     detected: np.ndarray
     distributions: dict[str, np.ndarray]
     measured: dict[str, np.ndarray]
+    sums: dict[str, np.ndarray]
+    sums_variance: dict[str, np.ndarray]
     noisy: dict[str, np.ndarray]
     variance: dict[str, np.ndarray]
     half_width: dict[str, np.ndarray]
@@ -226,6 +231,8 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
         reports_half_width = normal_quantile(CONFIDENCE) * np.sqrt(reports_variance)
     distributions = {}
     measured = {}
+    known: dict[str, np.ndarray] = {}
+    known_variance: dict[str, np.ndarray] = {}
     if noisy:
         totals, totals_variance = _combined(rows)
         for name in (name for name in DISTRIBUTIONS if name in variance):
@@ -234,8 +241,11 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
             spread = variance[name].sum(1) + bound**2 * totals_variance
             expected = np.maximum(totals, 0) * bound
             sums, measured[name] = _row_sums(own, expected, spread, noise[name].threshold(noisy[name].shape[1]))
+            known[name] = np.where(sums == expected, expected, np.nan)
+            known_variance[name] = bound**2 * totals_variance
             if name in FILLED:
                 sums = own if noise[name].none else expected
+                known[name] = np.full(applications, np.nan)
             distributions[name] = shrink(noisy[name], sums, families, variance[name])
         if "resources" in variance:
             measured["resources"] = noisy["resources"] > noise["resources"].threshold()
@@ -246,6 +256,8 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
         detected=detected,
         distributions=distributions,
         measured=measured,
+        sums=known,
+        sums_variance=known_variance,
         noisy=noisy,
         variance=variance,
         half_width=half_width,

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from causeway.fleet.release.count_intervals import mean_interval, median_bins, share_intervals
+from causeway.fleet.release.count_intervals import (
+    interval_of_given,
+    mean_interval,
+    mean_of_known_sum,
+    median_bins,
+    share_intervals,
+)
 
 CENTRES = np.array([0.125, 0.375, 0.625, 0.875])
 
@@ -13,6 +19,11 @@ def noisy_copies(counts, scale, n, seed):
     rng = np.random.default_rng(seed)
     noise = rng.laplace(0, scale, (2, n, len(counts))).sum(0)
     return counts + noise, np.full((n, len(counts)), 2 * 2 * scale**2)
+
+
+def unknown(rows):
+    """Return sums of rows that are not known from elsewhere, and their variance."""
+    return np.full(rows, np.nan), np.zeros(rows)
 
 
 def test_without_noise_the_interval_is_the_mean():
@@ -58,7 +69,7 @@ def test_shares_lie_in_their_intervals_as_often_as_they_say(counts, scale):
     """The row's sum is noisy as well: beside a share of .7 it matters more than the count's own noise."""
     exact = np.array(counts, float)
     noisy, variance = noisy_copies(exact, scale, 20_000, 5)
-    low, high = share_intervals(noisy, variance)
+    low, high = share_intervals(noisy, variance, *unknown(20_000))
     true = exact / exact.sum()
     inside = ((low <= true + 1e-12) & (true <= high + 1e-12)).mean(0)
     assert inside[true > 0] == pytest.approx(0.95, abs=0.015)
@@ -71,7 +82,7 @@ def test_shares_lie_in_their_intervals_as_often_as_they_say(counts, scale):
 
 def test_the_interval_of_a_share_is_the_set_that_the_noise_allows():
     """By trying shares one by one: 600 of 1,000, each count with a noise of standard deviation 20."""
-    low, high = share_intervals(np.array([[600.0, 400.0]]), np.full((1, 2), 400.0))
+    low, high = share_intervals(np.array([[600.0, 400.0]]), np.full((1, 2), 400.0), *unknown(1))
     tried = np.arange(0.5, 0.7, 1e-5)
     allowed = tried[np.abs(600 - tried * 1000) <= 1.959964 * 20 * np.sqrt((1 - tried) ** 2 + tried**2)]
     assert (low[0, 0], high[0, 0]) == pytest.approx((allowed[0], allowed[-1]), abs=2e-5)
@@ -79,8 +90,47 @@ def test_the_interval_of_a_share_is_the_set_that_the_noise_allows():
 
 
 def test_without_noise_the_interval_of_a_share_is_the_share():
-    low, high = share_intervals(np.array([[3.0, 1, 0, 4]]), np.zeros((1, 4)))
+    low, high = share_intervals(np.array([[3.0, 1, 0, 4]]), np.zeros((1, 4)), *unknown(1))
     assert low[0].tolist() == high[0].tolist() == [0.375, 0.125, 0, 0.5]
+
+
+def test_what_a_noisy_sum_has_beyond_a_known_one_is_divided_among_the_counts():
+    """Of a sum of 400 that is known, 480 were counted: 20 too much in each of four. So 260 is 240 of 400, a share of .6.
+    Each count has a standard deviation of 20, and its own quarter of the sum's error is taken out: 20 sqrt(3/4) / 400.
+    """
+    counts = np.array([[260.0, 100, 60, 60]])
+    variance = np.full((1, 4), 400.0)
+    first = np.array([1.0, 0, 0, 0])
+    low, high = mean_of_known_sum(counts, variance, first, np.array([400.0]), np.zeros(1))
+    half = 1.959964 * 20 * np.sqrt(0.75) / 400
+    assert (low[0], high[0]) == pytest.approx((0.6 - half, 0.6 + half))
+    wider = mean_of_known_sum(counts, variance, first, np.array([400.0]), np.array([900.0]))
+    half = 1.959964 * np.sqrt(400 * 0.75 + 0.35**2 * 900) / 400
+    assert (wider[0][0], wider[1][0]) == pytest.approx((0.6 - half, 0.6 + half))
+    for nothing in (np.nan, 0.0, -3.0):
+        assert np.isnan(mean_of_known_sum(counts, variance, first, np.array([nothing]), np.zeros(1))).all()
+
+
+@pytest.mark.parametrize("counts", [[100, 0, 0, 0], [0, 40, 60, 0], [10, 20, 300, 0], [3000, 1000, 0, 0]], ids=str)
+def test_shares_and_means_of_rows_that_are_given_hold_among_the_draws_that_give_them(counts):
+    """A row is given if its noisy sum is beyond 326; of 100 reports one draw in 25 is, and then three times too large."""
+    exact = np.array(counts, float)
+    rng = np.random.default_rng(6)
+    noisy, variance = noisy_copies(exact, 100 / 3, 200_000, 7)
+    given = noisy.sum(1) > 326
+    assert given.mean() < 0.05 or exact.sum() > 300
+    sums = exact.sum() + rng.normal(0, 15, 200_000)
+    known = noisy[given], variance[given], sums[given], np.full(given.sum(), 225.0)
+    low, high = share_intervals(*known)
+    true = exact / exact.sum()
+    inside = (low <= true + 1e-12) & (true <= high + 1e-12)
+    assert (inside.mean(0) > 0.935).all()
+    ends = interval_of_given(*known[:2], CENTRES, *known[2:])
+    mean = true @ CENTRES
+    assert ((ends[0] <= mean + 1e-12) & (mean <= ends[1] + 1e-12)).mean() > 0.935
+    if exact.sum() == 100:
+        plain = share_intervals(*known[:2], *unknown(given.sum()))
+        assert ((plain[0] <= true) & (true <= plain[1])).mean(0)[np.argmax(true)] < 0.8
 
 
 def test_without_noise_the_median_has_one_bin():
