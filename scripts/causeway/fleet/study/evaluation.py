@@ -117,7 +117,7 @@ class KernelPairs:
     application, kernel : ndarray of int64, shape (n,)
         Indices in the suite.
     weight : ndarray of float64, shape (n,)
-        Share of the fleet's GPU time; adds up to 1.
+        Share of the time in which the fleet's GPUs run kernels; adds up to 1.
     cell : ndarray of int64, shape (n,)
         Cell in the section of kernels, -1 for kernels without one of their own.
     """
@@ -129,7 +129,8 @@ class KernelPairs:
 
 
 def kernel_pairs(suite: Suite, catalogue: Catalogue, shares: np.ndarray) -> KernelPairs:
-    """Return all pairs; kernels have their names on the first GPU generation.
+    """Return all pairs; kernels have their names on the first GPU generation. Sessions are equally long on average, and
+    a GPU runs kernels in an application's busy share of them.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def kernel_pairs(suite: Suite, catalogue: Catalogue, shares: np.ndarray) -> Kern
             row = index_of[entry.name]
             top = catalogue.applications[row].kernels.tolist()
             cell_of = {token: row * catalogue.slots + 1 + rank for rank, token in enumerate(top)}
-            weights = shares[index] * time / time.sum()
+            weights = shares[index] * entry.busy * time / time.sum()
             cells = [cell_of.get(int(tokens[kernel]), -1) for kernel in kernels.tolist()]
             columns += zip([index] * len(kernels), kernels.tolist(), weights.tolist(), cells, strict=True)
     application, kernel, weight, cell = (np.array(values) for values in zip(*columns, strict=True))

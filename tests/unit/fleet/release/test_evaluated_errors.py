@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from fleet_samples import small_layout
+from fleet_samples import learn, small_layout
 
 from causeway.fleet.release.cell_noise import ServerNoise
 from causeway.fleet.release.estimates import DISTRIBUTIONS, estimate
 from causeway.fleet.release.release import Release
 from causeway.fleet.report_layout import DETAIL
-from causeway.fleet.study.evaluation import whole_budget_errors
+from causeway.fleet.study.evaluation import kernel_pairs, whole_budget_errors
 from causeway.fleet.study.goals import goals
+from causeway.fleet.world.applications import SimulatedApplication, Suite
 
 LAYOUT = small_layout()
 FAMILIES = np.arange(3)
@@ -80,3 +81,27 @@ def test_goals_are_those_of_the_mode_that_is_shown(mode, released, error, sent):
     assert found["applications released of the first hour"] == found["kernels released in a day"] == released
     assert found.get("noise: durations, its part of it") == error
     assert found["bytes of a report"] == sent
+
+
+def test_kernels_weigh_as_long_as_gpus_run_them():
+    """Of equally many sessions of both, GPUs work for .9 and for .3 of the time: three quarters and one quarter. In
+    the first application the kernel of 30 us, launched once, has .6 of it, that of 10 us, launched twice, .4.
+    """
+    bodies = {"first": (np.array([0, 1, 1]), 0.9), "second": (np.array([1]), 0.3)}
+    made = tuple(
+        SimulatedApplication(name=name, family=name, version="", known=True, body=body, busy=busy, mib_per_s=0.0)
+        for name, (body, busy) in bodies.items()
+    )
+    suite = Suite(
+        applications=made,
+        names=[["x", "y"]],
+        median_ns=np.array([3e4, 1e4]),
+        spread=np.zeros(2),
+        occupancy=np.ones(2),
+        variant=np.arange(2),
+    )
+    catalogue = learn({"first": ["x", "y", "y"] * 3, "second": ["y"] * 9})
+    pairs = kernel_pairs(suite, catalogue, np.array([0.5, 0.5]))
+    assert pairs.application.tolist() == [0, 0, 1]
+    assert pairs.kernel.tolist() == [0, 1, 1]
+    assert pairs.weight == pytest.approx([0.75 * 0.6, 0.75 * 0.4, 0.25])
