@@ -87,7 +87,7 @@ NO_THRESHOLDS = {
     "fleet/study/simulated_day.py": "ATTACKED LINKED_DAYS",
     "fleet/study/steps.py": "EPOCH ROWS_AT_ONCE TRAINED_ON",
     "fleet/world/applications.py": "COMMON_KERNELS",
-    "fleet/world/sessions.py": "DAY_S SESSIONS_AT_MOST",
+    "fleet/world/sessions.py": "DAY_S SESSIONS_AT_LEAST",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES",
     "levels/explorer/path_time.py": "GROUPS_HELD",
     "waiting/explain_waiting.py": "RUN",

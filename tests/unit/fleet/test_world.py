@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,6 +81,24 @@ def test_picks_follow_their_weights():
     found = np.bincount(pick(uniforms(1, "p", 0, 40_000, 1)[:, 0], np.array([1.0, 0, 3])), minlength=3)
     assert found[1] == 0
     assert found[2] / found[0] == pytest.approx(3, rel=0.05)
+
+
+@pytest.mark.parametrize(("session_s", "load"), [(300.0, 0.5), (60.0, 0.9)])
+def test_short_sessions_last_the_whole_day(session_s, load):
+    """144 and 1,296 a day on average, where 64 were drawn: GPUs then stood still from some hour on."""
+    settings = replace(SETTINGS, gpus=400, load=load, session_s=session_s, large_users=())
+    found = simulate_sessions(settings, np.array([1.0]), 0, 400)
+    for hour in (0, 12, 23):
+        begin, end = hour * 3600, (hour + 1) * 3600
+        busy = np.clip(np.minimum(found.end_s, end) - np.maximum(found.start_s, begin), 0, None).sum() / (400 * 3600)
+        assert busy == pytest.approx(load, abs=0.03)
+    assert np.bincount(found.gpu).mean() == pytest.approx(DAY_S * load / session_s + load, rel=0.02)
+
+
+def test_sessions_too_short_to_report_are_refused():
+    settings = replace(SETTINGS, load=0.5, session_s=29.0)
+    with pytest.raises(CausewayError, match=r"session_minutes: a GPU would have 1490 sessions a day at .*load 0\.5"):
+        simulate_sessions(settings, np.array([1.0]), 0, 1)
 
 
 def test_the_load_is_as_asked_at_any_time_of_day():

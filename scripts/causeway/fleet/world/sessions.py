@@ -4,6 +4,7 @@ Each GPU is idle and busy in turn; both spans are exponential, so that at any ti
 Each busy span is one session: one run of one application. Everything is drawn by (seed, GPU).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,10 @@ from causeway.fleet.draws import pick, uniform, uniforms, words
 from causeway.fleet.world.applications import GENERATIONS
 
 DAY_S = 86_400
-SESSIONS_AT_MOST = 64
-"""Per GPU and day. With sessions of an hour at 10 % load, a GPU has 2.5 on average."""
+SESSIONS_AT_LEAST = 64
+"""Drawn per GPU and day. With sessions of an hour at 10 % load, a GPU has 2.4 on average."""
+SESSIONS_AT_MOST = 1440
+"""Mean per GPU and day: one a minute, which is the shortest of which a report is sent."""
 SHARES = (0.45, 0.35, 0.20)
 """Of the GPU generations in the fleet."""
 
@@ -110,6 +113,26 @@ def popularity(known: int, unknown: int, settings: FleetSettings) -> np.ndarray:
     return shares
 
 
+def sessions_drawn(settings: FleetSettings) -> int:
+    """Return how many sessions are drawn for each GPU: more than any has in a day.
+
+    Their number varies less than a Poisson number of the same mean, m, which is beyond m + 8 sqrt(m) + 8 in fewer than
+    one of 10**12 days.
+
+    Raises
+    ------
+    CausewayError
+        If sessions are so short that a GPU has more than `SESSIONS_AT_MOST` on average.
+    """
+    mean = DAY_S * settings.load / settings.session_s
+    if mean > SESSIONS_AT_MOST:
+        raise CausewayError(
+            f"fleet/session_minutes: a GPU would have {mean:.0f} sessions a day at fleet/load {settings.load:g}, at"
+            f" most {SESSIONS_AT_MOST} are simulated; make sessions longer or the load smaller"
+        )
+    return max(SESSIONS_AT_LEAST, math.ceil(mean + 8 * math.sqrt(mean) + 8))
+
+
 def simulate_sessions(
     settings: FleetSettings, shares: np.ndarray, first: int = 0, count: int | None = None
 ) -> Sessions:
@@ -124,8 +147,9 @@ def simulate_sessions(
     count : int or None
     """
     count = settings.gpus - first if count is None else count
-    drawn = uniforms(settings.seed, "sessions", first, count, 2 * SESSIONS_AT_MOST + 4)
-    spans = -np.log(drawn[:, : 2 * SESSIONS_AT_MOST])
+    most = sessions_drawn(settings)
+    drawn = uniforms(settings.seed, "sessions", first, count, 2 * most + 4)
+    spans = -np.log(drawn[:, : 2 * most])
     idle_s = settings.session_s * (1 - settings.load) / settings.load
     begins_busy = drawn[:, -4] < settings.load
     # spans alternate idle, busy; a GPU that begins busy has an idle span of no length first. Exponential spans have no
@@ -137,7 +161,7 @@ def simulate_sessions(
     starts = edges[:, 0::2]
     ends = np.minimum(edges[:, 1::2], DAY_S)
     row, which = np.nonzero(starts < DAY_S)
-    runs = words(settings.seed, "runs", first, count, 2 * SESSIONS_AT_MOST)
+    runs = words(settings.seed, "runs", first, count, 2 * most)
     return Sessions(
         gpu=row + first,
         user=users_of(settings)[row + first],
