@@ -11,6 +11,7 @@ import pytest
 from fleet_samples import BUDGET, small_layout, vectors_of
 from scipy.stats import chisquare
 
+from causeway.core.errors import CausewayError
 from causeway.fleet.protection import ledger as ledgers
 from causeway.fleet.protection.ledger import Ledger, LedgerError, composed_epsilon
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise, noise_half_width
@@ -257,6 +258,16 @@ def test_a_release_comes_back_from_its_bytes():
     assert (found.detail == made.detail).all()
     assert release.encoded(found, {"mode": "share2"}) == content
     assert [request.part for request in release.requests(1)].count(TRAFFIC) == 24
+
+
+def test_a_release_that_is_cut_or_of_another_form_is_refused():
+    made = release.Release(
+        traffic=np.ones((24, 5), np.int64), released=np.ones(24, bool), detail=np.arange(40), epsilon=0.9
+    )
+    content = release.encoded(made, {"mode": "share2"})
+    for wrong in (*(content[:size] for size in range(len(content))), b"[]\n", b"{}\n", b"1\n" + content, b"\xff\n"):
+        with pytest.raises(CausewayError, match=r"the release cannot be read \(\w+\); fetch it again"):
+            release.decoded(wrong)
 
 
 def test_a_changed_line_of_the_ledger_is_named_by_its_number(tmp_path):

@@ -230,5 +230,5 @@ def decoded(content: bytes) -> tuple[Release, dict]:
         return Release(
             traffic=traffic, released=np.array(head["released"], bool), detail=detail, epsilon=head["epsilon"]
         ), head
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, TypeError, EOFError, OSError) as error:
         raise CausewayError(f"the release cannot be read ({type(error).__name__}); fetch it again") from None
