@@ -95,6 +95,14 @@ def test_short_sessions_last_the_whole_day(session_s, load):
     assert np.bincount(found.gpu).mean() == pytest.approx(DAY_S * load / session_s + load, rel=0.02)
 
 
+@pytest.mark.parametrize("changes", [{"gpus": 1, "load": 1e-6}, {"gpus": 50, "load": 1e-3, "session_s": 2.0}])
+def test_a_fleet_in_which_nobody_reports_is_refused(changes):
+    settings = replace(SETTINGS, large_users=(), **changes)
+    found = simulate_sessions(settings, np.array([1.0]))
+    with pytest.raises(CausewayError, match=rf"none of the day's {len(found.gpu)} sessions lasts a minute"):
+        sampling.choose(found, 9)
+
+
 def test_sessions_too_short_to_report_are_refused():
     settings = replace(SETTINGS, load=0.5, session_s=29.0)
     with pytest.raises(CausewayError, match=r"session_minutes: a GPU would have 1490 sessions a day at .*load 0\.5"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from causeway.core.errors import CausewayError
 from causeway.fleet.attribution.tokens import MIX
 from causeway.fleet.draws import uniforms
 from causeway.fleet.report_layout import WINDOW_S
@@ -70,10 +71,20 @@ class Samples:
 def choose(sessions: Sessions, seed: int) -> Reports:
     """Choose each user's report of the day: the earliest session that lasts a whole window, whichever of the user's
     GPUs it runs on.
+
+    Raises
+    ------
+    CausewayError
+        If there is none, so that nobody reports.
     """
     long_enough = np.nonzero(
         (sessions.end_s - sessions.start_s >= WINDOW_S) & (sessions.start_s + WINDOW_S + JITTER_S < DAY_S)
     )[0]
+    if not len(long_enough):
+        raise CausewayError(
+            f"fleet: none of the day's {len(sessions.gpu)} sessions lasts a minute, so that nobody reports; raise"
+            " fleet/gpus, fleet/load or fleet/session_minutes"
+        )
     order = long_enough[
         np.lexsort((sessions.gpu[long_enough], sessions.start_s[long_enough], sessions.user[long_enough]))
     ]
