@@ -89,8 +89,9 @@ def test_short_sessions_last_the_whole_day(session_s, load):
     settings = replace(SETTINGS, gpus=400, load=load, session_s=session_s, large_users=())
     found = simulate_sessions(settings, np.array([1.0]), 0, 400)
     for hour in (0, 12, 23):
-        begin, end = hour * 3600, (hour + 1) * 3600
-        busy = np.clip(np.minimum(found.end_s, end) - np.maximum(found.start_s, begin), 0, None).sum() / (400 * 3600)
+        begin = hour * 3600
+        inside = np.minimum(found.end_s, begin + 3600) - np.maximum(found.start_s, begin)
+        busy = np.clip(inside, 0, None).sum() / (400 * 3600)
         assert busy == pytest.approx(load, abs=0.03)
     assert np.bincount(found.gpu).mean() == pytest.approx(DAY_S * load / session_s + load, rel=0.02)
 

@@ -69,8 +69,16 @@ class SeededNoise:
 
 
 def noise_tail(distance: np.ndarray) -> np.ndarray:
-    """Return the probability that the sum of two Laplace noises of scale 1 lies above `distance` (float64, any shape):
-    (2 + t) exp(-t) / 4 at t from 0 on, and by symmetry below (Kotz et al. 2001, section 2.3).
+    """Return the probability that the sum of two Laplace noises of scale 1 lies above a distance: (2 + t) exp(-t) / 4
+    at t from 0 on, and by symmetry below (Kotz et al. 2001, section 2.3).
+
+    Parameters
+    ----------
+    distance : ndarray of float64, any shape
+
+    Returns
+    -------
+    ndarray of float64, of the same shape
     """
     away = np.abs(distance)
     beyond = (2 + away) * np.exp(-away) / 4

@@ -48,7 +48,8 @@ def mean_of_known_sum(
 
     Parameters
     ----------
-    counts, variance, values
+    counts, variance : ndarray of float64, shape (rows, columns)
+    values : ndarray of float64, shape (columns,)
         As of `mean_interval`.
     sums, sums_variance : ndarray of float64, shape (rows,)
         True sums as far as known, independent of the counts, with the variance of the noise in them; NaN if unknown.
@@ -73,7 +74,14 @@ def interval_of_given(
     counts: np.ndarray, variance: np.ndarray, values: np.ndarray, sums: np.ndarray, sums_variance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of each row's mean of `values` that holds whether the row's true sum is `sums` or another:
-    that of `mean_interval` and, where the sum is known, of `mean_of_known_sum` together. For parameters see there.
+    that of `mean_interval` and, where the sum is known, of `mean_of_known_sum` together.
+
+    Parameters
+    ----------
+    counts, variance : ndarray of float64, shape (rows, columns)
+    values : ndarray of float64, shape (columns,)
+    sums, sums_variance : ndarray of float64, shape (rows,)
+        As of `mean_of_known_sum`.
 
     Returns
     -------
