@@ -10,10 +10,11 @@ import ssl
 import threading
 from fractions import Fraction
 
+import deployment
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from deployment import EPOCH, RUNS, Deployment, reports_of, state_of
+from deployment import EPOCH, RUNS, SETTINGS, Deployment, reports_of, state_of
 
 from causeway.core.errors import CausewayError
 from causeway.fleet.__main__ import arguments
@@ -235,6 +236,45 @@ def test_a_server_names_the_file_that_keeps_it_from_starting(prepared, monkeypat
     damage(prepared.folder / "helper" / name)
     with pytest.raises(CausewayError, match=message):
         server.serve(state.options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window_s": 0.0}, "a window of 0 s is none"),
+        ({"window_s": float("nan")}, "a window of nan s is none"),
+        ({"epoch": 1 << 32}, "epoch 4294967296 is none"),
+        ({"most_reports": 4}, r"at most 4 reports would be taken, fewer than fleet/release_threshold, 5"),
+        ({"name": "../elsewhere"}, r"the fleet's name '\.\./elsewhere': expected"),
+        ({"name": ""}, "the fleet's name '': expected"),
+    ],
+)
+def test_a_deployment_that_could_not_be_released_is_not_prepared(tmp_path, changes, message):
+    """Each was accepted; agents then reported for a whole epoch, or got "malformed request"."""
+    with pytest.raises(CausewayError, match=message):
+        Deployment(tmp_path / "d", RUNS, **changes)
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_deployment_whose_sections_cost_more_than_its_budget_is_not_prepared(tmp_path, prepared, monkeypatch):
+    """The ledger would have refused the day's detail after the epoch had ended, for good. Sections cost 1 together."""
+    for change, message in (
+        ({"budget": 0.9}, "the sections cost 1 together, more than fleet/budget, 0.9"),
+        ({"timed_launches": 65}, "fleet/timed_launches: 65, more than fleet/launches, 64"),
+    ):
+        monkeypatch.setattr(deployment, "SETTINGS", SETTINGS | change)
+        with pytest.raises(CausewayError, match=message):
+            Deployment(tmp_path / "other", RUNS)
+    monkeypatch.setattr(deployment, "SETTINGS", SETTINGS)
+    with pytest.raises(CausewayError, match="d: holds a deployment already"):
+        Deployment(prepared.folder, RUNS)
+
+
+def test_a_server_takes_no_fleets_name_that_is_a_path(prepared):
+    """The designer signs it, and it names files of the server's ledger."""
+    sign_again(prepared, name="../../elsewhere")
+    with pytest.raises(CausewayError, match=r"the fleet's name '\.\./\.\./elsewhere': expected up to 64"):
+        state_of(prepared, "helper")
 
 
 def test_a_port_in_use_is_named(prepared, monkeypatch):

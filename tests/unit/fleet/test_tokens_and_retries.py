@@ -224,6 +224,18 @@ def test_a_file_without_tokens_is_named(tmp_path, content):
         agent.read_tokens(path)
 
 
+def test_a_full_server_still_knows_what_it_has(tmp_path):
+    """The report that filled the leader goes on to the helper when it is sent again."""
+    own = Deployment(tmp_path / "own", RUNS, most_reports=5)
+    made = state_of(own, "leader")
+    sent = [one for one, _ in reports_of(own, 6)]
+    answers = [server._answer(made, None, server.REPORT, message) for message in sent]
+    assert answers == [(server.TAKEN, b"")] * 5 + [(server.REFUSED, b"full")]
+    assert server._answer(made, None, server.REPORT, sent[4]) == (server.REFUSED, b"duplicate of the same share")
+    assert len(made.aggregator.serials) == len(list(made.store.messages())) == 5
+    assert json.loads(made.status())["refused"] == {"full": 1, "duplicate of the same share": 1}
+
+
 @pytest.mark.parametrize(
     ("reason", "meaning"),
     [

@@ -8,6 +8,7 @@ loopback address: a real deployment replaces them, keeps each party's folder on 
 import contextlib
 import fcntl
 import json
+import math
 import secrets
 import time
 from collections.abc import Mapping
@@ -23,7 +24,9 @@ from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.deployment.public_folder import publish
 from causeway.fleet.deployment.transport import Party, make_certificates, write_secret
 from causeway.fleet.protection.envelope import SERIAL_BYTES, Issuer
+from causeway.fleet.protection.ledger import check_budget
 from causeway.fleet.protection.modes import WINDOWS
+from causeway.fleet.release.release import POPULATION
 
 PARTIES = ("leader", "helper", "designer", "issuer")
 TOKEN_BYTES = 1024
@@ -60,7 +63,27 @@ def prepare(
         Length of a window; 3,600 for hours of a day.
     most_reports : int
         Servers refuse further ones.
+
+    Raises
+    ------
+    CausewayError
+        For settings under which the epoch could not be released (`ledger.check_budget`, fewer reports than the
+        threshold), an epoch, a name or a window's length that is none, or a folder that a deployment has already.
     """
+    check_budget(settings)
+    if not 0 <= epoch < 1 << 32:
+        raise CausewayError(f"epoch {epoch} is none; expected a number from 0 to {(1 << 32) - 1}")
+    if not POPULATION.fullmatch(name):
+        raise CausewayError(f"the fleet's name {name!r}: expected up to 64 letters, digits, `_`, `.` and `-`")
+    if not 0 < window_s < math.inf:
+        raise CausewayError(f"a window of {window_s:g} s is none; expected seconds above 0")
+    if most_reports < settings["release_threshold"]:
+        raise CausewayError(
+            f"at most {most_reports} reports would be taken, fewer than fleet/release_threshold,"
+            f" {settings['release_threshold']}, so that nothing were released"
+        )
+    if (folder / "public").exists():
+        raise CausewayError(f"{folder}: holds a deployment already; give a folder of its own for each")
     public = folder / "public"
     for part in ("public", *PARTIES):
         (folder / part).mkdir(parents=True)

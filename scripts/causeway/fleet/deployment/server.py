@@ -154,10 +154,11 @@ class ServerState:
         with self.lock:
             if not self.open:
                 raise ReportRefusedError("closed")
-            if len(self.aggregator.input_shares) >= self.most:
-                raise ReportRefusedError("full")
             window = self.window()
-            serial = self.aggregator.receive(message, window)
+            serial = self.aggregator.receive(message, window)  # first, so that a full server still knows a repetition
+            if len(self.aggregator.input_shares) > self.most:
+                self.aggregator.forget(serial)
+                raise ReportRefusedError("full")
             try:
                 self.store.append(message, window)
             except OSError:

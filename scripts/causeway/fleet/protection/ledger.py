@@ -22,6 +22,7 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
+from causeway.fleet.report_layout import DETAIL, TRAFFIC, make_layout
 
 START = "0" * 64
 KEYS = frozenset({"epoch", "part", "window", "epsilon", "release", "sha256", "simulated"})
@@ -56,6 +57,27 @@ def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
         step = step.self_compose(times) if times > 1 else step
         total = step if total is None else total.compose(step)
     return min(float(total.get_epsilon_for_delta(delta)), math.fsum(each))
+
+
+def check_budget(settings: Mapping) -> None:
+    """Refuse sections whose composed epsilon exceeds the budget, before anything is computed; the ledger would refuse
+    the last release.
+
+    Raises
+    ------
+    CausewayError
+        In that case, or if more launches are timed than sampled.
+    """
+    layout = make_layout(1, 1, settings["kernel_cells"], settings["epsilon"], settings["clips"])
+    total = composed_epsilon([layout.epsilon(part) for part in (TRAFFIC, DETAIL)], settings["delta"])
+    if total > settings["budget"] * (1 + 1e-9):
+        raise CausewayError(
+            f"fleet/epsilon: the sections cost {total:.4g} together, more than fleet/budget, {settings['budget']:g}"
+        )
+    if settings["timed_launches"] > settings["launches"]:
+        raise CausewayError(
+            f"fleet/timed_launches: {settings['timed_launches']}, more than fleet/launches, {settings['launches']}"
+        )
 
 
 def _cost(windows: Mapping[int, Fraction]) -> Fraction:

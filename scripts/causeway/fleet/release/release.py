@@ -6,6 +6,7 @@ designer sees the sum of both noisy shares only.
 
 import io
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ from causeway.fleet.protection.ledger import WHOLE, Ledger, LedgerError
 from causeway.fleet.protection.modes import WINDOWS, cells_of_part
 from causeway.fleet.protection.noise import Noise
 from causeway.fleet.report_layout import DETAIL, TRAFFIC, WORD, ReportLayout
+
+POPULATION = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""What a fleet may be called."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,19 @@ class Server:
     threshold : int
         Fewest joined reports that are released.
     population : str
-        Names the fleet.
+        Names the fleet; part of the names of the ledger's files.
+
+    Raises
+    ------
+    CausewayError
+        If such a name could stand for another folder.
     """
 
     def __init__(
         self, role: str, ledger: Ledger, noise: Noise, layout: ReportLayout, threshold: int, population: str
     ) -> None:
+        if not POPULATION.fullmatch(population):
+            raise CausewayError(f"the fleet's name {population!r}: expected up to 64 letters, digits, `_`, `.` and `-`")
         self.role = role
         self.ledger = ledger
         self.noise = noise

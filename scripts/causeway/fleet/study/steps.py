@@ -20,9 +20,8 @@ from causeway.fleet.attribution.catalogue import layout_of
 from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurements, encode, kernel_cells
 from causeway.fleet.draws import uniforms, words
 from causeway.fleet.protection import protect_reports
-from causeway.fleet.protection.ledger import composed_epsilon
+from causeway.fleet.protection.ledger import check_budget
 from causeway.fleet.release import aggregate, cell_noise, designer, release
-from causeway.fleet.report_layout import DETAIL, TRAFFIC, make_layout
 from causeway.fleet.world import sampling
 from causeway.fleet.world.applications import Suite, make_suite
 from causeway.fleet.world.sessions import FleetSettings, Sessions, popularity, simulate_sessions
@@ -50,27 +49,6 @@ def fleet_settings(settings: Mapping, seed: int) -> FleetSettings:
         large_users=tuple(settings["large_users"]),
         seed=seed,
     )
-
-
-def check_budget(settings: Mapping) -> None:
-    """Refuse sections whose composed epsilon exceeds the budget, before anything is computed; the ledger would refuse
-    the last release.
-
-    Raises
-    ------
-    CausewayError
-        In that case, or if more launches are timed than sampled.
-    """
-    layout = make_layout(1, 1, settings["kernel_cells"], settings["epsilon"], settings["clips"])
-    total = composed_epsilon([layout.epsilon(part) for part in (TRAFFIC, DETAIL)], settings["delta"])
-    if total > settings["budget"] * (1 + 1e-9):
-        raise CausewayError(
-            f"fleet/epsilon: the sections cost {total:.4g} together, more than fleet/budget, {settings['budget']:g}"
-        )
-    if settings["timed_launches"] > settings["launches"]:
-        raise CausewayError(
-            f"fleet/timed_launches: {settings['timed_launches']}, more than fleet/launches, {settings['launches']}"
-        )
 
 
 def build_catalogue(
