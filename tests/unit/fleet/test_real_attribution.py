@@ -4,13 +4,14 @@ catalogue are rejected, and variability is that of kernels by name.
 
 import shutil
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
 from deployment import RUNS, SETTINGS, Deployment, run_of
 
 from causeway.core.errors import CausewayError
-from causeway.fleet.attribution import catalogue
+from causeway.fleet.attribution import catalogue, exports
 from causeway.fleet.attribution.attribution import UNKNOWN, attribute
 from causeway.fleet.attribution.exports import SampledWindow, runs_of, streams
 from causeway.fleet.deployment import agent
@@ -55,6 +56,31 @@ def tables(data, tmp_path_factory):
         return known[path]
 
     return read
+
+
+def stream(launches):
+    names = np.array([f"kernel{number % 5}" for number in range(launches)], dtype=object)
+    start = np.arange(launches) * 1000
+    return exports.LaunchStream(names=names, start_ns=start, duration_ns=np.full(launches, 500), device=(0, 0))
+
+
+def test_a_dataset_from_which_nothing_can_be_learnt_is_named(monkeypatch):
+    """Each stream of `short` has fewer than 32 launches; it would be missing in the catalogue, unsaid."""
+    found = {"long": [stream(32), stream(3)], "short": [stream(31), stream(31)], "long2": [stream(3), stream(40)]}
+    monkeypatch.setattr(exports, "streams", lambda folder: found[folder.parts[-3]])
+    folders = [Path("results") / name / "tables" / "0" for name in found]
+    assert [run.application for run in runs_of([folders[0], folders[2]])] == ["long", "long2"]
+    with pytest.raises(CausewayError, match="fleet/learn_from: short: no stream has 32 launches"):
+        runs_of(folders)
+
+
+def test_a_dataset_called_as_a_simulated_application_is_refused(monkeypatch, tmp_path):
+    """Its runs were learnt as that application's."""
+    monkeypatch.setattr(exports, "streams", lambda folder: [stream(40)])
+    settings = SETTINGS | {"applications": 4, "versions": 2, "unknown_applications": 2, "training_runs": 1}
+    name = steps.suite_of(settings, 3).applications[1].name
+    with pytest.raises(CausewayError, match=f"fleet/learn_from: {name}: a simulated application has that name"):
+        steps.build_catalogue(settings, 3, runs_of([Path("results") / name / "tables" / "0"]), tmp_path / "catalogue")
 
 
 @pytest.fixture(scope="module")

@@ -82,10 +82,18 @@ def streams(folder: Path) -> list[LaunchStream]:
 
 
 def runs_of(folders: Iterable[Path]) -> list[TrainingRun]:
-    """Return the runs that a catalogue learns from exports' tables: one application per dataset, named after it."""
+    """Return the runs that a catalogue learns from exports' tables: one application per dataset, named after it.
+
+    Raises
+    ------
+    CausewayError
+        If a dataset has no stream of `LEAST_LAUNCHES`: it would be missing in the catalogue.
+    """
     runs = []
+    wanted = []
     for folder in folders:
         dataset = Path(folder).parts[-3]
+        wanted.append(dataset)
         for stream in streams(folder):
             if len(stream.names) >= LEAST_LAUNCHES:
                 runs.append(
@@ -97,6 +105,11 @@ def runs_of(folders: Iterable[Path]) -> list[TrainingRun]:
                         durations=stream.duration_ns.astype(np.float64),
                     )
                 )
+    if short := sorted(set(wanted) - {run.application for run in runs}):
+        raise CausewayError(
+            f"fleet/learn_from: {', '.join(short)}: no stream has {LEAST_LAUNCHES} launches, so that nothing can be"
+            " learnt; give a longer trace, or leave it out"
+        )
     return runs
 
 

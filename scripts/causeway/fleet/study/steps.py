@@ -58,10 +58,18 @@ def build_catalogue(
 
     The simulation signs with a key that lives as long as this step; its catalogue is marked, and production clients
     refuse it.
+
+    Raises
+    ------
+    CausewayError
+        As `check_budget`, or if a real run's application is called as a simulated one.
     """
     suite = suite_of(settings, seed)
     runs = list(real)
     check_budget(settings)
+    made_up = {application.name for application in suite.applications}
+    if same := sorted(made_up & {run.application for run in real}):
+        raise CausewayError(f"fleet/learn_from: {', '.join(same)}: a simulated application has that name; rename it")
     for index, application in enumerate(suite.applications):
         if application.known:
             for run in range(settings["training_runs"]):
