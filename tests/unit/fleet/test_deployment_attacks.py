@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -193,6 +195,25 @@ def test_after_the_release_nothing_of_a_single_report_stays(deployed):
     again = reader.read(deployed.public, deployed.folder / "designer", deployed.ports, deployed.folder / "again")
     assert (again.traffic == made.traffic).all()
     assert (again.detail == made.detail).all()
+
+
+def test_the_reader_says_how_many_reports_are_of_unknown_applications(deployed, monkeypatch, caplog):
+    """An epoch of one hour: twelve reports, none of them of an unknown application. Four clusters have noise of scale
+    1 / .24 of each server.
+    """
+    caplog.set_level("INFO", logger="causeway")
+    asked_of = deployed.public, deployed.folder / "designer", deployed.ports, deployed.folder / "out"
+    send_reports(deployed, 12)
+    reader.read(*asked_of)
+    assert "unknown applications" not in caplog.text  # 23 hours were not released
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
+    monkeypatch.setattr(reader, "read_public_parameters", lambda *_: replace(known, windows=1))
+    reader.read(*asked_of)
+    ((value, low, high),) = re.findall(r"unknown applications: (\d+), 95 % interval (\d+) to (\d+)", caplog.text)
+    half = 1.959964 * 2 / 0.24 * 4**0.5
+    assert int(high) <= int(value) + half + 1
+    assert value == "0" or int(high) == pytest.approx(int(value) + half, abs=1)
+    assert int(low) <= int(value) < 4 * half
 
 
 def test_nothing_of_a_single_report_stays_after_a_restart_between_two_releases(deployed):

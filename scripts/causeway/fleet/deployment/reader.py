@@ -10,12 +10,14 @@ import numpy as np
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
+from causeway.core.logs import LOG
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
 from causeway.fleet.deployment.own_folder import read_pin
 from causeway.fleet.protection.ledger import composed_epsilon
 from causeway.fleet.release import cell_noise, designer
+from causeway.fleet.release.estimates import estimate, unknown_reports
 from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
 from causeway.fleet.report_layout import WORD
 
@@ -60,8 +62,9 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
                     f"the servers disagree whether {request.part} of window {request.window} may be released"
                 )
             parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
-    noise = cell_noise.of_servers(parameters.layout)
-    made = assemble(parts, parameters.layout, spent_epsilon(parts, parameters), parameters.windows)
+    layout = parameters.layout
+    noise = cell_noise.of_servers(layout)
+    made = assemble(parts, layout, spent_epsilon(parts, parameters), parameters.windows)
     head = {
         "mode": "share2",
         "noise": cell_noise.facts_of(noise),
@@ -70,9 +73,10 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
         "delta": parameters.settings["delta"],
     }
     write_whole(out / "release.bin", encoded(made, head))
-    designer.write(
-        made, noise, parameters.layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet"
-    )
+    designer.write(made, noise, layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet")
+    unknown = unknown_reports(estimate(made, noise, layout, parameters.catalogue.family_of), layout)
+    if unknown is not None:
+        LOG.info("reports of unknown applications: %.0f, 95 %% interval %.0f to %.0f", *unknown)
     return made
 
 

@@ -4,6 +4,7 @@ Noisy rows are projected onto the probability simplex and shrunk towards the dis
 noise outweighs signal; intervals are those of the noise alone, before that.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -262,6 +263,19 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
         variance=variance,
         half_width=half_width,
     )
+
+
+def unknown_reports(found: Estimates, layout: ReportLayout) -> tuple[float, float, float] | None:
+    """Return the day's reports of unknown applications, of all clusters together, with both ends of their interval.
+    None where an hour was not released: it may hold some, and clusters have no detail.
+    """
+    reports = found.reports[layout.applications :]
+    deviations = found.reports_sd[layout.applications :]
+    if np.isnan(reports).any():
+        return None
+    value = float(np.sum(reports))
+    half = normal_quantile(CONFIDENCE) * math.sqrt(float(np.sum(deviations**2)))
+    return max(value, 0.0), max(value - half, 0.0), max(value + half, 0.0)
 
 
 def binned_median(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

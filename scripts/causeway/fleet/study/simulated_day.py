@@ -14,7 +14,7 @@ from causeway.fleet.protection.aggregator import centred
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise
 from causeway.fleet.protection.protect_reports import read_counts, read_shards
 from causeway.fleet.release.cell_noise import from_facts
-from causeway.fleet.release.estimates import estimate
+from causeway.fleet.release.estimates import estimate, unknown_reports
 from causeway.fleet.release.release import decoded
 from causeway.fleet.report_layout import ReportLayout
 from causeway.fleet.study import attacks, client_attacks, evaluation, privacy_audit
@@ -99,6 +99,8 @@ def evaluate(
         for mode, (release, noise) in in_modes.items():
             if mode != "clear":
                 document["modes"][mode] = evaluation.evaluate_mode(release, noise, reference, layout, found.family_of)
+    unknown = unknown_reports(estimate(*in_modes[shown], layout, found.family_of), layout)
+    document["unknown_reports"] = None if unknown is None else dict(zip(("value", "low", "high"), unknown, strict=True))
     document["goals"] = goals(document, rows, shown)
     write_json(document, out[0], schema="fleet_evaluation")
     write_table(pa.Table.from_pylist(rows), out[1], "fleet_coverage")

@@ -84,6 +84,9 @@ def _facts(evaluation: Mapping) -> list[tuple[str, str]]:
         ("modes", ", ".join(evaluation["bytes_per_report"])),
         ("goals and applications of", MODES[shown["mode"]]),
     ]
+    if unknown := evaluation["unknown_reports"]:
+        words = [formatting.count_or_digits(unknown[name]) for name in ("value", "low", "high")]
+        facts.append(("reports of unknown applications", f"{words[0]} [{words[1]}, {words[2]}]"))
     if shown["epsilon"] is not None:
         facts.append(("epsilon per user and day", formatting.significant(shown["epsilon"])))
         facts.append(("bytes of a report", formatting.count(evaluation["bytes_per_report"][shown["mode"]])))

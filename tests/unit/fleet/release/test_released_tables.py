@@ -8,7 +8,7 @@ from causeway.core.tables import read_table
 from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurements, encode
 from causeway.fleet.release import designer
 from causeway.fleet.release.cell_noise import ServerNoise, of_servers
-from causeway.fleet.release.estimates import estimate
+from causeway.fleet.release.estimates import estimate, unknown_reports
 from causeway.fleet.release.release import Release, released_cells, requests
 
 LAYOUT = small_layout()
@@ -149,6 +149,31 @@ def test_what_no_agent_measured_has_no_value_with_noise_or_without(tmp_path):
         shares = [row["share"] for row in cells if row["section"] == "occupancy"]
         assert shares == [None] * 12
     assert exact.min() > 2000
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_reports_of_unknown_applications_are_those_of_all_clusters(share):
+    """Two clusters over 24 hours: 48 cells with noise of both servers, each with a variance of 4 (1 / .2)**2."""
+    sums, _, by_hour = day_of(3000)
+    rng = np.random.default_rng(12)
+    sums[:, 3:5] = rng.multinomial(round(3000 * share), np.full(48, 1 / 48)).reshape(24, 2)
+    exact = int(sums[:, 3:5].sum())
+    assert exact == round(3000 * share)
+    found = [
+        unknown_reports(estimate(released(sums, by_hour, 2, rng), of_servers(LAYOUT), LAYOUT, np.arange(3)), LAYOUT)
+        for _ in range(500)
+    ]
+    inside = [low <= exact <= high for _, low, high in found]
+    assert np.mean(inside) == pytest.approx(0.95 if share else 0.975, abs=0.025)
+    if share:
+        half = 1.959964 * np.sqrt(48 * 4) * 5
+        assert [(low + half, high - half) for value, low, high in found] == [
+            pytest.approx((value, value)) for value, _, _ in found
+        ]
+    made = estimate(released(sums, by_hour, 10_000, rng), of_servers(LAYOUT), LAYOUT, np.arange(3))
+    assert unknown_reports(made, LAYOUT) is None
+    exactly = estimate(released(sums, by_hour, 2), EXACT, LAYOUT, np.arange(3))
+    assert unknown_reports(exactly, LAYOUT) == (exact, exact, exact)
 
 
 def test_noise_alone_is_taken_for_a_measurement_once_in_a_hundred_times():

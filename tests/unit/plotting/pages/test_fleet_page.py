@@ -18,6 +18,7 @@ EVALUATION = {
     "cells": 3540,
     "test_seed": None,
     "shown": {"mode": "share2", "epsilon": 1.0},
+    "unknown_reports": {"value": 4612.4, "low": 4335.0, "high": 4890.0},
     "sums_equal": {"share2": True, "ahe": False},
     "bytes_per_report": {"clear": 14_160, "share2": 14_500},
     "alone": {"durations": 0.009, "kernels": 0.012},
@@ -163,16 +164,22 @@ def words_of(**changes):
 
 
 def test_the_page_names_the_mode_that_it_shows_with_its_epsilon_and_bytes():
-    shown = words_of()
+    changes = {"unknown_reports": None}
+    shown = words_of(**changes)
     assert "goals and applications of two servers (share2) epsilon per user and day 1 bytes of a report 14,500" in shown
     assert "Each number has the release's noise in it" in shown
-    shown = words_of(shown={"mode": "ldp", "epsilon": 0.5})
+    shown = words_of(shown={"mode": "ldp", "epsilon": 0.5}, **changes)
     assert "goals and applications of local noise (ldp) epsilon per user and day 0.5 bytes of a report 157" in shown
     shown = words_of(shown={"mode": "clear", "epsilon": None})
     assert "goals and applications of no protection (clear)" in shown
     assert "epsilon per user and day" not in shown
     assert "exact sums, for tests alone and never to be published" in shown
     assert "release's noise" not in shown
+
+
+def test_reports_of_unknown_applications_are_said_where_they_are_known():
+    assert "reports of unknown applications 4,612 [4,335, 4,890]" in words_of()
+    assert "reports of unknown" not in words_of(unknown_reports=None).partition("Goals and what")[0]
 
 
 def test_noise_that_can_be_foreseen_is_said():
