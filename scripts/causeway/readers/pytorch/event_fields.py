@@ -1,14 +1,15 @@
 """Fields of a trace's events: times, exactly, and those arguments that the column map names; events of one category."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from causeway.core.schemas import AS_LAUNCHED, BLOCKS
+from causeway.core.schemas import AS_LAUNCHED, BLOCKS, LAUNCH_SHAPE
 from causeway.readers.common.constants import LONGEST_NS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers
@@ -225,6 +226,30 @@ def along_axes(sizes: list) -> list[Sequence]:
     if set(map(type, sizes)) != {list} or set(map(len, sizes)) != {3}:
         sizes = [[*one, None, None, None][:3] if isinstance(one, list) else (None, None, None) for one in sizes]
     return list(zip(*sizes, strict=True)) or [(), (), ()]
+
+
+def launch_shape(args: Sequence[msgspec.Struct], names: Iterable[str]) -> dict[str, list]:
+    """Return the columns of `LAUNCH_SHAPE` that events state, by our names; None where one states none.
+
+    Parameters
+    ----------
+    args : sequence of struct, n of them
+        The events' arguments under our names.
+    names : iterable of str
+        Our names of arguments. Sizes along three axes may stand in one argument (`grid`) or in three (`grid_x`).
+    """
+    shape: dict[str, list] = {}
+    for ours in names:
+        if ours in LAUNCH_SHAPE and ours[:-2] not in ("grid", "block"):
+            shape[ours] = list(map(attrgetter(ours), args))
+        elif ours in ("grid", "block"):
+            axes = along_axes(list(map(attrgetter(ours), args)))
+            for axis, values in zip("xyz", axes, strict=True):
+                alone = map(attrgetter(f"{ours}_{axis}"), args)
+                shape[f"{ours}_{axis}"] = [
+                    one if size is None else size for size, one in zip(values, alone, strict=True)
+                ]
+    return shape
 
 
 def mentioned(args: Sequence[msgspec.Raw | dict], key: bytes) -> bool:

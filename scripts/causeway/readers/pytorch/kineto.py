@@ -6,7 +6,6 @@ by up to a nanosecond after six weeks of uptime. Only categories, arguments and 
 `config/columns/kineto.yaml` are looked at.
 """
 
-from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.schemas import BLOCKS, GRID
-from causeway.core.tables import LAUNCH_SHAPE
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
@@ -23,16 +21,17 @@ from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
+from causeway.readers.pytorch.call_sizes import CallSizes
 from causeway.readers.pytorch.collective_arguments import take_collectives
 from causeway.readers.pytorch.event_fields import (
     ArgumentDecoder,
     CategoryEvents,
     ThreadNumbers,
     all_arguments,
-    along_axes,
     devices_of,
     format_version,
     grid_counts,
+    launch_shape,
     mentioned,
     spans_ns,
     stated_rank,
@@ -94,12 +93,17 @@ class KinetoReader:
         self.pending: dict[str, list[Event]] = {}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
-        decoders = {"operators": "operator_arguments", "synchronisations": "synchronisation_arguments"}
+        decoders = {
+            "operators": "operator_arguments",
+            "synchronisations": "synchronisation_arguments",
+            "calls": "call_arguments",
+        }
         self.own_arguments = {
             kind: ArgumentDecoder(self.map[names], as_text=("dims", "types", "strides"))
             for kind, names in decoders.items()
         }
         self.operator_codes = OperatorCodes(sink.operator_names)
+        self.sizes = CallSizes(sink)
         self.range_counters = RangeCounters(options.source)
         self.threads = ThreadNumbers()
         self.seen: dict[str, int] = {}
@@ -119,6 +123,7 @@ class KinetoReader:
         finally:
             self.text.close()
         self._take_pending()
+        self.sizes.finish()
         for category, rows in self.seen.items():
             self.sink.count_in(category, rows)
         self._facts()
@@ -170,13 +175,13 @@ class KinetoReader:
                 kinds[category] = self.map["categories"].get((category or "").lower())
             for part, is_last in self.processes.parts(events):
                 self._sort(part)
-                for category, rows in self.pending.items():
-                    if rows and (is_last or len(rows) >= BATCH):
-                        self._take(category, rows)
-                        rows.clear()
+                if is_last or any(len(rows) >= BATCH for rows in self.pending.values()):
+                    self._take_pending()
 
     def _take_pending(self) -> None:
-        for category, rows in self.pending.items():
+        """Take the events that wait, calls first, which may state what those of the device lack."""
+        for category in sorted(self.pending, key=lambda one: self.map["categories"][one.lower()] != "calls"):
+            rows = self.pending[category]
             if rows:
                 self._take(category, rows)
                 rows.clear()
@@ -266,20 +271,10 @@ class KinetoReader:
         names = [event.name if isinstance(event.name, str) else None for event in rows.events]
         kernel = np.array([self.sink.kernel(name) for name in names])
         self.sink.count_unnamed(kernel)
-        shape: dict[str, list] = {}
-        for ours in self.map["arguments"].values():
-            if ours in LAUNCH_SHAPE and ours[:-2] not in ("grid", "block"):
-                shape[ours] = list(map(attrgetter(ours), rows.args))
-            elif ours in ("grid", "block"):
-                axes = along_axes(list(map(attrgetter(ours), rows.args)))
-                for axis, values in zip("xyz", axes, strict=True):
-                    alone = map(attrgetter(f"{ours}_{axis}"), rows.args)
-                    shape[f"{ours}_{axis}"] = [
-                        one if size is None else size for size, one in zip(values, alone, strict=True)
-                    ]
+        shape = launch_shape(rows.args, self.map["arguments"].values())
         columns = {name: self._numbers(values) for name, values in shape.items()}
         origin = self._origin(rows)
-        self.sink.launches(start, end, kernel, rows.process, shape=columns, **origin)
+        self.sizes.launches(columns, start_ns=start, end_ns=end, kernel=kernel, process=rows.process, **origin)
         if mentioned([event.args for event in rows.events], b"Collective name"):
             arguments = [
                 all_arguments(event.args) if mentioned([event.args], b"Collective name") else {}
@@ -298,9 +293,9 @@ class KinetoReader:
     def _transfers(self, rows: CategoryEvents, kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
         start, end = self._times(rows)
         size = self._numbers([args.bytes for args in rows.args])
-        self.sink.transfers(
-            start, end, rows.process, kind, size=size, src_kind=source, dst_kind=target, **self._origin(rows)
-        )
+        kinds = {"copy_kind": kind, "src_kind": source, "dst_kind": target}
+        times = {"start_ns": start, "end_ns": end}
+        self.sizes.transfers(size, process=rows.process, **times, **kinds, **self._origin(rows))
 
     def _calls(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
@@ -309,7 +304,9 @@ class KinetoReader:
             self.sink.call_names.code(self._clean(UNNAMED_CALL if event.name is None else event.name))
             for event in rows.events
         ]
-        self.sink.calls(start, end, rows.process, thread, np.array(name), self._correlations(rows))
+        correlation = self._correlations(rows)
+        self.sizes.note(rows.process, correlation, rows.args)
+        self.sink.calls(start, end, rows.process, thread, np.array(name), correlation)
 
     def _ranges(self, rows: CategoryEvents) -> None:
         """Take annotations; those on the device have no thread, so that they never enclose a launch call."""
