@@ -111,10 +111,11 @@ so JAX's traces are read.
 LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases of rocprofv3 that includes what is chosen
 at the launch (dynamic LDS); its CSV files have what the kernel declares.
 
-While AMD's profilers collect counters they let one kernel run at a time. Launches that only files of counters give have
-durations, but the time between them is not the program's: idle time, losses, waiting, steps, stragglers, the span of a
-comparison and what was in flight when a launch began are not computed of them. A kernel trace in the folder, of a run
-without counters, gives the time line.
+While AMD's profilers collect counters they let one kernel run at a time. Launches that only files of counters give, and
+those of a trace whose execution was counted, too (`--kernel-trace --pmc`: the counters have the times of the launches,
+or lie in their database), have durations, but the time between them is not the program's: idle time, losses, waiting,
+steps, stragglers, the span of a comparison and what was in flight when a launch began are not computed of them. A
+kernel trace of a run without counters gives the time line.
 
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,
 `--hsa-trace`) are not.

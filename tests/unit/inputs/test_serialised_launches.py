@@ -44,11 +44,11 @@ def counted(path):
     return path
 
 
-def traced(path):
-    """Write the trace of the same launches, of another execution."""
+def traced(path, gap=TRACE_GAP):
+    """Write the trace of the same launches, of another execution unless the gap is that of the counters."""
     rows = [TRACED]
     for number in range(1, N + 1):
-        start = 10**9 + number * (DURATION + TRACE_GAP)
+        start = 10**9 + number * (DURATION + gap)
         rows.append(f"KERNEL_DISPATCH,Agent 1,1,8,{number},k(),{number},{start},{start + DURATION}")
     path.write_text("\n".join(rows) + "\n")
     return path
@@ -147,9 +147,43 @@ def test_with_a_trace_in_the_folder_the_launches_are_the_traces(tmp_path):
     assert export.launches.column("start_ns").to_pylist()[1] - 10**9 == 2 * (DURATION + TRACE_GAP)
 
 
+def test_a_trace_of_the_execution_that_was_counted_has_no_time_line(tmp_path):
+    """As `rocprofv3 --kernel-trace --pmc` writes it: the kernels that are traced ran one at a time."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    traced(folder / "7_kernel_trace.csv", GAP)
+    counted(folder / "7_counter_collection.csv")
+    export = Read(folder, tmp_path / "t")
+    assert export.count("serialised_launches") == export.launches.num_rows == N
+    analyses = export.capabilities["analyses"]
+    assert not any(analyses[name]["possible"] for name in RULED_OUT)
+    assert analyses["counter_deviation"]["possible"]
+    assert export.counters.column("launch").to_pylist() == list(range(N))
+
+
+@pytest.mark.parametrize(("name", "serialised"), [("7", N), ("a", 0)])
+def test_counters_without_times_are_of_the_trace_of_their_process(name, serialised, tmp_path):
+    """The counters of 2024 have no times; `-o a` may name files of two executions, a process id does not."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    traced(folder / f"{name}_kernel_trace.csv")
+    path = counted(folder / f"{name}_counter_collection.csv")
+    path.write_text("".join(line.rsplit(",", 2)[0] + "\n" for line in path.read_text().splitlines()))
+    export = Read(folder, tmp_path / "t")
+    assert export.count("serialised_launches") == serialised
+    assert export.capabilities["analyses"]["time_line"]["possible"] == (not serialised)
+
+
 @pytest.mark.parametrize(
     ("layout", "serialised"),
-    [("rocprofiler-compute", True), ("rocprof folder", False), ("rocprofv3 csv", False), ("rocpd 3", False)],
+    [
+        ("rocprofiler-compute", True),
+        ("rocprof folder", False),
+        ("rocprofv3 csv", True),  # of both, the counters are those of the traced launches
+        ("rocpd 3", True),
+        ("rocprofv3.json", True),
+        ("perfetto-trace.proto", False),
+    ],
 )
 def test_what_gives_the_launches_decides(layout, serialised, tmp_path):
     export = Read(LAYOUTS[layout](tmp_path, "k()", 8), tmp_path / "t")

@@ -46,6 +46,8 @@ class CounterStore:
         Rows of counters taken so far.
     several : bool
         Whether rows are known to hold counters of several executions.
+    same_run : bool
+        Whether counters without times are known to be of the execution that gave the launches.
     """
 
     def __init__(self, sink: Sink, units: Mapping[str, str], duration: str) -> None:
@@ -54,6 +56,7 @@ class CounterStore:
         self.duration = duration
         self.rows = self._unnumbered = 0
         self.several = False
+        self.same_run = False
         self._shapes = RowCodes()
         self._joined: set[int] = set()
         self._database: sqlite3.Connection | None = None
@@ -232,6 +235,7 @@ class CounterStore:
         alone = 0
         clashes = 0
         other = 0
+        serialised = 0
         for parts in _groups(cursor):
             first = parts[0]
             process, number, kernel = first[:3]
@@ -251,17 +255,26 @@ class CounterStore:
                 stream = first[18]
                 queue = first[19]
                 shape = first[20]
+                serialised += self._counted_while_traced(parts)
                 if start is None:
                     start = first[14]
                     stop = first[15]
             self._joined.update(row[10] for row in parts)
             references = b"".join(pack_reference(row[10], row[11]) for row in parts)
             yield start, stop, process, number, kernel, device, stream, queue, shape, launch, references
+        issues.add("serialised_launches", serialised)
         if only_linked:
             return
         issues.add("unmatched_counters", alone, "no launch of the same number and kernel name")
         issues.add("unmatched_counters", clashes, "one launch number with several kernel names")
         issues.add("other_execution", other)
+
+    def _counted_while_traced(self, parts: list[tuple]) -> bool:
+        """Return whether counters of a launch are of the execution whose trace gave it: their times are the launch's,
+        or they have none and `same_run` says so.
+        """
+        times = {(row[3], row[4]) for row in parts if row[3] != NULL}
+        return (parts[0][14], parts[0][15]) in times if times else self.same_run
 
     def _shape(self, codes: np.ndarray) -> dict[str, np.ndarray]:
         table = np.array(self._shapes.rows, np.int64)[codes]

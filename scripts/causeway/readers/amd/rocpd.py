@@ -82,6 +82,7 @@ class RocpdReader:
         self.markers = shared["markers"]
         self.lds_step = shared["lds_granularity"]
         self.store = CounterStore(sink, shared["units"], self.rules["duration"])
+        self.store.same_run = True  # counters are those of events of the same process
         self.events = RocmEvents(sink)
         self.progress = options.progress()
         self.done = 0

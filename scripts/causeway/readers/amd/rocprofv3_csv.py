@@ -141,6 +141,7 @@ class V3Reader:
         self.gpus: dict[str, int] = {}
         self.counted: dict[str, set[str]] = {}  # counters read so far, by process
         self.by_type = False  # whether agents are numbered within their type
+        self.traced = {table.group for table in tables if table.kind == "kernel_trace"}
         self.process_of = self._group_processes()
         self.rank_of = self._ranks()
 
@@ -227,8 +228,7 @@ class V3Reader:
         """Return the rank that each group's names state; numbers in names of passes of one process are no ranks."""
         groups = {table.group for table in self.tables}
         ranks = ranks_in_names(groups)
-        launching = {table.group for table in self.tables if table.kind == "kernel_trace"}
-        for group, rank in ranks_in_names(launching).items():
+        for group, rank in ranks_in_names(self.traced).items():
             ranks[group] = rank if ranks[group] is None else ranks[group]
         found: dict[str, set[int]] = {}
         for group, rank in ranks.items():
@@ -344,6 +344,8 @@ class V3Reader:
         itself in the store.
         """
         position = {name: file.position[raw] for name, raw in table.ours.items()}
+        if "start" not in position:  # 2024; a name that is a process id is of one execution
+            self.store.same_run |= table.group[1].isdecimal() and table.group in self.traced
         identity = [position[name] for name in ("guid", "process", "number") if name in position]
         rows: list[list[str]] = []
         counters: list[list[str]] = []
