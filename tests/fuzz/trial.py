@@ -38,6 +38,7 @@ LOST = (
     "other_processes",
     "unreadable_rows",
     "other_operations",
+    "other_regions",
     "out_of_range",
     "rounded_times",
     "copied_process",

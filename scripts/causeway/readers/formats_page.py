@@ -95,7 +95,7 @@ In Perfetto's traces of AMD's tools two launches of a queue that overlap meet in
 write them so. rocprofv3 gives them the product of grid and of block over x, y and z, and no registers. ROCm Systems
 Profiler names no device of a launch that it groups by stream (its default): all work of a process is taken as of one
 device. Of its slices, launches, copies, calls of HIP, HSA and RCCL, markers and user regions are read; functions that
-it instruments or samples are not. The database (rocpd) has more of each.
+it instruments or samples are not, nor are they of its databases. The database (rocpd) has more of each.
 
 AMD's profilers count a grid in work-items, the others in blocks: of theirs, the threads of a launch are its grid, not
 its grid times its block. rocm_profile_data does not say which, and its launches have no number of threads.

@@ -28,6 +28,7 @@ from causeway.readers.amd.rocpd_tables import (
 from causeway.readers.amd.trace_events import RocmEvents, allocated_lds
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_METRIC
+from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
@@ -263,13 +264,24 @@ class RocpdReader:
         names = tables.texts(batch.get("name", absent))
         named = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
         categories = tables.texts(batch.get("category_id", absent), *named)
-        marker = np.array([not one or one.upper().startswith(self.markers) for one in categories], bool)
+        kinds = {one: self._region_kind(one) for one in set(categories)}
+        kind = np.array([kinds[one] for one in categories])
+        marker = kind == "range"
         facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * rows
-        for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
+        others = sorted(one for one, what in kinds.items() if what == "other")
+        self.sink.issues.add("other_regions", int(np.sum(kind == "other")), clean_text(", ".join(others))[:200])
+        for mine, take in ((kind == "call", self.events.calls), (marker, self.events.ranges)):
             at = np.flatnonzero(mine)
             if len(at):
                 texts = [(marker[one] and message(facts[one])) or names[one] for one in at.tolist()]
                 take({name: column[at] for name, column in columns.items()}, texts)
+
+    def _region_kind(self, category: str) -> str:
+        """Return what regions of a category are: `range`, `call`, or `other`, which is not read."""
+        small = category.lower()
+        if not small or small.startswith(self.markers.lower()) or small in self.rules["ranges"]:
+            return "range"
+        return "call" if self.rules["calls"] in small else "other"
 
     def _counters(self, tables: ProcessTables, label: str) -> None:
         """Take the counters of events; which of them are launches shows when they are joined."""

@@ -241,6 +241,40 @@ def test_a_bad_file_in_a_folder_is_named(tmp_path):
     assert export.status in ("read", "partial")
 
 
+def test_of_the_systems_profiler_functions_are_no_calls(tmp_path):
+    """It writes instrumented and sampled functions as regions, too, and a marker's text as the region's name."""
+    run = make_run()
+    path = write_rocpd(run, tmp_path / "r.db", "", "3.0.3")
+    before = Read(path, tmp_path / "before")
+    connection = sqlite3.connect(path)
+    regions = connection.execute("SELECT event_id, start, end FROM rocpd_region ORDER BY id").fetchall()
+    calls = regions[: len(run["calls"])]
+    marked = regions[len(run["calls"]) :]
+    categories = ["host", "timer_sampling", "mpi", "user", "pthread"]
+    given = dict(zip([event for event, _, _ in calls], categories, strict=False))
+    given |= {event: "rocm_hip_api" for event, _, _ in calls[len(categories) :]}
+    given |= {event: "rocm_marker_api" for event, _, _ in marked}
+    connection.executemany(
+        "INSERT INTO rocpd_string (id, string) VALUES (?, ?)", enumerate(sorted(set(given.values())), 9000)
+    )
+    number = {name: 9000 + at for at, name in enumerate(sorted(set(given.values())))}
+    connection.executemany(
+        "UPDATE rocpd_event SET category_id = ? WHERE id = ?", [(number[name], event) for event, name in given.items()]
+    )
+    connection.commit()
+    connection.close()
+    export = Read(path, tmp_path / "t")
+    starts = sorted(start for _, start, _ in calls[len(categories) :])
+    assert export.calls.column("start_ns").to_pylist() == starts
+    assert export.calls.num_rows == before.calls.num_rows - len(categories)
+    assert sorted(export.ranges.column("start_ns").to_pylist()) == sorted([one[1] for one in marked] + [calls[3][1]])
+    left_out = export.issue("other_regions")
+    assert left_out["count"] == 4
+    assert left_out["detail"].endswith("were left out: host, mpi, pthread, timer_sampling")
+    assert before.count("other_regions") == 0
+    assert export.launches.num_rows == before.launches.num_rows
+
+
 def test_other_databases_are_refused(tmp_path):
     path = changed(tmp_path / "x.db", "CREATE TABLE a (b)")
     assert Read(path, tmp_path / "t", form="rocpd").status == "refused"
