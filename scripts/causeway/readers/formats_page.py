@@ -73,8 +73,8 @@ what asked for the launch: an export without ranges has no operators. At most 65
 are kept; launches beyond have none, and are counted (`operators_left_out`).
 
 Kineto traces of several ranks in one file are told apart by the rank in the arguments (TraceLens), by the label before
-the process (SGLang), or by their order if they stand one after the other; where their events alternate, no launch has
-a call.
+the process (SGLang) or the rank behind it (`4711 (rank 3)`), or by their order if they stand one after the other; where
+their events alternate, no launch has a call.
 
 CSV of CUPTI activity that names no process has one for each run: files of a folder whose names differ in more than the
 words for reports and records (`run1_cuda_gpu_trace.csv` and `run2_cuda_gpu_trace.csv`, but not `kernel.csv` and

@@ -153,8 +153,8 @@ CATALOGUE = {
     "other_operations": Kind("info", "operations of a GPU that are neither kernels nor transfers were left out"),
     "other_regions": Kind(
         "info",
-        "regions that are neither calls of the GPU's libraries nor markers (functions that were instrumented or sampled)"
-        " were left out",
+        "regions that are neither calls of the GPU's libraries nor markers (functions that were instrumented or"
+        " sampled) were left out",
     ),
     "repeated_counters": Kind("info", "counters measured again in a later pass; the first pass's values were kept"),
     "executions_in_turn": Kind(

@@ -2,11 +2,13 @@
 file, in which correlations of different processes are the same numbers.
 
 Merging tools either write the rank into the arguments of every event (TraceLens), or a label before the process
-(SGLang: "[TP03] 4711"), or they append the events of one trace to those of another, with changed numbers of processes
-or without. In the last case the events of a trace stand together, and begin with operators of the host. Sources:
+(SGLang: "[TP03] 4711") or, as people's scripts do, behind it ("4711 (rank 3)"), or they append the events of one trace
+to those of another, with changed numbers or names of processes or without. In the last case the events of a trace stand
+together, and begin with operators of the host. Sources:
 TraceLens/TraceFusion/trace_fuse.py, sglang/srt/utils/profile_merger.py.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -30,16 +32,22 @@ _LABEL = re.compile(
     r"\s*(\[(?:(?:global |world )?(?:rank|r|[cdemst]p|pp)[ :_-]?\d{1,9}[ ,_-]?){1,8}\]|rank[ :_-]?\d{1,9}(?!\d))",
     re.IGNORECASE,
 )
+_RANK = re.compile(r"(?<![a-z])(rank[ :_-]?\d{1,9}(?!\d))", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,9}")
+LONGEST_PROCESS = 256
+"""Characters of a process that are searched for a rank."""
 
 
+@functools.lru_cache(maxsize=MOST_SEEN)
 def label_of(pid: str) -> str | None:
-    """Return the label of a rank before a process, None if there is none.
+    """Return the label of a rank before a process, or the rank in it, None if there is neither.
 
     >>> label_of("[TP03-DP01] 4711"), label_of("rank2_4711"), label_of("4711"), label_of("python 4711")
     ('[TP03-DP01]', 'rank2', None, None)
+    >>> label_of("4711 (rank 3)"), label_of("0_rank1"), label_of("crank 3")
+    ('rank 3', 'rank1', None)
     """
-    match = _LABEL.match(pid)
+    match = _LABEL.match(pid) or _RANK.search(pid[:LONGEST_PROCESS])
     return match[1] if match else None
 
 
@@ -67,9 +75,9 @@ class TraceProcesses:
     def __init__(self, processes: Processes, kinds: Mapping[str | None, str | None]) -> None:
         self._processes = processes
         self._kinds = kinds
-        self._order: dict[int, int] = {}  # processes of the host, as written, in the order in which they come
-        self._seen: set[object] = set()
-        self._current: int | None = None
+        self._order: dict[int | str, int] = {}  # processes of the host without a label, in the order in which they come
+        self._seen: set[tuple[object, str | None]] = set()  # processes, each with categories of its events
+        self._current: int | str | None = None
         self._returns = 0
         self._operators = False
         self._told = False  # by labels, or by ranks in the arguments
@@ -108,12 +116,12 @@ class TraceProcesses:
         process follow; `codes` is of the latest piece.
         """
         try:
-            pids = {event.pid for event in events}
+            found = {(event.pid, event.cat) for event in events}
         except TypeError:  # a list or an object: no process
-            pids = {event.pid for event in events if isinstance(event.pid, int | str)}
+            found = {(event.pid, event.cat) for event in events if isinstance(event.pid, int | str)}
         begin = 0
-        if len(self._order) > 1 or not pids <= self._seen:
-            self._seen = pids if len(self._seen) > MOST_SEEN else self._seen | pids
+        if len(self._order) > 1 or not found <= self._seen:
+            self._seen = found if len(self._seen) > MOST_SEEN else self._seen | found
             for at, pid in self._changes(events):
                 if self._current is not None and not self.mixed:
                     yield events[begin:at], True
@@ -121,13 +129,13 @@ class TraceProcesses:
                 self._current = pid
         yield events[begin:], False
 
-    def _changes(self, events: list[Event]) -> list[tuple[int, int]]:
+    def _changes(self, events: list[Event]) -> list[tuple[int, int | str]]:
         """Return where events of another process of the host begin, and which."""
         found = []
         current = self._current
         for at, event in enumerate(events):
             pid = event.pid
-            if type(pid) is int and pid != current and self._kinds.get(event.cat) in HOST:
+            if pid != current and self._kinds.get(event.cat) in HOST and _is_unlabelled(pid):
                 self._returns += pid in self._order
                 self._operators |= self._kinds[event.cat] == "operators"
                 if len(self._order) < MOST_SEEN:
@@ -137,8 +145,8 @@ class TraceProcesses:
         return found
 
     def codes(self, events: Sequence[Event], ranks: list) -> np.ndarray:
-        """Return the code of each event's process: by the rank in its arguments, else by the label of its process, else
-        by its position in the file.
+        """Return the code of each event's process: by the rank in its arguments, else by the label of its process; in a
+        trace without either, by its position in the file.
 
         Parameters
         ----------
@@ -152,18 +160,26 @@ class TraceProcesses:
         """
         in_text = any(type(event.pid) is str for event in events)
         if in_text or ranks.count(None) < len(ranks):
-            return np.array([self._of(event.pid, rank) for event, rank in zip(events, ranks, strict=True)])
+            told = [self._of(event.pid, rank) for event, rank in zip(events, ranks, strict=True)]
+            if self._told:
+                return np.array([self.only() if code is None else code for code in told])
         if self._document is not None:
             return np.full(len(ranks), self._document)
         number = 0 if self.mixed else self._order.get(self._current, 0)
         return np.full(len(ranks), self._processes.code(("trace", number)) if number else self.only())
 
-    def _of(self, pid: object, rank: object) -> int:
+    def _of(self, pid: object, rank: object) -> int | None:
+        """Return the code that a rank or a label tells, None if neither does."""
         if type(rank) is int and 0 <= rank < MOST_RANKS:
             self._told = True
             return self._processes.code(("rank", rank), rank)
         label = label_of(pid) if type(pid) is str else None
         if label is None:
-            return self.only()
+            return None
         self._told = True
         return self._processes.code(("label", label), rank_of(label))
+
+
+def _is_unlabelled(pid: object) -> bool:
+    """Return whether a process is a number or a text without a label."""
+    return type(pid) is int or (type(pid) is str and label_of(pid) is None)

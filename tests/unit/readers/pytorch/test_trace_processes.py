@@ -5,6 +5,8 @@ count their correlations from the same number.
 import pytest
 from reading import Read, kernel, write_trace
 
+from causeway.readers.containers import chrome_json
+
 QUEUED_US = {0: 10, 1: 30, 2: 70}
 """How long a launch of each rank waits for the device."""
 
@@ -71,6 +73,35 @@ def test_other_text_is_no_label(tmp_path, label):
     events = of_rank(0, "12", label, 0) + of_rank(0, label, 0, 0)[:4]
     export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
     assert queues(export) == {0: [10]}
+
+
+@pytest.mark.parametrize("form", ["{0} (rank {1})", "{0}_rank{1}", "node-a {0} Rank:{1}"])
+def test_ranks_behind_processes_are_ranks(form, tmp_path):
+    """As people's own scripts write them; the events of the ranks may alternate."""
+    parts = [of_rank(rank, form.format(500, rank), form.format(0, rank), 0) for rank in (2, 0, 1)]
+    events = [event for three in zip(*parts, strict=True) for event in three]
+    export = Read(write_trace(tmp_path / "x.json", events, distributedInfo={"rank": 2}), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30], 2: [70]}
+    assert export.launches.num_rows == 9
+
+
+def test_processes_whose_names_have_no_rank_are_told_apart_by_their_order(tmp_path):
+    """The trace of one host after that of another, whose names stand before their process ids."""
+    events = [event for rank in range(3) for event in of_rank(rank, f"node-{'abc'[rank]}: 500", "0", 0)]
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30], 2: [70]}
+    assert export.count("several_processes") == 3
+
+
+def test_names_of_processes_before_all_events_change_nothing(tmp_path, monkeypatch):
+    """A window of names alone shows all processes; which of them are hosts shows later."""
+    monkeypatch.setattr(chrome_json, "WINDOW_BYTES", 1000)
+    named = [
+        {"ph": "M", "name": "process_name", "pid": 500 + at % 3, "args": {"name": "python" * 20}} for at in range(60)
+    ]
+    events = [event for rank in range(3) for event in of_rank(rank, 500 + rank, 0, 0, 8)]
+    export = Read(write_trace(tmp_path / "x.json", named + events), tmp_path / "t")
+    assert queues(export) == {0: [10], 1: [30], 2: [70]}
 
 
 @pytest.mark.parametrize("shift", [0, 1_000_000])
