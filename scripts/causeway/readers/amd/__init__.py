@@ -4,5 +4,5 @@ PyTorch's traces of AMD devices stand in `pytorch`.
 
 Imports run from left to right: `rocm_perfetto`, `rocpd`, `rocprof_compute`, `rocprof_v1`, `rocprofv3_csv`,
 `rocprofv3_json`, `rpd` > `dispatch_tables`, `rocpd_tables` > `executions`, `trace_events` > `counter_passes`,
-`rocprofv3_ids` > `counter_values`.
+`kern_table`, `rocprofv3_ids` > `counter_values`.
 """

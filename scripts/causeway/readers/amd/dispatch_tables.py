@@ -2,11 +2,11 @@
 or several passes.
 
 A folder's timing run gives the launches, its other files the counters; without a timing run, the passes' own times give
-the launches.
+the launches. Timing runs of several processes at the same time are those of one job.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +15,14 @@ from causeway.core.errors import ExportError
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
-from causeway.readers.amd.executions import of_files, span_of
+from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
+from causeway.readers.amd.kern_table import KERN, KernSource
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers, without_rounded
+from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
 from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database
-from causeway.readers.containers.table_source import note_state
 from causeway.readers.sink.sink import Sink
 
 OTHER_CLOCK_NS = 1_000_000
@@ -30,74 +30,7 @@ OTHER_CLOCK_NS = 1_000_000
 microseconds.
 """
 
-KERN = "KERN"
 ADVICE = "Profile again, or name the folder that holds the timing run beside the counter passes."
-
-
-class KernBatch:
-    """Rows of table KERN, with the methods of a CSV file's batch."""
-
-    def __init__(self, columns: dict, source: "KernSource") -> None:
-        self.columns = columns
-        self.file = source
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    def texts(self, column: str) -> list[str]:
-        """Return a text column, without the quotes that rocprof leaves around it."""
-        if column not in self.columns:
-            return [""] * len(self)
-        texts = [
-            "" if value is None else value.decode("utf-8", "replace") for value in self.columns[column].to_pylist()
-        ]
-        return [text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text for text in texts]
-
-    def integers(self, column: str) -> np.ndarray:
-        """Return an integer column, `NULL` everywhere if there is none."""
-        return self.columns.get(column, np.full(len(self), NULL))
-
-    def times(self, start: str, end: str) -> tuple[np.ndarray, ...]:
-        """Return starts and ends, and which were rounded."""
-        return without_rounded(self.integers(start), self.integers(end))
-
-    def floats(self, columns: list[str]) -> np.ndarray:
-        """Return counters, shape (rows, columns)."""
-        cells = [list(row) for row in zip(*[self.texts(name) for name in columns], strict=True)]
-        return numbers(cells, len(columns), self.file.issues, self.file.label)
-
-
-class KernSource:
-    """Table KERN of results.db, with the methods of a CSV file."""
-
-    def __init__(self, path: Path, label: str, sink: Sink, options: Options, known: dict[str, str]) -> None:
-        self.label = f"{label}, table {KERN}"
-        self.issues = sink.issues
-        self.rows = 0
-        self.failure = None
-        self._export = SqliteExport(path, options.source)
-        self._known = known
-        self.columns = self._export.tables.get(KERN, [])
-        note_state(self._export, sink.issues)
-
-    def __enter__(self) -> "KernSource":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._export.close()
-
-    def batches(self) -> Iterator[KernBatch]:
-        """Give the rows; afterwards, `failure` is the error of a damaged table, or None."""
-        text = [name for name in self.columns if self._known.get(name, "name") == "name"]
-        try:
-            for bad, batch in self._export.stream(KERN, self.columns, text=text):
-                self.issues.add("out_of_range", bad, self.label)
-                rows = KernBatch(batch, self)
-                self.rows += len(rows)
-                yield rows
-        except ExportError as error:
-            self.issues.add("truncated", 1, self.label)
-            self.failure = error
 
 
 def by_launch(
@@ -147,6 +80,8 @@ class Pass:
         Whether its rows hold several executions of the program.
     timed : bool
         Whether it has starts and ends.
+    process : str or None
+        The column of the process id, also where passes of one process differ in it.
     """
 
     def __init__(self, path: Path, columns: Sequence[str], rules: dict) -> None:
@@ -175,6 +110,7 @@ class Pass:
             self.counters = []
             self.again = {}
         self.timed = {"start", "stop"} <= self.ours.keys()
+        self.process = next((raw for raw in columns if raw.lower() == "pid"), None)
 
     @property
     def counts(self) -> bool:
@@ -196,6 +132,7 @@ class PassReader:
         self.kernels: dict[str, int] = {}
         self.failure: ExportError | None = None
         self.rounded = self.other_clock = 0
+        self.together: set[str] = set()
 
     def columns_of(self, path: Path) -> list[str]:
         """Return a file's columns, [] if it is not of this form."""
@@ -211,7 +148,7 @@ class PassReader:
         return columns if set(self.rules["required"]) <= set(columns) else []
 
     def read(self, files: list[tuple[Path, str]]) -> None:
-        """Read files, given with their labels; the first timing run gives the launches.
+        """Read files, given with their labels; the first timing run, of each process, gives the launches.
 
         Raises
         ------
@@ -232,12 +169,12 @@ class PassReader:
             for one, label in passes:
                 if not one.timed or one.counts:
                     continue
-                if timing is not None:
+                if timing is not None and not {timing, label} <= self.together:
                     self.sink.issues.add("second_run", 1, label)
                     continue
                 before = self.sink.n_launches
                 self._file(one, label, counters=any(other.counts for other, _ in passes))
-                timing = label if self.sink.n_launches > before else None
+                timing = timing or (label if self.sink.n_launches > before else None)
             for one, label in passes:
                 if one.counts or one.again:
                     self._file(one, label, counters=True)
@@ -257,15 +194,30 @@ class PassReader:
         count from it. Files of different processes that were written at the same time are those of one job.
         """
         files = {label: one for one, label in passes if one.counts}
-        timed = any(one.timed and not one.counts for one, _ in passes)
-        if timed or len(files) < 2 or any(is_database(one.path) for one in files.values()):
+        runs = {label: one for one, label in passes if one.timed and not one.counts}
+        if runs and files:
             return {}
-        without = self.rules.get("not_in_rows", ())
-        spans = {label: span_of(one.path, one.ours, self.options.source, without) for label, one in files.items()}
-        found = of_files(spans)
+        found = self._of_files(runs or files, by_run=bool(runs))
         for number, rank in sorted(found.values(), key=lambda one: one[0]):
             self.sink.processes.code(number, rank)
         return {label: number for label, (number, _) in found.items()}
+
+    def _of_files(self, files: dict[str, Pass], by_run: bool) -> dict[str, tuple[int, int | None]]:
+        """Return the process and rank of files that were written at the same time as others; of timing runs those of
+        the execution to which the first belongs, whose labels are `together`.
+        """
+        if len(files) < 2 or any(is_database(one.path) for one in files.values()):
+            return {}
+        without = self.rules.get("not_in_rows", ())
+        spans = {}
+        for label, one in files.items():
+            ours = one.ours | ({"process": one.process} if by_run and one.process else {})
+            spans[label] = span_of(one.path, ours, self.options.source, without)
+        if by_run:
+            first = next(iter(files))
+            self.together = {label for labels in at_the_same_time(spans) if first in labels for label in labels}
+            spans = {label: span for label, span in spans.items() if label in self.together}
+        return of_files(spans)
 
     def _nothing(self, passes: list[tuple[Pass, str]]) -> ExportError:
         if self.rounded:

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.readers.amd.dispatch_tables import KERN, PassReader
+from causeway.readers.amd.dispatch_tables import PassReader
+from causeway.readers.amd.kern_table import KERN
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import header_of

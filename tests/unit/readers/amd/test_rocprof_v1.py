@@ -194,6 +194,48 @@ def test_a_second_timing_run_is_left_out_and_named(tmp_path):
     assert "run2.csv" in export.issue("second_run")["detail"]
 
 
+@pytest.mark.parametrize("names", [("rank0", "rank1"), ("results_0", "results_1")])
+def test_timing_runs_at_the_same_time_are_ranks_and_a_later_one_is_left_out(names, tmp_path):
+    folder = tmp_path / "run"
+    for rank, name in enumerate(names):
+        rows = [row(i, pid=70 + rank, begin=1000 * i + 1000 + 10 * rank) for i in range(4)]
+        written(folder / f"{name}.csv", f"{HEAD},{TIMES}", rows)
+    both = Read(folder, tmp_path / "t")
+    launches = both.launches.to_pylist()
+    assert [(one["start_ns"], one["rank"]) for one in launches] == [
+        (1000 * i + 1000 + 10 * rank, rank) for i in range(4) for rank in (0, 1)
+    ]
+    assert both.count("second_run") == 0
+    assert both.capabilities["ranks_from"] == "export"
+    later = [row(i, pid=72, begin=1000 * i + 90_000) for i in range(4)]
+    written(folder / "zlater.csv", f"{HEAD},{TIMES}", later)
+    export = Read(folder, tmp_path / "u")
+    assert export.launches.column("start_ns").to_pylist() == both.launches.column("start_ns").to_pylist()
+    assert "zlater.csv" in export.issue("second_run")["detail"]
+
+
+def test_rocprofv2_writes_a_file_for_each_process(tmp_path):
+    header = "Dispatch_ID,GPU_ID,Queue_ID,Queue_Index,PID,TID,GRD,WGR,Kernel_Name,Start_Timestamp,End_Timestamp"
+    for pid in (9, 11, 100):
+        rows = [f'{i},{pid},1,{i},{pid},{pid},64,64,"k()",{1000 * i + pid},{1000 * i + pid + 50}' for i in range(1, 4)]
+        written(tmp_path / "run" / f"results_{pid}.csv", header, rows)
+    export = Read(tmp_path / "run", tmp_path / "t")
+    assert export.capabilities["ranks"] == [0, 1, 2]
+    found = {(one["rank"], one["device"], one["start_ns"]) for one in export.launches.to_pylist()}
+    assert found == {(rank, pid, 1000 * i + pid) for rank, pid in enumerate((9, 11, 100)) for i in range(1, 4)}
+
+
+def test_what_accumulates_the_counter_before_it_is_another_in_each_pass(tmp_path):
+    folder = tmp_path / "run"
+    for name, values in (("SQ_IFETCH_LEVEL", (5, 6)), ("SQ_LEVEL_WAVES", (50, 60))):
+        rows = [row(i, extra=f",{i + 1},{value}") for i, value in enumerate(values)]
+        written(folder / f"{name}.csv", f"{HEAD},{name},SQ_ACCUM_PREV_HIRES", rows)
+    export = Read(folder, tmp_path / "t")
+    assert export.counters.column("SQ_IFETCH_LEVEL_SQ_ACCUM_PREV_HIRES").to_pylist() == [5.0, 6.0]
+    assert export.counters.column("SQ_LEVEL_WAVES_SQ_ACCUM_PREV_HIRES").to_pylist() == [50.0, 60.0]
+    assert export.count("repeated_counters") == 0
+
+
 def test_two_processes_in_one_file_are_two_ranks(tmp_path):
     rows = [row(i, pid=100 + i % 2, begin=1000 * i + 1000) for i in range(6)]
     export = Read(written(tmp_path / "results.csv", f"{HEAD},{TIMES}", rows), tmp_path / "t")
