@@ -174,6 +174,20 @@ def test_counters_without_times_are_of_the_trace_of_their_process(name, serialis
     assert export.capabilities["analyses"]["time_line"]["possible"] == (not serialised)
 
 
+def test_times_that_are_copied_beside_counters_say_nothing(tmp_path):
+    """Omniperf writes the times of its timing run into the table of the counters of other executions."""
+    folder = tmp_path / "MI200"
+    folder.mkdir()
+    header = "Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Workgroup_Size,Start_Timestamp,End_Timestamp"
+    rows = [f"{at},k(),2,64,64,{1000 * at + 1000},{1000 * at + 1500}" for at in range(3)]
+    (folder / "timestamps.csv").write_text("\n".join([header, *rows]) + "\n")
+    (folder / "pmc_perf.csv").write_text("\n".join([f"{header},SQ_WAVES", *[f"{one},7" for one in rows]]) + "\n")
+    export = Read(folder, tmp_path / "t")
+    assert export.counters.column("sq_waves").to_pylist() == [7.0] * 3
+    assert export.count("serialised_launches") == 0
+    assert export.capabilities["analyses"]["time_line"]["possible"]
+
+
 @pytest.mark.parametrize(
     ("layout", "serialised"),
     [

@@ -48,6 +48,8 @@ class CounterStore:
         Whether rows are known to hold counters of several executions.
     same_run : bool
         Whether counters without times are known to be of the execution that gave the launches.
+    times_tell : bool
+        Whether counters that have a launch's times are of its execution.
     """
 
     def __init__(self, sink: Sink, units: Mapping[str, str], duration: str) -> None:
@@ -57,6 +59,7 @@ class CounterStore:
         self.rows = self._unnumbered = 0
         self.several = False
         self.same_run = False
+        self.times_tell = True
         self._shapes = RowCodes()
         self._joined: set[int] = set()
         self._database: sqlite3.Connection | None = None
@@ -274,7 +277,7 @@ class CounterStore:
         or they have none and `same_run` says so.
         """
         times = {(row[3], row[4]) for row in parts if row[3] != NULL}
-        return (parts[0][14], parts[0][15]) in times if times else self.same_run
+        return self.times_tell and (parts[0][14], parts[0][15]) in times if times else self.same_run
 
     def _shape(self, codes: np.ndarray) -> dict[str, np.ndarray]:
         table = np.array(self._shapes.rows, np.int64)[codes]

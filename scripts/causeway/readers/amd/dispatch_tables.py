@@ -127,6 +127,7 @@ class PassReader:
         self.sink = sink
         self.options = options
         self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
+        self.store.times_tell = False  # rocprofiler-compute gives counters the times of its timing run
         self.progress = options.progress()
         self.done = 0
         self.kernels: dict[str, int] = {}
