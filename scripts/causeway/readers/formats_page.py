@@ -39,6 +39,13 @@ REFUSED = {
         "no launches are read of them: name the file or folder that has these"
     ),
     "rocprofiler-compute's analysis database (tables compute_*)": "metrics per kernel: name the workload's folder",
+    "sysinfo.csv and roofline.csv of rocprofiler-compute": "facts of the machine: name the workload's folder",
+    "summaries of torch.profiler (`key_averages`), PyTorch's execution traces (Chakra), snapshots of its memory": (
+        "without launches: name what `export_chrome_trace` writes"
+    ),
+    "archives of OTF2 (rocprofv3), traces of Intel's unitrace": (
+        "profile with another format (rocpd, csv), or with torch.profiler"
+    ),
     "text in UTF-16, archives (zip, 7-Zip, tar)": "convert or unpack them first",
 }
 NOTES = """\

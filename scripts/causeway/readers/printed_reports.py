@@ -13,6 +13,7 @@ _TIME = r" ?\([num]?s(?:ec)?\)"  # nsys of 2020: Start(sec)
 _NSYS = "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE`, or `nsys export --type sqlite REPORT`."
 _NVPROF = "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`."
 _METRICS = "Metrics per launch are read from Nsight Compute, `ncu --csv --page raw`."
+_TORCH = "Name the trace: the file that `export_chrome_trace` or `tensorboard_trace_handler` of torch.profiler writes."
 _NCU = "Print the launches: `ncu --import REPORT --csv --page raw > FILE`, or capture with `ncu --csv --page raw`."
 
 _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first that is found counts
@@ -62,6 +63,21 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         r'^(?:"?(?:#|Line No|Address)"?,)*"?Source"?,[^\n]*(?:Warp Stall Sampling|Instructions Executed|# Samples)\b',
         "the source page of Nsight Compute: one row per instruction or line of code, none per launch",
         _NCU,
+    ),
+    (
+        r"^[ \t]*Name[ \t]{2,}Self CPU %?[ \t]",
+        "a summary of torch.profiler (`key_averages().table()`): one row per operator or kernel, none per launch",
+        _TORCH,
+    ),
+    (
+        r'\A\s*\{\s*"schema"\s*:\s*"[^"\n]{1,80}"(?s:.{0,2000}?)"nodes"\s*:\s*\[',
+        "an execution trace of PyTorch (Chakra): operators, without the launches and times of a device",
+        _TORCH,
+    ),
+    (
+        r'\A"?(?:workload_name"?,"?command\b|device"?,"?HBMBw\b)',
+        "a table of the machine that rocprofiler-compute writes beside its counters (sysinfo.csv, roofline.csv)",
+        "Name the workload's folder, which holds pmc_perf.csv.",
     ),
     (
         r"^[ \t]*Metric Name[ \t]{2,}Metric Unit[ \t]+Metric Value|^[ \t]*Section: [^\n]+\n[ \t]*-{9,}",

@@ -15,6 +15,8 @@ FILES_LOOKED_AT = 256
 """Files of a folder that are examined, to name what it holds."""
 
 _PACKED = ((b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4"))
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
+"""The beginning of a pickle of one of the protocols that Python writes."""
 _TELEMETRY = re.compile(rb"^(?:\S+\s+)?#\s*(?:gpu|entity)\b|\bDCGM_FI_", re.IGNORECASE | re.MULTILINE)
 """The header of `nvidia-smi dmon` or `dcgmi dmon`, and a metric of dcgm-exporter."""
 _EXPORT_NSYS = "`nsys export --type sqlite REPORT` (or parquetdir)."
@@ -38,6 +40,10 @@ _REPORTS = {
     ".pftrace": (_PERFETTO, _PERFETTO_ADVICE),
     ".proto": (_PERFETTO, _PERFETTO_ADVICE),
     ".perfetto-trace": (_PERFETTO, _PERFETTO_ADVICE),
+    ".otf2": (
+        "an archive of OTF2",
+        "Profile again with `rocprofv3 --output-format rocpd` (or csv, json, pftrace).",
+    ),
     ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
     ".ncu-repz": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
 }
@@ -60,6 +66,13 @@ def unknown(path: Path, source: str) -> ExportError:
             f"it is compressed with {packed}",
             expected,
             "Uncompress it first; gzip, xz, bzip2 and zstd are read as they are.",
+        )
+    if _PICKLE.match(head):
+        return ExportError(
+            source,
+            "it is a pickle of Python, as a snapshot of PyTorch's memory is: no launches are in it",
+            expected,
+            "Name the trace that `export_chrome_trace` of torch.profiler writes.",
         )
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ExportError(

@@ -54,6 +54,9 @@ LONGEST_NAME = 1024
 ARROWS = frozenset("stf")
 """Phases of arrows between events; any other but X of a category that is read is an event without its duration."""
 
+OF_UNITRACE = "gpu_op"
+"""Category of kernels of unitrace, whose calls have Kineto's category of operators."""
+
 NO_TORCH_EVENTS = (
     "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write",
     "Name a trace of torch.profiler; of other tools, profile with `nsys profile` or `rocprofv3` and export that, or"
@@ -93,14 +96,9 @@ class KinetoReader:
         self.pending: dict[str, list[Event]] = {}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
-        decoders = {
-            "operators": "operator_arguments",
-            "synchronisations": "synchronisation_arguments",
-            "calls": "call_arguments",
-        }
         self.own_arguments = {
-            kind: ArgumentDecoder(self.map[names], as_text=("dims", "types", "strides"))
-            for kind, names in decoders.items()
+            kind: ArgumentDecoder(self.map[f"{kind[:-1]}_arguments"], as_text=("dims", "types", "strides"))
+            for kind in ("operators", "synchronisations", "calls")
         }
         self.operator_codes = OperatorCodes(sink.operator_names)
         self.sizes = CallSizes(sink)
@@ -151,6 +149,9 @@ class KinetoReader:
             advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
         if not any(self.kinds.values()):
             found, advice = NO_TORCH_EVENTS
+        if OF_UNITRACE in self.kinds:
+            found = "it is a trace of Intel's unitrace, which is not read"
+            advice = "Profile with torch.profiler, or write the kernels as a table (CSV, one row per launch)."
         if self.text.damaged:
             found = f"the text is damaged after {self.text.first_damage:,} characters: {self.text.damaged:,} events"
             found += " could not be parsed, and of the others none is of a GPU kernel"

@@ -83,3 +83,26 @@ def test_the_trace_for_a_viewer_of_rocprof_v1_is_not_taken_for_pytorchs(tmp_path
     assert "rocprof --hip-trace" in export.error["found"]
     assert "results.csv" in export.error["advice"]
     assert "ProfilerActivity" not in export.error["advice"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sysinfo.csv", "workload_name,command,ip_blocks,timestamp\nvcopy,./vcopy,SQ,Fri\n"),
+        ("roofline.csv", "device,HBMBw,HBMBwLow,HBMBwHigh\n0,1.5,1,2\n"),
+    ],
+)
+def test_facts_of_the_machine_are_no_table_of_launches(name, content, tmp_path):
+    (tmp_path / name).write_text(content)
+    export = Read(tmp_path / name, tmp_path / "t")
+    assert export.status == "refused"
+    assert "rocprofiler-compute writes beside its counters" in export.error["found"]
+    assert "pmc_perf.csv" in export.error["advice"]
+
+
+def test_an_archive_of_otf2_is_named(tmp_path):
+    (tmp_path / "1_results.otf2").write_bytes(b"\x01\x00OTF2" + bytes(50))
+    export = Read(tmp_path / "1_results.otf2", tmp_path / "t")
+    assert export.status == "refused"
+    assert export.error["found"] == "it is an archive of OTF2, which is not read"
+    assert "rocpd" in export.error["advice"]

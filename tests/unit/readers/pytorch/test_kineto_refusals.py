@@ -1,5 +1,7 @@
 """Chrome traces without a kernel of torch.profiler: each is told what it is and what to do, not what would not help."""
 
+import pickle
+
 import pytest
 from reading import Read, write_trace
 
@@ -43,3 +45,46 @@ def test_a_trace_of_calls_alone_is_not_told_to_trace_the_gpu(tmp_path):
     read = Read(write_trace(tmp_path / "t.json", [call]), tmp_path / "e")
     assert read.error["found"] == "there is no GPU kernel in it (1 cuda_runtime)"
     assert read.error["advice"].startswith("Calls of the GPU were traced, but no kernel")
+
+
+def test_a_trace_of_unitrace_is_named(tmp_path):
+    """Its calls have the category of PyTorch's operators."""
+    events = [
+        {"ph": "X", "tid": 3, "pid": 3, "name": "zeCommandListAppendLaunchKernel", "cat": "cpu_op", "ts": 1, "dur": 2},
+        {"ph": "X", "tid": 1, "pid": 4, "name": "gemm[SIMD32 {8; 1; 1}]", "cat": "gpu_op", "ts": 4.5, "dur": 55.125},
+    ]
+    read = Read(write_trace(tmp_path / "t.json", events), tmp_path / "e")
+    assert read.status == "refused"
+    assert read.error["found"] == "it is a trace of Intel's unitrace, which is not read"
+    assert "ProfilerActivity" not in read.error["advice"]
+
+
+KEY_AVERAGES = """\
+STAGE:2024-01-01 ActivityProfilerController.cpp:312] Completed Stage: Collection
+-------------------------  ------------  ------------  ------------
+                     Name    Self CPU %      Self CPU   CPU total %
+-------------------------  ------------  ------------  ------------
+             aten::conv2d         0.10%      50.000us        50.00%
+-------------------------  ------------  ------------  ------------
+Self CPU time total: 100.000ms
+"""
+EXECUTION = (
+    '{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 9, "time": "2024-01-01", "start_ts": 1,\n  "nodes": ['
+    '{"id": 2, "name": "aten::mm", "ctrl_deps": 1}], "finish_ts": 2}'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("table.txt", KEY_AVERAGES.encode(), "a summary of torch.profiler"),
+        ("et.json", EXECUTION.encode(), "an execution trace of PyTorch"),
+        ("snapshot.pickle", pickle.dumps({"segments": [], "device_traces": [[]]}), "a snapshot of PyTorch's memory"),
+    ],
+)
+def test_what_pytorch_writes_beside_traces_is_named(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    read = Read(tmp_path / name, tmp_path / "t")
+    assert read.status == "refused"
+    assert said in read.error["found"]
+    assert "export_chrome_trace" in read.error["advice"]
