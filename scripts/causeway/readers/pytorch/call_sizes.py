@@ -63,12 +63,28 @@ class CallSizes:
             self._stated[kind].append(np.array([process[at], correlation[at], code]))
 
     def launches(self, shape: dict[str, np.ndarray], **events: np.ndarray) -> None:
-        """Hand launches over, at once or at the end; `shape` and `events` are as `Sink.launches` takes them."""
+        """Hand launches over, at once or at the end.
+
+        Parameters
+        ----------
+        shape : dict of str to ndarray of int64, shape (n,)
+            Columns of `LAUNCH_SHAPE`, those of grid and block among them.
+        **events : ndarray of int64, shape (n,)
+            The other columns that `Sink.launches` takes, by its names.
+        """
         lacking = np.all([shape[name] == NULL for name in SHAPE], axis=0)
         self._hand_over("launches", lacking, {"shape": shape, **events})
 
     def transfers(self, size: np.ndarray, **events: np.ndarray) -> None:
-        """Hand transfers over, at once or at the end; `size` and `events` are as `Sink.transfers` takes them."""
+        """Hand transfers over, at once or at the end.
+
+        Parameters
+        ----------
+        size : ndarray of int64, shape (n,), bytes
+            `NULL` where an event states none.
+        **events : ndarray of int64, shape (n,)
+            The other columns that `Sink.transfers` takes, by its names.
+        """
         self._hand_over("transfers", size == NULL, {"size": size, **events})
 
     def _hand_over(self, kind: str, lacking: np.ndarray, events: dict) -> None:
