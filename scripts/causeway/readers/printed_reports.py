@@ -9,7 +9,8 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes
 
-_TIME = r" ?\([num]?s(?:ec)?\)"  # nsys of 2020: Start(sec)
+_TIME = " ?\\((?:[num]|\u00b5|\u03bc)?s(?:ec)?\\)"  # nsys of 2020: Start(sec)
+_NEXT = r'"?[, \t]+"?'
 _NSYS = "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE`, or `nsys export --type sqlite REPORT`."
 _NVPROF = "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`."
 _METRICS = "Metrics per launch are read from Nsight Compute, `ncu --csv --page raw`."
@@ -19,7 +20,10 @@ _NCU = "Print the launches: `ncu --import REPORT --csv --page raw > FILE`, or ca
 _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first that is found counts
     (
         r'^[ \t]*"?Time ?\(%\)"?[, \t]+"?Total Time|^[ \t]*"?Total \([KMGT]?i?B\)"?[, \t]+"?Count'
-        r'|[{,] *"Time \(%\)" *:',
+        r'|[{,] *"Time \(%\)" *:'
+        rf'|^[ \t]*"?(?:(?:NVTX )?Range{_NEXT}Style|PID{_NEXT}TID{_NEXT}DevId{_NEXT}Count'
+        rf"|Utilization \(%\){_NEXT}Instances|Total Message Volume|Total HtoD Migration Size"
+        rf"|Virtual Address{_NEXT}HtoD|CPU Page Faults{_NEXT}CPU)\b",
         "a summary of `nsys stats`: one row per kernel, call or range, none per launch",
         _NSYS,
     ),
@@ -33,8 +37,15 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         "the report cuda_kern_exec_trace of `nsys stats`, without the kernels' names",
         _NSYS,
     ),
-    (  # calls have neither a grid nor a device after their times
-        rf'\b(?:Projected Start|DurChild){_TIME}|^"?Start{_TIME}"?,"?(?:End|Duration){_TIME}"?,"?(?:Event|Name)\b',
+    (
+        rf'^[ \t]*"?(?:Row#{_NEXT})?(?:In-Use \(%\){_NEXT})?Duration{_TIME}{_NEXT}Start{_TIME}{_NEXT}'
+        r"(?:\w+ Kind|PID)\b",
+        "a report of `nsys analyze`: single calls, copies or gaps, none per launch",
+        _NSYS,
+    ),
+    (  # calls, messages and congestion have neither a grid nor a device after their times
+        rf"\b(?:Projected Start|DurChild){_TIME}"
+        rf'|^"?Start{_TIME}"?,"?(?:End|Duration){_TIME}"?,"?(?:Event|Name|Duration)\b',
         "a report of `nsys stats` on calls or ranges, without launches",
         _NSYS,
     ),

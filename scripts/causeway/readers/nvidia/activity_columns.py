@@ -42,7 +42,7 @@ LONGEST_TIME = 40
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ\u03bc]*)\s*")
 _ROUNDED = re.compile(r"\s*[+-]?\d+(?:\.(\d*))?[eE]\+?(\d{1,3})\s*")
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
-_UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµm]?s(?:ec)?|[KMG]?B|%)\)")
+_UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµ\u03bcm]?s(?:ec)?|(?:[KMGT]i?)?B|%)\)")
 _IN_NAME = re.compile(
     r"(.*?)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]]|_(ns|us|ms|s|nsec|usec|msec|sec|bytes|kb|mb))?$", re.IGNORECASE | re.DOTALL
 )
@@ -81,15 +81,16 @@ class Columns:
 
 
 def columns_of(header: list[str]) -> Columns:
-    """Return which of a header's columns are known; none of those of a report on ranges."""
+    """Return which of a header's columns are known; none of those of a report on other things than CUDA's activity."""
     known = column_map("cupti_csv")
     ours_of = {name: ours for ours, names in known["columns"].items() for name in names}
     found = Columns({}, {}, is_header(header))
+    foreign = {*known["columns_of_ranges"], *(known["columns_of_other_reports"] if found.report else ())}
     for at, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
         match = _IN_NAME.fullmatch(cell.strip()[:LONGEST])
         bare = re.sub(r"[^a-z0-9]", "", match[1].lower())
-        if bare in known["columns_of_ranges"]:
+        if bare in foreign:
             return Columns({}, {}, found.report)
         ours = ours_of.get(bare) or ours_of.get(whole)
         if ours and ours not in found.position:

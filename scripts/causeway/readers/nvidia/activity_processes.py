@@ -19,7 +19,7 @@ from causeway.readers.common.copy_kinds import LONGEST
 from causeway.readers.common.files import open_text
 from causeway.readers.common.name_ranks import ranks_in_names
 from causeway.readers.containers.csv_lines import CsvLines
-from causeway.readers.nvidia.activity_columns import Columns, columns_of, is_header
+from causeway.readers.nvidia.activity_columns import Columns, columns_of
 from causeway.readers.nvidia.activity_kinds import RowKinds
 
 HEADER_CHARS = 1 << 28
@@ -85,12 +85,29 @@ def find_header(lines: CsvLines, messages: Messages) -> Columns | None:
     return None
 
 
-def begins_a_report(row: list[str], columns: Columns) -> bool:
-    """Return whether a row is the header of a further report, below one of these columns."""
+def next_report(row: list[str], columns: Columns) -> Columns | None:
+    """Return the columns of the further report whose header a row below one of these columns is, None if it is a row of
+    this report.
+
+    Rows of every report of `nsys stats` hold a number, headers none; that of a summary may have no unit near its begin.
+    """
     at = columns.position.get("start", 0)
     if not row or (row[at] if at < len(row) else row[0])[:1].isdigit():  # as in nearly every row
-        return False
-    return is_header(row) or columns_of(row).usable
+        return None
+    found = columns_of(row)
+    if columns.report and not found.usable:
+        found.report = found.report or _names_only(row)
+    return found if found.report or found.usable else None
+
+
+def _names_only(row: list[str]) -> bool:
+    """Return whether each of several cells holds a text that is no number.
+
+    >>> _names_only(["PID", "Avg (ns)"]), _names_only(["k", "12"]), _names_only(["k", "-1.5", ""]), _names_only(["k"])
+    (True, False, False, False)
+    """
+    cells = [cell.strip().lstrip("+-.") for cell in row]
+    return len(cells) > 1 and all(cell and not cell[0].isdigit() for cell in cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,8 +199,8 @@ def _has_launch(path: Path) -> bool:
                 return False  # calls, of which there may be many
             kinds = RowKinds(columns.position, path.name)
             for row, _ in lines.rows():
-                if begins_a_report(row, columns):
-                    columns = columns_of(row)
+                if (further := next_report(row, columns)) is not None:
+                    columns = further
                     kinds = RowKinds(columns.position, path.name)
                     continue
                 at = columns.position["start"] if columns.usable else len(row)

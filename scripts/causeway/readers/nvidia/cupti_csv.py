@@ -30,7 +30,6 @@ from causeway.readers.nvidia.activity_columns import (
     TIMES,
     Columns,
     RowValues,
-    columns_of,
     without_correlations,
 )
 from causeway.readers.nvidia.activity_kinds import RowKinds, device_number
@@ -40,9 +39,9 @@ from causeway.readers.nvidia.activity_processes import (
     Messages,
     ReportProcesses,
     activity_files,
-    begins_a_report,
     by_run,
     find_header,
+    next_report,
 )
 from causeway.readers.sink.sink import Sink
 
@@ -139,11 +138,11 @@ class CsvReader:
                     if whole and row and row[0].startswith(MESSAGES):
                         self.messages.take(lines.delimiter.join(row))
                         continue
-                    if begins_a_report(row, self.columns):
+                    if (further := next_report(row, self.columns)) is not None:
                         self._take(rows)
                         rows = []
                         width = 0
-                        self._begin(columns_of(row))
+                        self._begin(further)
                         continue
                     if not self.columns.usable:
                         if len(row) > 1:
