@@ -28,9 +28,8 @@ REFUSED = {
     "Perfetto's binary traces of other programs than AMD's tools": (
         "query their kernels with Perfetto's trace_processor, and write them as a table (CSV)"
     ),
-    "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, `nsys analyze`'s, recipes, nvprof's, `ncu --print-summary`)": (
-        "one row per kernel, none per launch: name the trace beside them"
-    ),
+    "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, `nsys analyze`'s,"
+    " recipes, nvprof's, `ncu --print-summary`)": ("one row per kernel, none per launch: name the trace beside them"),
     "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
     "the source page of Nsight Compute (`--page source`)": "one row per instruction: print `--page raw`",
     "the raw page as the window of Nsight Compute saves it": "print it with `ncu --import REPORT --csv --page raw`",
