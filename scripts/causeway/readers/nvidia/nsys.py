@@ -316,7 +316,8 @@ class NsysReader(NsysTables):
 
     def _devices(self) -> None:
         """Give the sink the facts of the GPUs. The table lists every GPU of the machine: facts go to a device only
-        where the export says which GPU it is.
+        where the export says which GPU it is. A device with other multiprocessors than its GPU is a part of it (MIG, a
+        share of MPS), whose memory is not known.
         """
         wanted = ["name", "smCount", "totalMemory", "clockRate"]
         gpus = {
@@ -332,19 +333,24 @@ class NsysReader(NsysTables):
                 name, multiprocessors = by_number[device]
                 name = name if isinstance(name, str) else None
                 self.sink.device(code, device, name=name, multiprocessors=integer(multiprocessors))
-        identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId"])
+        identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
         known = self._identities()
         if identified:
-            of = {(pid, device): gpu for pid, device, gpu in identified}
+            of = {(pid, device): gpu for pid, device, gpu, _ in identified}
             gpu_of = {(code, device): of.get((pids.get(code), device)) for code, device in used}
         elif len({tuple(facts) for facts in gpus.values()}) == 1:  # all alike: whichever it is
             gpu_of = dict.fromkeys(used, next(iter(gpus)))
         else:
             gpu_of = {}
+        parts = {(pid, device): integer(usable) for pid, device, _, usable in identified if integer(usable)}
         for (code, device), gpu in gpu_of.items():
+            part = parts.get((pids.get(code), device))
             if gpu in gpus:
                 name, multiprocessors, memory, clock = gpus[gpu]
+                if part is not None and part != integer(multiprocessors):
+                    multiprocessors = part
+                    memory = None
                 self.sink.device(
                     code,
                     device,
@@ -353,6 +359,8 @@ class NsysReader(NsysTables):
                     memory_bytes=integer(memory),
                     clock_hz=integer(clock),
                 )
+            elif part is not None:
+                self.sink.device(code, device, multiprocessors=part)
         for code, device in used:
             identity = known.get((pids.get(code), device))
             if identity is not None:

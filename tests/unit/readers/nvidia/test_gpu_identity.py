@@ -44,3 +44,27 @@ def test_equal_uuids_are_one_gpu_and_are_not_written(tmp_path, uuids, alike):
 def test_without_uuids_gpus_have_their_numbers_in_the_export(tmp_path):
     path = written(tmp_path / "e.sqlite", [(3, 0, 700), (4, 0, 701)], "gpuId INTEGER, cudaId INTEGER, pid INTEGER")
     assert Read(path, tmp_path / "t").devices.column("gpu").to_pylist() == ["3", "4"]
+
+
+def test_a_part_of_a_gpu_has_its_own_multiprocessors_and_no_known_memory(tmp_path):
+    """An instance of a divided A100 (MIG, 1g.5gb) has 14 of its 108 multiprocessors and an eighth of its memory, which
+    stands nowhere; the other process drives the whole of a further GPU. Where the export does not know the GPU of a
+    device, its multiprocessors are known all the same.
+    """
+    columns = "gpuId INTEGER, cudaId INTEGER, pid INTEGER, uuid TEXT, numMultiprocessors INTEGER"
+    rows = [(0, 0, 700, "aa-1", 14), (1, 0, 701, "bb-2", 108)]
+    path = written(tmp_path / "e.sqlite", rows, columns)
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE TARGET_INFO_GPU (id, name, totalMemory, clockRate, smCount)")
+        connection.executemany(
+            "INSERT INTO TARGET_INFO_GPU VALUES (?, 'A100', 42405855232, 1410000000, 108)", [(0,), (1,)]
+        )
+    connection.close()
+    devices = Read(path, tmp_path / "t").devices
+    facts = ("name", "multiprocessors", "memory_bytes", "clock_hz")
+    assert [tuple(row[fact] for fact in facts) for row in devices.to_pylist()] == [
+        ("A100", 14, None, 1410000000),
+        ("A100", 108, 42405855232, 1410000000),
+    ]
+    unknown = written(tmp_path / "u.sqlite", [(None, 0, 700, "aa-1", 14), (None, 0, 701, "bb-2", None)], columns)
+    assert Read(unknown, tmp_path / "u").devices.column("multiprocessors").to_pylist() == [14, None]
