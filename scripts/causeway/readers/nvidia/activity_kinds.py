@@ -19,6 +19,10 @@ _SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", 
 _SIZED = re.compile(r"[1-9]")
 """What a grid's size has where there is one: `0`, `-` and `nan` stand for none."""
 _API_NAME = re.compile(r"cu(?:da)?[A-Z]\w*")
+_LAUNCHING = re.compile(r"(cu(?:da)?[A-Z]\w*) \(")
+"""How nvprof names a call that launches, with the kernel and the number behind it: `cudaLaunch (add(int) [94])`."""
+_MARK = re.compile(r"\[(?:Range start|Range end|Marker)\]")
+"""How nvprof names moments of NVTX ranges, which have no duration."""
 
 
 class RowKinds:
@@ -76,7 +80,9 @@ class RowKinds:
             return self.COPIES
         if _SET_NAME.fullmatch(name[:LONGEST]):
             return self.MEMSETS
-        return self.OTHER if UNIFIED_MEMORY.match(name[:LONGEST]) else None
+        if UNIFIED_MEMORY.match(name[:LONGEST]) or _MARK.match(name):
+            return self.OTHER
+        return self.CALLS if launching_call(name) else None
 
     def _from_columns(self, row: list[str], name: str) -> int:
         if self._cell(row, "grid_x") or self._cell(row, "grid"):
@@ -91,6 +97,17 @@ class RowKinds:
         if self._cell(row, "bytes") and not name:
             return self.COPIES if "memcpy" in self.hint or "memset" not in self.hint else self.MEMSETS
         return self.LAUNCHES
+
+
+def launching_call(name: str) -> tuple[str, int] | None:
+    """Return the call and its number of a row that names the kernel behind it, None for any other name.
+
+    >>> launching_call("cudaLaunch (add(int) [94])"), launching_call("add(int) [94]"), launching_call("cudaMalloc")
+    (('cudaLaunch', 94), None, None)
+    """
+    match = _LAUNCHING.match(name) if name.endswith("])") else None
+    number = integer(name[name.rfind("[") + 1 : -2]) if match else None
+    return None if number is None else (match[1], number)
 
 
 def device_number(text: str) -> tuple[int | None, str | None]:

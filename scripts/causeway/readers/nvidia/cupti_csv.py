@@ -32,7 +32,7 @@ from causeway.readers.nvidia.activity_columns import (
     RowValues,
     without_correlations,
 )
-from causeway.readers.nvidia.activity_kinds import RowKinds, device_number
+from causeway.readers.nvidia.activity_kinds import RowKinds, device_number, launching_call
 from causeway.readers.nvidia.activity_processes import (
     MESSAGES,
     ActivityFile,
@@ -259,6 +259,11 @@ class CsvReader:
         names = values.cells("name")
         if kind == RowKinds.CALLS:
             thread = values.numbers("thread")
+            if names and self.columns.binary:
+                launching = [launching_call(name.strip()) for name in names]
+                names = [call[0] if call else name for call, name in zip(launching, names, strict=True)]
+                numbers = with_null(call[1] if call else None for call in launching)
+                correlation = np.where(correlation == NULL, numbers, correlation)
             codes = np.array([sink.call_names.code(text) for text in self._call_names(values, names)])
             sink.calls(start, end, process, np.full(n, NULL) if thread is None else thread, codes, correlation)
             return

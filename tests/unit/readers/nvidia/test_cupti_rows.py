@@ -99,3 +99,52 @@ def test_powers_of_ten_with_all_digits_are_exact(tmp_path):
         (3000, 400),
     ]
     assert read.count("rounded_times") == read.count("coarse_starts") == 0
+
+
+NVPROF_CALLS = [  # as nvprof's guide shows them: `--print-api-trace`
+    '"Start","Duration","Name"',
+    "ms,us,",
+    '100.000000,5.000000,"cudaMalloc"',
+    '101.000000,,"[Range start] step (Domain: <unnamed>)"',
+    '101.500000,8.000000,"cudaLaunch (void mm<int=32>(float*, int) [112])"',
+    '101.600000,4.000000,"cuLaunchKernel (add(int) [120])"',
+    '101.800000,,"[Range end] step (Domain: <unnamed>)"',
+    '101.900000,,"[Marker] here"',
+]
+NVPROF_TRACE = [
+    '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread","Size"'
+    ',"Device","Context","Stream","Name"',
+    "ms,us,,,,,,,,KB,,,,",
+    '101.600000,123.456000,2,1,1,128,1,1,16,,"V100 (0)","1","7","void mm<int=32>(float*, int) [112]"',
+    '101.700000,1.500000,2,1,1,128,1,1,16,,"V100 (0)","1","7","add(int) [120]"',
+]
+BANNER = ["==47== NVPROF is profiling process 47, command: ./app", "==47== Profiling result:"]
+
+
+def test_calls_that_nvprof_names_with_their_kernels_are_no_launches(tmp_path):
+    """Their lengths are the host's. Alone they hold no launch; a moment of an NVTX range is no event without a time."""
+    alone = Read(written(tmp_path / "calls.csv", BANNER + NVPROF_CALLS), tmp_path / "e")
+    assert (alone.status, alone.count("no_time")) == ("refused", 0)
+    assert alone.error["found"] == "there is a header but no kernel launch"
+
+
+def test_calls_of_nvprof_are_joined_to_their_launches(tmp_path):
+    """The launches begin 101.600 - 101.508 ms and 101.700 - 101.604 ms after their calls returned."""
+    calls = [line.split(",", 2) for line in NVPROF_CALLS[2:]]
+    between = [f"{start},{length},,,,,,,,,,,,{name}" for start, length, name in calls]  # both traces of one run
+    for name, lines in {
+        "apart": BANNER + NVPROF_TRACE + BANNER + NVPROF_CALLS,
+        "one": BANNER + NVPROF_TRACE + between,
+    }.items():
+        read = Read(written(tmp_path / f"{name}.csv", lines), tmp_path / name)
+        assert (read.status, read.count("no_time"), read.count("no_launch_calls")) == ("read", 0, 0)
+        assert [(row["duration_ns"], row["queue_ns"]) for row in read.launches.to_pylist()] == [
+            (123_456, 92_000),
+            (1_500, 96_000),
+        ]
+        assert [(row["name"], row["correlation"]) for row in read.calls.to_pylist()] == [
+            ("cudaMalloc", None),
+            ("cudaLaunch", 112),
+            ("cuLaunchKernel", 120),
+        ]
+        assert sorted(read.kernels.column("name").to_pylist()) == ["add(int)", "void mm<int=32>(float*, int)"]
