@@ -13,6 +13,7 @@ import numpy as np
 from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.nvidia.nsys_tables import NsysTables
+from causeway.readers.sink.distinct import distinct_rows
 
 METRICS = "GPU_METRICS"
 LEAST_HZ = 100_000
@@ -194,9 +195,9 @@ def read_mpi(tables: NsysTables) -> None:
         keep = np.ones(rows, bool)
         if table == "MPI_START_WAIT_EVENTS" and rows:
             same = np.stack([batch["start_ns"], batch["end_ns"], thread, ids])
-            before = np.concatenate([same[:, :1] if last is None else last, same[:, :-1]], axis=1)
-            keep = (same != before).any(axis=0)
-            keep[0] |= last is None
+            first, _ = distinct_rows(list(same))  # rows of one call need not follow each other
+            keep = np.isin(np.arange(rows), first)
+            keep &= True if last is None else (same != last).any(axis=0)
             last = same[:, -1:]
         code = tables.text_codes(
             ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)

@@ -84,6 +84,22 @@ def test_mpi_calls_have_rank_peer_and_size(database, tmp_path):
     assert read.capabilities["rows_in"]["MPI_START_WAIT_EVENTS"] == 8
 
 
+def test_rows_of_one_wait_need_not_follow_each_other(database, tmp_path):
+    """Since 2025.6 the order of rows is not defined: rows of MPI_Waitall at 60 stand before and behind another's."""
+    with sqlite3.connect(database) as connection:
+        thread = (700 << 24) + 700
+        rows = [(200, 260, thread, 3, 7), (60, 90, thread, 3, 4), (200, 260, thread, 3, 8), (300, 310, thread, 3, 9)]
+        connection.executemany("INSERT INTO MPI_START_WAIT_EVENTS VALUES (?, ?, ?, ?, ?)", rows)
+    connection.close()
+    waits = [row for row in Read(database, tmp_path / "e").mpi.to_pylist() if row["name"] == "MPI_Waitall"]
+    assert sorted((row["rank"], row["start_ns"], row["duration_ns"]) for row in waits) == [
+        (0, 60, 30),
+        (0, 200, 60),
+        (0, 300, 10),
+        (1, 60, 30),
+    ]
+
+
 def test_metrics_go_to_the_rank_and_device_that_use_the_gpu(database, tmp_path):
     read = Read(database, tmp_path / "e")
     found = {(row["rank"], row["metric"]): (row["device"], row["value"]) for row in read.samples.to_pylist()}
