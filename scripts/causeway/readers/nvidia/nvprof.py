@@ -27,6 +27,7 @@ from causeway.readers.nvidia.activity_tables import ActivityTables
 from causeway.readers.sink.sink import Sink
 
 PEER_KIND = 10
+UNIFIED_TO_HOST = 12
 MARKER_START = 2
 MARKER_END = 4
 """CUPTI_ACTIVITY_FLAG_MARKER_START and _END."""
@@ -81,6 +82,8 @@ class NvprofReader(ActivityTables):
             self._launches(table, batch, names)
         for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
+        for _, batch in self.tables_giving("migrations"):
+            self._migrations(batch)
         if not sink.n_launches:
             if self.failure or not sink.n_transfers:
                 found = "there is no row in CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL or _KERNEL"
@@ -159,6 +162,26 @@ class NvprofReader(ActivityTables):
             src_kind=memory_kinds(batch.get("src_kind")),
             dst_kind=memory_kinds(batch.get("dst_kind")),
         )
+
+    def _migrations(self, batch: dict) -> None:
+        """Take what unified memory moves between the host and a device as transfers of the device, as nvprof's trace
+        has them. CUPTI gives them no stream; counters until CUDA 7 have no times and are passed over.
+        """
+        if not {"counter", "bytes", "start_ns", "end_ns"} <= batch.keys():
+            return
+        absent = np.full(len(batch["start_ns"]), NULL)
+        for counter, kind in self.map["migrations"].items():
+            mine = batch["counter"] == counter
+            device = batch.get("source" if kind == UNIFIED_TO_HOST else "target", absent)
+            self.sink.transfers(
+                batch["start_ns"][mine],
+                batch["end_ns"][mine],
+                self.process,
+                kind,
+                size=batch["bytes"][mine],
+                device=device[mine],
+                stream=absent[mine],
+            )
 
     def _calls(self, table: str, batch: dict) -> None:
         rows = len(batch["start_ns"])
