@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 REFUSED = {
     "HDF5 of Nsight Systems (`nsys export -t hdf`)": "it stores absent values as 0: export as `parquetdir` or `sqlite`",
+    "JSON of Nsight Systems from 2026 on (`nsys export -t json`)": (
+        "its layout has changed to that of the tables: export as `parquetdir` or `sqlite`"
+    ),
     "reports (.nsys-rep, .qdrep, .ncu-rep) without their tool": (
         "proprietary: `nsys` or `ncu` converts them where the PATH or `tools` in the configuration names it; else"
         " export them with the tool that wrote them"

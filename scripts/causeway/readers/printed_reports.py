@@ -20,7 +20,7 @@ _NCU = "Print the launches: `ncu --import REPORT --csv --page raw > FILE`, or ca
 _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first that is found counts
     (
         r'^[ \t]*"?Time ?\(%\)"?[, \t]+"?Total Time|^[ \t]*"?Total \([KMGT]?i?B\)"?[, \t]+"?Count'
-        r'|[{,] *"Time \(%\)" *:'
+        r'|[{,]\s*"Time \(%\)" *:'
         rf'|^[ \t]*"?(?:(?:NVTX )?Range{_NEXT}Style|PID{_NEXT}TID{_NEXT}DevId{_NEXT}Count'
         rf"|Utilization \(%\){_NEXT}Instances|Total Message Volume|Total HtoD Migration Size"
         rf"|Virtual Address{_NEXT}HtoD|CPU Page Faults{_NEXT}CPU)\b",
@@ -28,7 +28,7 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
         _NSYS,
     ),
     (
-        rf'^[ \t]*(?:API )?Start{_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,] *"(?:API )?Start{_TIME}" *:',
+        rf'^[ \t]*(?:API )?Start{_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,]\s*"(?:API )?Start{_TIME}" *:',
         "a report of `nsys stats` in columns or as JSON, not as CSV",
         f"{_NSYS} Until 2022 the report was called `gputrace`.",
     ),

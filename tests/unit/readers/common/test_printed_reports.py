@@ -43,6 +43,11 @@ REPORTS = {  # what it is, a part of what to do, text
         " Start(sec)  Duration(nsec)  CorrId  GrdX\n ----------  --------------  ------  ----\n   0.35  5,120  57  4\n",
     ),
     "trace as JSON": (COLUMNS, "-f csv", '[{"Start (ns)":"1000","Duration (ns)":"500","Name":"k(int)"}]'),
+    "trace as JSON of several lines": (
+        COLUMNS,
+        "-f csv",
+        '[\n    {\n        "Start (ns)": 1000,\n        "Duration (ns)": 500\n    }\n]\n',
+    ),
     "launches from call to end in columns": (
         COLUMNS,
         "-f csv",

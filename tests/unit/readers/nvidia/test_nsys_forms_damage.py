@@ -322,3 +322,23 @@ def test_a_folder_that_may_not_be_read_is_refused(folder, tmp_path):
     read = Read(folder, tmp_path / "e", form="nsys")
     folder.chmod(0o700)
     assert read.status == "refused"
+
+
+@pytest.mark.parametrize("form", ["auto", "nsys", "kineto"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"CUPTI_ACTIVITY_KIND_KERNEL":{"start":1000,"end":1200}}\n{"StringIds":{"id":1,"value":"k"}}\n',
+        '\ufeff{\n  "StringIds": [{"id": 1, "value": "k"}],\n  "CUPTI_ACTIVITY_KIND_KERNEL": [{"start": 1}]\n}\n',
+        '{"Type":"META_DATA_EXPORT","name":"EXPORT_SCHEMA_VERSION","value":"3.28.1"}\n',
+    ],
+    ids=["rows", "tables", "types"],
+)
+def test_json_with_the_tables_of_the_databases_is_named(form, text, tmp_path):
+    """Until 2025 lines are events; the release notes of 2025.6 announce the schema of the other forms."""
+    path = tmp_path / "r.json"
+    path.write_text(text, encoding="utf-8")
+    read = Read(path, tmp_path / "e", form=form)
+    assert read.status == "refused"
+    assert read.error["found"].startswith("it is JSON of Nsight Systems with the tables of its databases")
+    assert "--type sqlite" in read.error["advice"]
