@@ -83,12 +83,19 @@ class NsysTables(ActivityTables):
 
     def user_of_gpu(self, gpu: int) -> tuple[int, int]:
         """Return the process and CUDA device of a GPU as Nsight Systems numbers them: as the export says, else the
-        same number.
+        device that it numbers so on the machine, else the same number.
+
+        Nsight Systems and CUDA may count the GPUs of a machine in opposite directions. What a process sees may be
+        numbered otherwise again (CUDA_VISIBLE_DEVICES), so that the number remains an assumption.
         """
         pids = {key & 0xFFFFFF: code for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
         for known, pid, device in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["gpuId", "pid", "cudaId"]):
             if known == gpu and pid in pids and device in self.users:
                 return pids[pid], device
-        users = list(self.users.get(gpu, ())) or [code for codes in self.users.values() for code in codes]
-        self.sink.issues.add("metrics_device_assumed", 1, f"GPU {gpu} taken as device {gpu}")
-        return (users[0] if users else self.sink.processes.code(0)), gpu
+        rows = self.export.rows("TARGET_INFO_GPU", ["id", "cuDevice"])
+        numbered = {number: device for number, device in rows if isinstance(device, int) and device >= 0}
+        distinct_devices = len(set(numbered.values())) == len(rows)
+        device = numbered.get(gpu, gpu) if distinct_devices else gpu
+        users = list(self.users.get(device, ())) or [code for codes in self.users.values() for code in codes]
+        self.sink.issues.add("metrics_device_assumed", 1, f"GPU {gpu} taken as device {device}")
+        return (users[0] if users else self.sink.processes.code(0)), device

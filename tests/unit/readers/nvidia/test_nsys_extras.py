@@ -114,6 +114,27 @@ def test_metrics_go_to_the_rank_and_device_that_use_the_gpu(database, tmp_path):
     assert read.count("metrics_device_assumed") == 0
 
 
+@pytest.mark.parametrize(
+    ("numbers", "devices"),
+    [([3, 2, 1, 0], (1, 0)), ([0, 1, 2, 3], (2, 3)), ([0, 0, 0, 0], (2, 3)), ([None] * 4, (2, 3)), ([], (2, 3))],
+    ids=["opposite", "alike", "one number for all", "absent", "no GPUs"],
+)
+def test_metrics_go_to_the_device_that_cuda_numbers_so(database, numbers, devices, tmp_path):
+    """Nodes with four A100 whose export has no TARGET_INFO_CUDA_DEVICE count their GPUs against the order of CUDA: the
+    metrics are of GPUs 2 and 3 here, which are devices 1 and 0.
+    """
+    with sqlite3.connect(database) as connection:
+        connection.execute("DROP TABLE TARGET_INFO_CUDA_DEVICE")
+        connection.execute("CREATE TABLE TARGET_INFO_GPU (id INTEGER, cuDevice INTEGER)")
+        connection.executemany("INSERT INTO TARGET_INFO_GPU VALUES (?, ?)", list(enumerate(numbers)))
+        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = ?", (devices[1],))
+    connection.close()
+    read = Read(database, tmp_path / "e")
+    found = {row["value"]: row["device"] for row in read.samples.to_pylist() if row["metric"] == "sms_active_ratio"}
+    assert found == {0.40: devices[0], 0.41: devices[1]}
+    assert read.issue("metrics_device_assumed")["detail"].endswith(f"GPU 2 taken as device {devices[0]}")
+
+
 def test_a_graph_only_capture_is_refused_with_what_to_do(database, tmp_path):
     connection = sqlite3.connect(database)
     for table in (KERNEL, "GPU_METRICS"):
