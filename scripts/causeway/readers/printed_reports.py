@@ -39,7 +39,7 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
     ),
     (
         rf'^[ \t]*"?(?:Row#{_NEXT})?(?:In-Use \(%\){_NEXT})?Duration{_TIME}{_NEXT}Start{_TIME}{_NEXT}'
-        r"(?:\w+ Kind|PID)\b",
+        r"(?:\w+ Kind|[PT]ID)\b",
         "a report of `nsys analyze`: single calls, copies or gaps, none per launch",
         _NSYS,
     ),

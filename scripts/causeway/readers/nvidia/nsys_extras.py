@@ -16,6 +16,7 @@ from causeway.readers.nvidia.nsys_tables import NsysTables
 from causeway.readers.sink.distinct import distinct_rows
 
 METRICS = "GPU_METRICS"
+WAITS = "MPI_START_WAIT_EVENTS"
 LEAST_HZ = 100_000
 """A clock above this cannot be in MHz: nsys labels clocks "[MHz]" and writes Hz (seen in every export that has
 them).
@@ -182,38 +183,54 @@ def _clock_factor(known: dict, key: tuple[int, int], values: np.ndarray) -> floa
 def read_mpi(tables: NsysTables) -> None:
     """Take MPI calls: point to point, collectives, start and wait, others.
 
-    A call that waits for several requests has one row for each of them: rows with the same thread, times and name are
-    one call.
+    A call that waits for several requests has one row for each of them, and MPI_Sendrecv one for what it sends and one
+    for what it receives: rows with the same thread, times and name are one call, in whatever order they stand. Its size
+    is the larger one, as of collectives; peers that differ are none.
     """
     sink = tables.sink
     names = {}
     last = None
+    of = ""
     for table, batch in tables.tables_giving("mpi"):
         rows = len(batch["start_ns"])
-        thread = batch.get("global_thread", np.full(rows, NULL))
-        ids = batch.get("name", np.full(rows, NULL))
-        keep = np.ones(rows, bool)
-        if table == "MPI_START_WAIT_EVENTS" and rows:
-            same = np.stack([batch["start_ns"], batch["end_ns"], thread, ids])
-            first, _ = distinct_rows(list(same))  # rows of one call need not follow each other
-            keep = np.isin(np.arange(rows), first)
-            keep &= True if last is None else (same != last).any(axis=0)
-            last = same[:, -1:]
+        if not rows:
+            continue
+        absent = np.full(rows, NULL)
+        thread = batch.get("global_thread", absent)
+        ids = batch.get("name", absent)
+        same = np.stack([batch["start_ns"], batch["end_ns"], thread, ids])
+        alike = (thread != NULL) & (batch["end_ns"] > batch["start_ns"]) | (table == WAITS)
+        first, call = distinct_rows([*same, np.where(alike, NULL, np.arange(rows))])
+        again = (same[:, first] == last).all(axis=0) & alike[first] if table == of else np.zeros(len(first), bool)
+        last = same[:, -1:]
+        of = table
         code = tables.text_codes(
             ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)
         )
-        size = batch.get("bytes", np.full(rows, NULL))
-        received = batch.get("received", np.full(rows, NULL))
-        columns = {
-            "size": np.where(size == NULL, received, np.where(received == NULL, size, np.maximum(size, received))),
-            "peer": batch.get("peer", np.full(rows, NULL)),
-            "communicator": batch.get("communicator", np.full(rows, NULL)),
-        }
+        keep = first[~again]
         sink.mpi(
             batch["start_ns"][keep],
             batch["end_ns"][keep],
             tables.process(batch, "global_thread", rows)[keep],
             np.where(thread == NULL, NULL, thread & 0xFFFFFF)[keep],
             code[keep],
-            **{name: values[keep] for name, values in columns.items()},
+            size=np.maximum(*(_largest(batch.get(name, absent), call, first) for name in ("bytes", "received")))[
+                ~again
+            ],
+            peer=_common(batch.get("peer", absent), call, first)[~again],
+            communicator=_common(batch.get("communicator", absent), call, first)[~again],
         )
+
+
+def _largest(values: np.ndarray, call: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return the largest value of the rows of each call, int64 of shape (calls,), `NULL` where all are."""
+    largest = values[first]
+    np.maximum.at(largest, call, values)  # NULL is the least of all numbers
+    return largest
+
+
+def _common(values: np.ndarray, call: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return the value of the rows of each call, int64 of shape (calls,), `NULL` where they differ."""
+    least = values[first]
+    np.minimum.at(least, call, values)
+    return np.where(least == _largest(values, call, first), least, NULL)

@@ -114,6 +114,35 @@ def test_metrics_go_to_the_rank_and_device_that_use_the_gpu(database, tmp_path):
     assert read.count("metrics_device_assumed") == 0
 
 
+def test_what_one_call_sends_and_receives_is_one_call(database, tmp_path):
+    """MPI_Sendrecv has a row for what it sends and one for what it receives, where they differ. Calls of other threads
+    and names are others, and so are two that took no time.
+    """
+    with sqlite3.connect(database) as connection:
+        mine, other = (((pid << 24) + pid) for pid in (700, 600))
+        connection.execute("INSERT INTO StringIds VALUES (5, 'MPI_Sendrecv')")
+        rows = [
+            (400, 450, mine, 5, 5, 0, 1, 64, None),
+            (410, 460, mine, 5, 5, 0, 2, 32, None),
+            (400, 450, mine, 5, 5, 1, 3, 4096, None),  # received from another rank
+            (410, 460, mine, 5, 5, 1, 2, 48, None),  # to and from one rank
+            (400, 450, other, 5, 5, 0, 0, 8, None),
+            (500, 500, mine, 1, 5, 0, 1, 4, None),
+            (500, 500, mine, 1, 5, 0, 2, 4, None),
+        ]
+        connection.executemany(f"INSERT INTO MPI_P2P_EVENTS VALUES ({','.join('?' * 9)})", rows)
+    connection.close()
+    found = [row for row in Read(database, tmp_path / "e").mpi.to_pylist() if row["start_ns"] in (400, 410, 500)]
+    columns = ("rank", "start_ns", "duration_ns", "name", "bytes", "peer", "communicator")
+    assert sorted((tuple(row[name] for name in columns) for row in found), key=str) == [
+        (0, 400, 50, "MPI_Sendrecv", 4096, None, 5),
+        (0, 410, 50, "MPI_Sendrecv", 48, 2, 5),
+        (0, 500, 0, "MPI_Send", 4, 1, 5),
+        (0, 500, 0, "MPI_Send", 4, 2, 5),
+        (1, 400, 50, "MPI_Sendrecv", 8, 0, 5),
+    ]
+
+
 @pytest.mark.parametrize(
     ("numbers", "devices"),
     [([3, 2, 1, 0], (1, 0)), ([0, 1, 2, 3], (2, 3)), ([0, 0, 0, 0], (2, 3)), ([None] * 4, (2, 3)), ([], (2, 3))],
