@@ -99,7 +99,7 @@ class NsysReader(NsysTables):
         for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
         if not sink.n_launches:
-            if self.failure or not (sink.n_transfers or nsys_extras.METRICS in export.tables):
+            if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self)):
                 raise self.failure or self._no_launches()
             sink.issues.add("no_launches")
         call_names: dict[int, int] = {}

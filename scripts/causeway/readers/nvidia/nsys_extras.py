@@ -6,17 +6,22 @@ for the kernels inside. Such an execution is not a launch of a kernel, so it doe
 of kind `cuda_graph` without a thread and a row of `graphs`, and an issue names the time spent in graphs.
 """
 
+import json
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
 from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import integer
 from causeway.readers.nvidia.nsys_tables import NsysTables
 from causeway.readers.sink.distinct import distinct_rows
 
 METRICS = "GPU_METRICS"
 WAITS = "MPI_START_WAIT_EVENTS"
+GENERIC_ROWS = 1 << 10
+"""Generic events that are taken apart at once."""
 LEAST_HZ = 100_000
 """A clock above this cannot be in MHz: nsys labels clocks "[MHz]" and writes Hz (seen in every export that has
 them).
@@ -110,27 +115,21 @@ def read_graphs(tables: NsysTables) -> None:
 
 
 def read_samples(tables: NsysTables) -> None:
-    """Take GPU_METRICS as samples.
+    """Take GPU_METRICS as samples; where it is missing, the generic events of the same readings.
 
     A metric is known by its type and its number within it (numbers start again for each GPU). The type's lowest byte is
     the GPU, as Nsight Systems numbers them; where the export says which process uses it as which CUDA device, that
     device is taken.
     """
     sink = tables.sink
-    export = tables.export
-    metrics = {}
-    for kind, metric, name in export.rows("TARGET_INFO_GPU_METRICS", ["typeId", "metricId", "metricName"]):
-        if isinstance(kind, int) and isinstance(metric, int) and name:
-            metrics[kind, metric] = metric_name(str(name))
+    metrics: dict[tuple[int, int], tuple[str, float]] = {}
     owner: dict[int, tuple[int, int]] = {}
     clocks: dict[tuple[int, int], float] = {}
     unknown = 0
-    for _, batch in tables.tables_giving("samples"):
-        kinds = batch["kind"]
-        numbers = batch["metric"]
+    own = bool(tables.export.rows(METRICS, ["typeId"], 1))
+    for time, kinds, numbers, value in (_metric_rows if own else _generic_rows)(tables, metrics):
         pairs, inverse = np.unique(np.stack([kinds, numbers]), axis=1, return_inverse=True)
         inverse = inverse.reshape(-1)
-        value = np.where(batch["value"] == NULL, np.nan, batch["value"].astype(np.float64))
         code = np.empty(pairs.shape[1], np.int64)
         factor = np.empty(pairs.shape[1])
         process = np.empty(pairs.shape[1], np.int64)
@@ -149,8 +148,72 @@ def read_samples(tables: NsysTables) -> None:
             process[at], device[at] = owner[gpu]
         ratios = factor[inverse] == 0.01
         scaled = np.where(ratios, value / 100, value * factor[inverse])
-        sink.samples(batch["start_ns"], process[inverse], device[inverse], code[inverse], scaled)
+        sink.samples(time, process[inverse], device[inverse], code[inverse], scaled)
     sink.issues.add("unknown_units", unknown, f"{METRICS}: metrics without a name")
+
+
+def has_metrics(tables: NsysTables) -> bool:
+    """Return whether an export has sampled metrics of GPUs."""
+    return METRICS in tables.export.tables or bool(_metric_types(tables))
+
+
+def _metric_types(tables: NsysTables) -> list[int]:
+    """Return the types of generic events that are readings of GPU metrics."""
+    export = tables.export
+    sources = {
+        source
+        for source, text in export.rows("GENERIC_EVENT_SOURCES", ["sourceId", "data"])
+        if isinstance(found := _object(text), dict) and found.get("Name") == "GpuMetrics"
+    }
+    rows = export.rows("GENERIC_EVENT_TYPES", ["typeId", "sourceId"])
+    return [kind for kind, source in rows if source in sources and isinstance(kind, int)]
+
+
+def _object(text: object) -> object:
+    """Return what a JSON text stands for, None for any other."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _metric_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarray, ...]]:
+    """Give time, type, number of the metric and value of the readings in GPU_METRICS; fill in the metrics' names."""
+    for kind, metric, name in tables.export.rows("TARGET_INFO_GPU_METRICS", ["typeId", "metricId", "metricName"]):
+        if isinstance(kind, int) and isinstance(metric, int) and name:
+            metrics[kind, metric] = metric_name(str(name))
+    for _, batch in tables.tables_giving("samples"):
+        value = np.where(batch["value"] == NULL, np.nan, batch["value"].astype(np.float64))
+        yield batch["start_ns"], batch["kind"], batch["metric"], value
+
+
+def _generic_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarray, ...]]:
+    """Do what `_metric_rows` does for generic events: one row for each time, with the metrics by name."""
+    types = _metric_types(tables)
+    numbers: dict[tuple[int, str], int] = {}
+    for table, batch in tables.tables_giving("generic_samples") if types else ():
+        if not {"kind", "text"} <= batch.keys():
+            return
+        raw = batch.get("raw_ns", np.full(len(batch["kind"]), NULL))
+        start = batch.get("start_ns", raw)
+        time = np.where(start == NULL, raw, start)
+        mine = np.flatnonzero(np.isin(batch["kind"], types))
+        for first in range(0, len(mine), GENERIC_ROWS):
+            found = []
+            for at in mine[first : first + GENERIC_ROWS].tolist():
+                readings = _object(batch["text"][at].as_py())
+                if not isinstance(readings, dict):
+                    tables.sink.issues.add("unreadable_rows", 1, table)
+                    continue
+                kind = int(batch["kind"][at])
+                for name, text in readings.items():
+                    number = numbers.setdefault((kind, name), len(numbers))
+                    metrics.setdefault((kind, number), metric_name(name))
+                    value = integer(text)
+                    found.append((int(time[at]), kind, number, NULL if value is None else value))
+            if found:
+                *columns, values = np.array(found, np.int64).T
+                yield *columns, np.where(values == NULL, np.nan, values.astype(np.float64))
 
 
 def metric_name(raw: str) -> tuple[str, float]:
