@@ -35,13 +35,18 @@ class RowKinds:
         Index of each column, by our names.
     file_name : str
         A hint where nothing else identifies a row: `memset.csv`.
+    source : str
+        The process or database that a profiler names above the rows, "" if none: its traces of launches have devices
+        and grids, so that a trace without them holds none, but OpenACC's constructs beside CUDA's calls.
     """
 
     LAUNCHES, COPIES, MEMSETS, CALLS, OTHER = range(5)
     NAMES = ("kernels", "memory copies", "memory sets", "calls", "other records")
 
-    def __init__(self, position: dict[str, int], file_name: str) -> None:
+    def __init__(self, position: dict[str, int], file_name: str, source: str = "") -> None:
         self.position = position
+        placed = position.keys() & {"device", "stream", "grid_x", "grid"}
+        self._unknown = self.OTHER if source and not placed else self.LAUNCHES
         self.hint = file_name.lower()
         kinds = column_map("cupti_csv")["kinds"]
         numbers = {
@@ -96,7 +101,7 @@ class RowKinds:
             return self.CALLS
         if self._cell(row, "bytes") and not name:
             return self.COPIES if "memcpy" in self.hint or "memset" not in self.hint else self.MEMSETS
-        return self.LAUNCHES
+        return self._unknown
 
 
 def launching_call(name: str) -> tuple[str, int] | None:

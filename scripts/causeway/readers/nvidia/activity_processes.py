@@ -194,14 +194,15 @@ def _has_launch(path: Path) -> bool:
         raw, text = open_text(path)
         with raw, text:
             lines = CsvLines(text)
-            columns = find_header(lines, Messages())
+            messages = Messages()
+            columns = find_header(lines, messages)
             if columns.report and not {"device", "stream", "grid_x", "grid"} & columns.position.keys():
                 return False  # calls, of which there may be many
-            kinds = RowKinds(columns.position, path.name)
+            kinds = RowKinds(columns.position, path.name, messages.source)
             for row, _ in lines.rows():
                 if (further := next_report(row, columns)) is not None:
                     columns = further
-                    kinds = RowKinds(columns.position, path.name)
+                    kinds = RowKinds(columns.position, path.name, messages.source)
                     continue
                 at = columns.position["start"] if columns.usable else len(row)
                 if at < len(row) and row[at][:1].isdigit() and kinds.of(row) == RowKinds.LAUNCHES:

@@ -182,7 +182,7 @@ class CsvReader:
         if columns.report and not {"device", "stream"} & columns.position.keys():
             columns.position.pop("process", None)
         self.columns = columns
-        self.kinds = RowKinds(columns.position, self.path.name)
+        self.kinds = RowKinds(columns.position, self.path.name, self.messages.source)
         self.begun: set[int] | None = None
         self.again = False
         self.reports.begin(self.file, self.messages.source)
