@@ -111,20 +111,24 @@ def _without_groups(name: str) -> tuple[str, str]:
     """Return the name without anything in brackets, up to its parameter list, and its last template argument list."""
     kept = []
     arguments = ""
-    depth = 0
+    opened: list[str] = []
     begin = 0
     for at, char in enumerate(name):
         if char in _OPEN:
-            if depth == 0:
+            if not opened:
                 if char == "(" and kept and "".join(kept).strip():
                     break  # the parameter list ends the qualified name
                 begin = at + 1
-            depth += 1
-        elif char in _CLOSE and depth:
-            depth -= 1
-            if depth == 0 and char == ">":
+            opened.append(char)
+        elif char in _CLOSE and opened:
+            mine = _OPEN[_CLOSE.index(char)]
+            if char == ">" and opened[-1] != "<":
+                continue  # a comparison or a shift within parentheses: (3 > 2)
+            while mine in opened and opened.pop() != mine:
+                pass
+            if not opened and char == ">":
                 arguments = name[begin:at]
-        elif depth == 0:
+        elif not opened:
             kept.append(char)
     return "".join(kept), arguments
 

@@ -177,6 +177,11 @@ def test_any_symbol_gives_a_name(text):
         ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
         ("_ZN5aiter4normEv", "_ZN5aiter4normEv"),
         ("void less<(a<b)>(int) const", "less"),
+        # comparisons and shifts within parentheses are no brackets
+        ("void ns::scan<((3)>(2)), int>(int)", "scan"),
+        ("void ns::scan<&bar, (n > 3)>(int)", "scan"),
+        ("void ns::scan<(1 >> 2), float>(float)", "scan"),
+        ("void ns::scan<(a < b), float>(float)", "scan"),
     ],
 )
 def test_short_names(name, expected):
