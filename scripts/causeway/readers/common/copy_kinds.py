@@ -2,6 +2,7 @@
 
 import re
 
+from causeway.core.codes import MEMORY_KINDS
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND
 from causeway.readers.common.numbers import integer
@@ -60,13 +61,16 @@ def copy_kind(text: str) -> int:
     return {1: 11, 2: 12, 8: 13}.get(kind, kind) if unified else kind
 
 
-def memory_kind(text: str) -> int:
-    """Return a memory kind, a key of `codes.MEMORY_KINDS`, from CUPTI's number or a spelling, else `NO_KIND`.
+def memory_kind(text: str, of_nsys: bool = False) -> int:
+    """Return a memory kind, a key of `codes.MEMORY_KINDS`, from CUPTI's number, that of Nsight Systems or a spelling,
+    else `NO_KIND`.
 
-    >>> memory_kind("Pageable"), memory_kind("3"), memory_kind("")
-    (0, 2, 255)
+    >>> memory_kind("Pageable"), memory_kind("3"), memory_kind("2", of_nsys=True), memory_kind("")
+    (0, 2, 2, 255)
     """
     number = integer(text.strip())
+    if number is not None and of_nsys:
+        return number if number in MEMORY_KINDS else NO_KIND
     if number is not None:
         return column_map("nvprof")["memory_kinds"].get(number, NO_KIND)
     plain = re.sub(r"[^a-z]", "", text.lower()).removeprefix("cuptiactivitymemorykind")

@@ -62,12 +62,16 @@ class Columns:
         Whether it is a report of `nsys stats`.
     binary : bool
         Whether a KB is 1024 bytes.
+    of_nsys : bool
+        Whether it is a table of Nsight Systems' database: names are numbers of its strings, and kinds of memory have
+        its numbers, not CUPTI's.
     """
 
     position: dict[str, int]
     unit: dict[str, str]
     report: bool = False
     binary: bool = False
+    of_nsys: bool = False
 
     @property
     def usable(self) -> bool:
@@ -92,6 +96,7 @@ def columns_of(header: list[str]) -> Columns:
         bare = re.sub(r"[^a-z0-9]", "", match[1].lower())
         if bare in foreign:
             return Columns({}, {}, found.report)
+        found.of_nsys |= bare in known["columns_of_nsys"]
         ours = ours_of.get(bare) or ours_of.get(whole)
         if ours and ours not in found.position:
             found.position[ours] = at

@@ -20,7 +20,7 @@ from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
 from causeway.readers.common.copy_kinds import copy_kind, memory_kind
 from causeway.readers.common.files import open_text
-from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.kernel_names import clean_text, is_unnamed, unnamed
 from causeway.readers.common.numbers import with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import CsvLines
@@ -279,8 +279,9 @@ class CsvReader:
             if names and self.columns.binary:
                 names, numbers = without_correlations(names)
                 where["correlation"] = np.where(correlation == NULL, numbers, correlation)
-            kernel = np.array([sink.kernel(text.strip() or None) for text in names or [""] * n], np.int64)
-            if missing := sum(not text.strip() for text in names or [""] * n):
+            names = [self._kernel_name(text) for text in names or [""] * n]
+            kernel = np.array([sink.kernel(text or None) for text in names], np.int64)
+            if missing := sum(not text or is_unnamed(text) for text in names):
                 sink.issues.add("missing_name", missing)
             sink.launches(start, end, kernel, process, queue_ns=values.queue(start), shape=values.shape(), **where)
             return
@@ -293,13 +294,19 @@ class CsvReader:
         ends = {}
         for side in ("src_kind", "dst_kind"):
             cells = values.cells(side)
-            ends[side] = NO_KIND if cells is None else np.array([memory_kind(cell) for cell in cells])
+            of_nsys = self.columns.of_nsys
+            ends[side] = NO_KIND if cells is None else np.array([memory_kind(cell, of_nsys) for cell in cells])
         if kind == RowKinds.MEMSETS and (ends["dst_kind"] == np.array(NO_KIND)).all():
             # nvprof writes a memset's memory as its source
             ends = {"src_kind": NO_KIND, "dst_kind": ends["src_kind"]}
         size, rounded = values.sizes()
         sink.issues.add("rounded_sizes", rounded)
         sink.transfers(start, end, process, kinds, size=size, **where, **ends)
+
+    def _kernel_name(self, text: str) -> str:
+        """Return a kernel's name; a number of a string that stands in another table names none."""
+        text = text.strip()
+        return unnamed(int(text)) if self.columns.of_nsys and text.isdecimal() and len(text) < 19 else text
 
     def _call_names(self, values: RowValues, names: list[str] | None) -> list[str]:
         if names is not None:

@@ -151,3 +151,36 @@ def test_calls_of_nvprof_are_joined_to_their_launches(tmp_path):
             ("cuLaunchKernel", 120),
         ]
         assert sorted(read.kernels.column("name").to_pylist()) == ["add(int)", "void mm<int=32>(float*, int)"]
+
+
+def test_tables_of_nsight_systems_saved_as_csv_have_its_numbers(tmp_path):
+    """Its memory kinds count from pageable = 0, CUPTI's from unknown = 0, and its names are numbers of strings that
+    stand in another table. What is joined to it by hand is text.
+    """
+    place = "start,end,deviceId,contextId,streamId,correlationId"
+    kernels = [
+        f"{place},globalPid,demangledName,gridX,blockX",
+        "100,150,0,1,7,1,77,40,4,64",
+        "200,260,0,1,7,2,77,41,4,64",
+    ]
+    copies = [
+        f"{place},globalPid,bytes,copyKind,srcKind,dstKind",
+        "10,20,0,1,7,3,77,64,1,0,2",  # pageable to device
+        "30,40,0,1,7,4,77,64,2,2,1",  # device to pinned
+        "50,60,0,1,7,5,77,64,8,4,Device",
+    ]
+    sets = [f"{place},globalPid,value,bytes,memKind", "70,80,0,1,7,6,77,0,64,2"]
+    folder = tmp_path / "x"
+    folder.mkdir()
+    for name, lines in {"KERNEL": kernels, "MEMCPY": copies, "MEMSET": sets}.items():
+        written(folder / f"CUPTI_ACTIVITY_KIND_{name}.csv", lines)
+    read = Read(folder, tmp_path / "e")
+    found = [(row["copy_kind"], row["src_kind"], row["dst_kind"]) for row in read.transfers.to_pylist()]
+    assert found == [(1, 0, 2), (2, 2, 1), (8, 4, 2), (255, None, 2)]
+    assert sorted(read.kernels.column("name").to_pylist()) == ["(unnamed kernel 40)", "(unnamed kernel 41)"]
+    assert read.count("missing_name") == 2
+    raw = [line.replace("globalPid", "pid") for line in copies[:-1]]  # CUPTI's own records
+    own = Read(written(tmp_path / "memcpy.csv", raw), tmp_path / "f").transfers.to_pylist()
+    assert [(row["src_kind"], row["dst_kind"]) for row in own] == [(7, 1), (1, 0)]
+    names = [kernels[0], kernels[1].replace(",40,", ",k(int),")]
+    assert Read(written(tmp_path / "k.csv", names), tmp_path / "g").kernels.column("name").to_pylist() == ["k(int)"]
