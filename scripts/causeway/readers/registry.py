@@ -104,7 +104,8 @@ _RECORDS = (
                 columns="nsys",
                 title="Nsight Systems tables",
                 source=(
-                    "`nsys export` of type `sqlite` (a file), `parquetdir`, `arrowdir` (folders) or `arrow` (a file)"
+                    "`nsys export` of type `sqlite` (a file), `parquetdir`, `arrowdir` (folders) or `arrow` (a file);"
+                    " these tables saved as CSV, StringIds.csv beside them (a folder)"
                 ),
             ),
             Layout(

@@ -1,8 +1,8 @@
-"""Exports whose tables lie in Parquet files or Arrow streams.
+"""Exports whose tables lie in Parquet files, Arrow streams or CSV files.
 
 Three containers, as `nsys export` writes them: a folder of `<TABLE>.parquet`, a folder of `<TABLE>.arrow` (Arrow
 streams, not the file form), and one file of Arrow streams one after the other, each with its table's name in its
-schema's metadata.
+schema's metadata. A fourth as users save the tables of a database: a folder of `<TABLE>.csv`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,6 +19,7 @@ from causeway.readers.common.numbers import integers
 from causeway.readers.containers.arrow_tables import (
     READ_ERRORS,
     ArrowTable,
+    CsvTable,
     MappedFile,
     ParquetTable,
     StreamTable,
@@ -53,7 +54,8 @@ class ArrowExport:
 
     @classmethod
     def of_folder(cls, folder: Path, source: str, closed: frozenset[str] = frozenset()) -> "ArrowExport":
-        """Open a folder of `<TABLE>.parquet` or `<TABLE>.arrow`; the tables named in `closed` are never opened.
+        """Open a folder of `<TABLE>.parquet` or `<TABLE>.arrow`, else of `<TABLE>.csv`; the tables named in `closed`
+        are never opened.
 
         Raises
         ------
@@ -62,19 +64,18 @@ class ArrowExport:
         """
         tables: dict[str, ArrowTable] = {}
         broken: dict[str, str] = {}
-        for path in sorted(folder.iterdir()):
-            if (
-                path.suffix not in (".parquet", ".arrow")
-                or path.stem in closed
-                or path.stem in tables
-                or not path.is_file()
-            ):
+        files = sorted(folder.iterdir())
+        written = {path.suffix for path in files} & {".parquet", ".arrow"} or {".csv"}
+        for path in files:
+            if path.suffix not in written or path.stem in closed or path.stem in tables or not path.is_file():
                 continue
             try:
                 if path.suffix == ".parquet":
                     table = ParquetTable(path)
                     table.check_sizes(source)
                     tables[path.stem] = table
+                elif path.suffix == ".csv":
+                    tables[path.stem] = CsvTable(path)
                 else:
                     tables[path.stem] = whole_file(path)
             except READ_ERRORS as error:
@@ -191,7 +192,7 @@ class ArrowExport:
         except READ_ERRORS as error:
             fail_if_of_the_machine(error)
             found = f"table {table} is damaged after {done} rows ({_reason(error)})"
-            raise ExportError(self.source, found, "complete Parquet or Arrow files", ADVICE_CUT) from None
+            raise ExportError(self.source, found, "complete files", ADVICE_CUT) from None
 
     def close(self) -> None:
         """Close the tables."""

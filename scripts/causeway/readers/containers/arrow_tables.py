@@ -1,23 +1,33 @@
-"""Single tables in Parquet files or Arrow streams, read batch by batch, only those columns that are wanted.
+"""Single tables in Parquet files, Arrow streams or CSV files, read batch by batch, only those columns that are wanted.
 
 An Arrow file is mapped into memory, and its pages are released as the reading goes on, so that memory stays small at
 any size. `arrow_export` puts tables together.
 """
 
+import csv
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.readers.containers.csv_lines import delimiter_of
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BATCH_ROWS = 1 << 16
 RELEASE_BYTES = 16 << 20
 """Mapped bytes that may be read before the pages are released."""
+
+LONGEST_HEADER = 1 << 16
+"""Characters of a CSV file's header."""
+CSV_BLOCK = 16 << 20
+"""Bytes of a CSV file that are parsed at once; a longer row is damage."""
+TEXT_COLUMNS = frozenset({"text", "value", "name", "data", "uuid", "metricName"})
+"""Columns of CSV files that are never taken for numbers, whatever they hold."""
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
 """What pyarrow raises for damaged files."""
@@ -113,6 +123,71 @@ def _repeated_columns(file: pq.ParquetFile, columns: list[str]) -> dict[str, pa.
 
 def _run(value: pa.Scalar, rows: int) -> pa.Array:
     return pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array([value]))
+
+
+class CsvTable(ArrowTable):
+    """One CSV file with a header, as programs save a table of a database; an empty cell is absent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
+            header = text.readline(LONGEST_HEADER)
+        self.delimiter = delimiter_of(header)
+        try:
+            self.columns = next(csv.reader([header.rstrip("\r\n")], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            raise ValueError("its first line is no header") from error
+
+    def estimated_rows(self) -> int:
+        """Return a guess: six characters a value."""
+        return self.path.stat().st_size // (6 * max(1, len(self.columns)))
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Give the columns in batches.
+
+        Raises
+        ------
+        ArrowInvalid
+            At the end, if rows with another number of cells than the header were passed over.
+        """
+        passed_over = []
+
+        def pass_over(row: pa_csv.InvalidRow) -> str:
+            passed_over.append(row.number)
+            return "skip"
+
+        reader = pa_csv.open_csv(
+            self.path,
+            pa_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
+            pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=pass_over),
+            pa_csv.ConvertOptions(
+                include_columns=columns,
+                column_types=dict.fromkeys(columns, pa.binary()),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+        for block in reader:
+            for begin in range(0, block.num_rows, BATCH_ROWS):
+                part = block.slice(begin, BATCH_ROWS)
+                cells = [
+                    column if name in TEXT_COLUMNS else _numbers_of(column)
+                    for name, column in zip(columns, part.columns, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(cells, names=columns)
+        if passed_over:
+            raise pa.ArrowInvalid(f"{len(passed_over)} rows of another length")
+
+
+def _numbers_of(column: pa.Array) -> pa.Array:
+    """Return a column of texts as int64 if all are whole numbers, also where they were saved with a fraction of 0
+    beside absent ones (`11.0`), else as it is.
+    """
+    try:
+        text = column.cast(pa.string())
+        return pc.replace_substring_regex(text, r"^([+-]?\d+)\.0+$", r"\1").cast(pa.int64())
+    except pa.ArrowException:
+        return column
 
 
 class StreamTable(ArrowTable):

@@ -1,5 +1,5 @@
 """Nsight Systems exports as folders and files of columns: parquetdir, arrowdir and arrow, which hold the tables of the
-SQLite form.
+SQLite form; and a folder of these tables that were saved as CSV.
 
 HDF5 is refused: there an absent value has become 0, so that an ordinary launch cannot be distinguished from one of
 graph node 0.
@@ -28,6 +28,8 @@ def probe(path: Path) -> bool:
     """Return whether the path is a folder with the tables of an export, a file of Arrow streams, or an HDF5 file."""
     try:
         if path.is_dir():
+            if (path / "StringIds.csv").is_file():
+                return True
             marks = ("CUPTI_ACTIVITY_KIND_*", "StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA")
             return any(next(path.glob(mark + suffix), None) for mark in marks for suffix in (".parquet", ".arrow"))
         return first_bytes(path, 8).startswith((_STREAM, _HDF))
