@@ -129,6 +129,13 @@ class CsvTable(ArrowTable):
     """One CSV file with a header, as programs save a table of a database; an empty cell is absent."""
 
     def __init__(self, path: Path) -> None:
+        """Read the header of a file.
+
+        Raises
+        ------
+        ValueError
+            If its first line is none.
+        """
         self.path = path
         with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
             header = text.readline(LONGEST_HEADER)
