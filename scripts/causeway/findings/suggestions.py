@@ -161,7 +161,10 @@ RECORDING = {
     "rocprof": "rocprofv3 --hip-runtime-trace",
 }
 """How the tools of a format record runtime calls."""
-LATE_IN_CALLS = "Launch calls take the time: CUDA or HIP graphs, fused or larger kernels, fewer calls between launches."
+LATE_IN_CALLS = (
+    "Launch calls take the time: CUDA or HIP graphs, fused or larger kernels, fewer calls and synchronisations between"
+    " launches."
+)
 """Of a host that is late most of all inside runtime calls, most of them calls that launch."""
 LATE_IN_SET_UP = (
     "Runtime calls that launch nothing take the time (the table of waiting names them): make streams, events, graphs"
@@ -215,6 +218,8 @@ COMPILED_AGAIN = (
     "Compile before the loop, and once: mark the sizes that change as dynamic, or pad inputs to a few sizes; the log of"
     " recompilations names what changed."
 )
+NAMED = ((LOADER, DATA_LOADER), (COMPILATION, COMPILED_AGAIN))
+"""What to try where one kind of work of the host, by how its detail begins, is behind most of a wait for it."""
 BLOCKING_STEPS = {
     True: "Allocate once and outside of the loop: keep the allocator's cache, and its blocks from being split.",
     False: "Drop the synchronisation, or move it behind work that is already queued.",
@@ -249,6 +254,9 @@ def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str
     if reason != "launch_starved":
         of_engines = sum(ns for detail, ns in details.items() if waits_for_engine(detail))
         return ENGINE if 2 * of_engines > sum(details.values()) else WAITING[reason]
+    for begins, words in NAMED:
+        if 2 * sum(ns for detail, ns in details.items() if detail.startswith(begins)) > sum(details.values()):
+            return words
     unseen = details.get(HOST_CODE, 0)
     calls = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL))
     launching = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL) and "launch" in detail.lower())
@@ -294,10 +302,10 @@ def for_slow_steps(cause: str, reason: str | None, detail: str | None) -> str:
         return ENGINE
     if reason == "blocked_host":
         return BLOCKING_STEPS[bool(_ALLOCATES.search(detail))]
-    if reason == "launch_starved" and detail.startswith(LOADER):
-        return DATA_LOADER
-    if reason == "launch_starved" and detail.startswith(COMPILATION):
-        return COMPILED_AGAIN
+    if reason == "launch_starved":
+        for begins, words in NAMED:
+            if detail.startswith(begins):
+                return words
     if reason == "launch_starved" and detail == HOST_CODE:
         return LATE_UNSEEN
     return SLOW_STEPS[cause]

@@ -14,6 +14,7 @@ from causeway.findings import suggestions
 from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.stragglers import straggler_findings
+from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.document import DatasetTime, summarise
 from causeway.plotting.overview.findings_list import finding_item
 
@@ -253,3 +254,27 @@ def test_the_page_says_that_a_late_rank_without_a_replay_is_worth_a_bound(rows):
     (said,) = (str(finding_item(at, one)) for at, one in enumerate(document) if one["id"].endswith("rank7"))
     saves = re.sub(r"<[^>]*>", "", said[said.index('class="saves"') :])
     assert re.search(r">5 ms ?at most, on all ranks; the others wait 2\.5 ms", saves)
+
+
+@pytest.mark.parametrize(("unknown", "is_known"), [(49, True), (50, False)])
+def test_no_replay_stands_for_a_loss_whose_reason_is_mostly_not_known(rows, unknown, is_known):
+    """A host that takes no time leaves the run as long as it is: that says what the host costs, and not what 200 ms of
+    waiting for what is not recorded are worth; 10 % of the GPU time is nothing small.
+    """
+    waited = {"unknown": unknown, "launch_starved": 100 - unknown}
+    table = [
+        {"rank": 0, "device": 0, "step": None, "reason": reason, "detail": "x", "wait_ns": 2_000_000 * part}
+        for reason, part in waited.items()
+    ]
+    loss = next(one for one in efficiency_findings(efficiency(waterfall_ns=PARTS)) if one.key == "orchestration")
+    loss, waits = with_replays(waiting_findings("demo", table, 2_000_000_000, loss), {"demo": rows}, {"demo": 2})
+    assert (loss.replay is not None) == is_known
+    assert loss.recoverable_ns == asked(loss.recoverable_query) == (0 if is_known else 200_000_000)
+    assert ("is not known, as the reason of most of it is not." in loss.sentence) != is_known
+    assert waits.replay is None
+    (one,) = summarise([loss, waits], {"demo": DatasetTime(gpu_ns=2_000_000_000)}, "0" * 64)["findings"]
+    assert one["severity"] == ("low" if is_known else "high")
+    item = re.sub("<[^>]*>", "", str(finding_item(0, one)))
+    assert ("small: under a hundredth" in item) == is_known
+    assert ("at most" in item) or not is_known
+    assert ("all of it: a bound" in item) != is_known

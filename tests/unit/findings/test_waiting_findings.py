@@ -148,7 +148,9 @@ def test_a_reason_of_less_than_half_is_not_most_of_a_loss():
         ("launch_starved", "in cudaGraphInstantiate", "Runtime calls that launch nothing take the time"),
         ("launch_starved", "in cudaStreamCreate", "Runtime calls that launch nothing take the time"),
         ("launch_starved", "host code not recorded", "Find out what the host does between launches"),
-        ("launch_starved", "data loader: next_batch", "The host is late in what the table of waiting names"),
+        ("launch_starved", "data loader: next_batch", "The loader is late: more workers"),
+        ("launch_starved", "compilation: torch.compile", "Compile before the loop, and once"),
+        ("launch_starved", "range: next_batch", "The host is late in what the table of waiting names"),
         ("blocked_host", "cudaFree", "The host blocks while the device runs dry"),
         ("start_up", "between queued work", "Gaps between launches"),
         ("profiler", "CUPTI Buffer flush", "Measure again with less of the profiler"),
@@ -175,6 +177,22 @@ def test_what_to_try_follows_all_that_the_host_did_not_the_largest_single_part(n
     (finding,) = waiting_findings("demo", rows, 2_000_000_000)
     assert finding.suggestion.startswith(tried)
     assert "The largest part of that, 40.0 ms: host code not recorded." in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("loader", "tried"), [(51, "The loader is late"), (50, "The host is late in what the table of waiting names")]
+)
+def test_a_loader_behind_more_than_half_of_the_wait_for_the_host_is_what_to_mend(loader, tried):
+    """The rest is in ranges and calls; two loaders are one kind of work."""
+    times = {"data loader: train": loader - 20, "data loader: valid": 20, "range: forward": 90 - loader}
+    details = times | {"in cudaLaunchKernel": 10}
+    assert sum(details.values()) == 100
+    rows = [
+        {"rank": 0, "device": 0, "step": None, "reason": "launch_starved", "detail": detail, "wait_ns": ms * 1_000_000}
+        for detail, ms in details.items()
+    ]
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000)
+    assert finding.suggestion.startswith(tried)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,10 @@ BY_HOST = ("launch_starved", "blocked_host")
 """Reasons that a host without cost would take away."""
 OUTSIDE = ("before_first", "after_last")
 """Reasons that are no waiting between work."""
+UNKNOWN = "unknown"
+"""The reason of what the export does not tell."""
+NOT_KNOWN = " How much of it could be saved is not known, as the reason of most of it is not."
+"""What is said of such a loss: a host that takes no time would not take it away, and no replay does."""
 HELD = "held_back"
 """In the words of findings, the reason `unknown` where most of it is `HELD_BACK`: the launch calls are known."""
 
@@ -26,7 +30,8 @@ def waiting_findings(
 
     Where the loss while nothing runs on the busiest device makes up half of that time or more, both are one loss, and
     it comes with its reason: the loss in the words of the reason, and behind it the reason, which is no loss of its
-    own.
+    own. Where the reason of half of the waiting or more is not known, no replay stands for the loss: the host is free
+    of cost in it, and what is behind the waiting stays.
 
     Parameters
     ----------
@@ -53,7 +58,7 @@ def waiting_findings(
         if row["reason"] == main:
             details[row["detail"]] += row["wait_ns"]
     detail = min(details, key=lambda one: (-details[one], one))
-    said = HELD if main == "unknown" and 2 * details[HELD_BACK] > by_reason[main] else main
+    said = HELD if main == UNKNOWN and 2 * details[HELD_BACK] > by_reason[main] else main
     value = 100 * by_reason[main] / idle
     devices = len({(row["rank"], row["device"]) for row in inside})
     is_one = loss is not None and 2 * loss.worth.ns >= idle
@@ -89,7 +94,10 @@ def waiting_findings(
         return [waits]
     waits_for = headlines.WAITED_FOR.get(main) if 2 * by_reason[main] >= idle else None
     words = headlines.of_loss(loss.key, loss.effect.value, loss.worth.ns, waits_for)
-    return [replace(loss, headline=words, suggestion=waits.suggestion), waits]
+    found = replace(loss, headline=words, suggestion=waits.suggestion)
+    if 2 * by_reason[UNKNOWN] < idle:
+        return [found, waits]
+    return [replace(found, sentence=f"{loss.sentence}{NOT_KNOWN}", undone_by=None), waits]
 
 
 def _of_loss(loss: Finding, idle_ns: int, devices: int) -> str:

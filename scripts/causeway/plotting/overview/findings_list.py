@@ -198,6 +198,8 @@ def _worth(place: Place, finding: Mapping) -> Markup | None:
     if finding["replay"] is not None or is_late_rank:
         whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
         between = tag("span", _beside_saving(finding, whole), class_="note")
+    elif finding["kind"] == "efficiency":
+        between = tag("span", "all of it: a bound without dependencies", class_="note")
     return tag("span", tag("b", _time(finding)), between, tag("span", of, class_="note"), class_="saves")
 
 
