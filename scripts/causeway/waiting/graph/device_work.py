@@ -10,6 +10,7 @@ from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, OF_PAGEABLE_MEMORY
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.core.tables import open_table, read_table
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
+from causeway.waiting.graph.host_calls import NOT_KNOWN
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
 
 FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "correlation", "asked", "memory")
@@ -18,7 +19,6 @@ PAGEABLE_KIND, UNKNOWN_KIND = (
 )
 LONGEST_NAME = 160
 """Characters of a name that are kept."""
-NOT_KNOWN = np.iinfo(np.int64).min
 Rows = dict[str, np.ndarray]
 
 

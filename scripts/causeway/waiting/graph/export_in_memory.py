@@ -9,15 +9,18 @@ import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.waiting.graph.device_work import FIELDS as WORK_FIELDS
-from causeway.waiting.graph.device_work import NOT_KNOWN, Rows, device_work
+from causeway.waiting.graph.device_work import Rows, device_work
 from causeway.waiting.graph.host_calls import FIELDS as CALL_FIELDS
 from causeway.waiting.graph.host_calls import (
+    NOT_KNOWN,
     NOTHING,
     OWN_STREAM,
     WHOLE_RANK,
     event_waits,
     host_calls,
     synchronised_streams,
+    unseen_waits,
+    with_waits,
 )
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 
@@ -106,18 +109,28 @@ def joined(work: Rows, calls: Rows, texts: Texts) -> tuple[np.ndarray, Rows]:
     kept["waits"][index[outer[inner]]] = calls["waits"][inner]
     kept["scope"][index[outer[inner]]] = calls["scope"][inner]
     call[call >= 0] = np.where(kept["start"][call[call >= 0]] <= work["start"][call >= 0], call[call >= 0], -1)
-    own = (call < 0) & (work["asked"] != NOT_KNOWN)
-    call[own] = top.size + np.arange(own.sum())
-    if not own.any():
-        _own_streams(kept, work, call)
-        return call, kept
-    more = {name: np.full(own.sum(), -1) for name in kept}
-    more |= dict.fromkeys(("start", "end"), work["asked"][own]) | {"rank": work["rank"][own]}
-    more |= {"name": np.full(own.sum(), texts.code("launch")), "waits": np.zeros(own.sum(), np.int64)}
-    more["thread"] = np.full(own.sum(), QUEUE_THREAD)
-    kept = {name: np.concatenate([kept[name], more[name]]) for name in kept}
+    own = np.flatnonzero((call < 0) & (work["asked"] != NOT_KNOWN))
+    for rank in np.unique(work["rank"][own]).tolist():
+        mine = own[work["rank"][own] == rank]
+        mine = mine[np.argsort(work["asked"][mine], kind="stable")]
+        more, index_of = _enqueued(work, rank, work["asked"][mine], outer.size > 0, texts)
+        call[mine] = kept["start"].size + index_of
+        rest = {name: np.full(more["start"].size, -1) for name in kept if name not in more}
+        rest |= {"rank": np.full(more["start"].size, rank), "thread": np.full(more["start"].size, QUEUE_THREAD)}
+        kept = {name: np.concatenate([kept[name], (more | rest)[name]]) for name in kept}
     _own_streams(kept, work, call)
     return call, kept
+
+
+def _enqueued(work: Rows, rank: int, asked: np.ndarray, recorded: bool, texts: Texts) -> tuple[Rows, np.ndarray]:
+    """Return calls of a rank of which the time alone is known at which they enqueued work, and the index of each among
+    them, as `with_waits`: where calls are `recorded`, waits are as well.
+    """
+    if recorded:
+        return with_waits(asked, np.full(asked.size, NOT_KNOWN), texts)
+    mine = work["rank"] == rank
+    queued = np.where(work["asked"] == NOT_KNOWN, work["start"], work["asked"])[mine]
+    return with_waits(asked, unseen_waits(asked, queued, work["end"][mine]), texts)
 
 
 def _own_streams(calls: Rows, work: Rows, call: np.ndarray) -> None:

@@ -8,10 +8,20 @@ from numba import int32, int64, uint8, void
 
 from causeway.core.clock import Clock
 from causeway.numeric.compiled import I4, I8, U1, compiled
-from causeway.waiting.graph.device_work import NOT_KNOWN, Rows, work_sources
+from causeway.waiting.graph.device_work import Rows, work_sources
 from causeway.waiting.graph.export_in_memory import QUEUE_THREAD, scopes_of
 from causeway.waiting.graph.graph_builder import GraphBuilder
-from causeway.waiting.graph.host_calls import OWN_STREAM, WHOLE_RANK, call_pieces, event_waits, synchronised_streams
+from causeway.waiting.graph.host_calls import (
+    NOT_KNOWN,
+    NOTHING,
+    OWN_STREAM,
+    WHOLE_RANK,
+    call_pieces,
+    event_waits,
+    synchronised_streams,
+    unseen_waits,
+    with_waits,
+)
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
 from causeway.waiting.graph.scratch import windows
 
@@ -168,6 +178,7 @@ class _Calls:
         self._rows = array(slots, np.int32)
         self._held = np.full(16, -1)
         self._asked: list[np.ndarray] = []
+        self._work: list[tuple[np.ndarray, np.ndarray]] = []  # when it was enqueued and ended, where no calls are
         self._alone = 0
 
     def take(self, rows: Rows, scope: np.ndarray) -> None:
@@ -197,6 +208,8 @@ class _Calls:
         self._alone += alone.size
         if alone.size:
             self._asked.append(rows["asked"][alone])
+        if not self._count:
+            self._work.append((np.where(rows["asked"] == NOT_KNOWN, rows["start"], rows["asked"]), rows["end"]))
         return call
 
     def finish(self, clock: Clock, call: np.ndarray) -> None:
@@ -205,9 +218,10 @@ class _Calls:
         scratch = builder.scratch
         first = builder.calls.rows
         start = self._start[: self._count]
-        asked = clock.aligned(np.concatenate([np.zeros(0, np.int64), *self._asked]))
-        order = np.argsort(asked, kind="stable")
-        asked = asked[order]
+        own = np.concatenate([np.zeros(0, np.int64), *self._asked])
+        order = np.argsort(own, kind="stable")
+        own = own[order]
+        asked = clock.aligned(own)
         index = np.empty(asked.size, np.int64)  # of those that only a queue time tells of, behind calls of equal start
         given = 0
         for part in windows(self._count):
@@ -219,8 +233,7 @@ class _Calls:
             given = upto
             scratch.used(part.stop - part.start)
         if given < asked.size:  # no calls
-            self._append(slice(0, 0), asked[:0], asked[:0], asked)
-            index[order] = np.arange(asked.size)
+            index[order] = self._append_enqueued(clock, own)
         for part in windows(call.size):
             top = call[part].astype(np.int64)
             made = np.flatnonzero(top >= 0)
@@ -233,6 +246,25 @@ class _Calls:
             top[made] += first
             builder.made_by.append(call=top)
             scratch.used(part.stop - part.start)
+
+    def _append_enqueued(self, clock: Clock, asked: np.ndarray) -> np.ndarray:
+        """Give calls to the builder that only a queue time tells of, in the export's clock and ascending, where no
+        others are, with waits; return the index of each among them.
+        """
+        builder = self._builder
+        queued, end = (np.concatenate(column) for column in zip(*self._work, strict=True))
+        calls, index = with_waits(asked, unseen_waits(asked, queued, end), builder.texts)
+        n = calls["start"].size
+        begin, stop = (clock.aligned(calls[name]) for name in ("start", "end"))
+        builder.calls.append(
+            start=begin,
+            end=stop,
+            thread=builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD)),
+            name=calls["name"],
+            scope=builder.scopes_of(self._rank, calls["scope"], begin, stop),
+            launches=calls["waits"] == NOTHING,
+        )
+        return index
 
     def _append(self, part: slice, begin: np.ndarray, end: np.ndarray, asked: np.ndarray) -> None:
         """Give some calls to the builder, with those of equal time or between them that only a queue time tells of."""

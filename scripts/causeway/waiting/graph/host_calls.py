@@ -10,11 +10,13 @@ from numba import int64, void
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.numeric.compiled import I8, compiled
 from causeway.waiting.graph.distinct_rows import distinct_rows
-from causeway.waiting.graph.nodes import Texts
+from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 
 NO_THREAD = (1 << 32) - 1
 NOTHING, OWN_STREAM, WHOLE_RANK = range(3)
 """What a call waits for, by its name."""
+NOT_KNOWN = np.iinfo(np.int64).min
+"""A moment that is not known."""
 FIELDS = ("start", "end", "rank", "thread", "name", "waits", "correlation", "outer")
 LONGEST_NAME = 120
 
@@ -85,6 +87,55 @@ def _outermost(threads, starts, ends, latest, outer):
         else:
             outer[i] = i
             latest[threads[i]] = i
+
+
+def unseen_waits(asked: np.ndarray, queued: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return the end of the work of a rank after which its host went on to enqueue each piece of work, as far as can
+    be told where no calls are recorded: all work that was enqueued before had ended, the last of it since the piece
+    before was enqueued. `NOT_KNOWN` where work was in flight. int64, shape (k,), ns.
+
+    Parameters
+    ----------
+    asked : ndarray of int64, shape (k,), ns
+        When work was enqueued, ascending.
+    queued, end : ndarray of int64, shape (n,), ns
+        When each work of the rank was enqueued, or began where that is not known, and when it ended.
+    """
+    order = np.argsort(queued, kind="stable")
+    latest = np.maximum.accumulate(end[order])
+    at = np.searchsorted(queued[order], asked)
+    found = np.where(at > 0, latest[at - 1], NOT_KNOWN) if at.size else asked
+    before = np.concatenate([asked[:1], asked[:-1]])
+    return np.where((found <= asked) & (found > before), found, NOT_KNOWN)
+
+
+def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows, np.ndarray]:
+    """Return calls that are known by the time alone at which they enqueued work, with those that waited for the work
+    before it, in their order, and the index of the former among them; int64 of shape (m,) and (k,).
+
+    Parameters
+    ----------
+    asked : ndarray of int64, shape (k,), ns
+        Ascending.
+    ended : ndarray of int64, shape (k,), ns
+        When each wait ended; `NOT_KNOWN`: there is none.
+    texts : Texts
+    """
+    waited = np.flatnonzero(ended != NOT_KNOWN)
+    index = np.arange(asked.size) + np.cumsum(ended != NOT_KNOWN)
+    m = asked.size + waited.size
+    calls = {"start": np.empty(m, np.int64), "end": np.empty(m, np.int64)}
+    for times_of in calls.values():
+        times_of[index] = asked
+    calls["start"][index[waited] - 1] = asked[waited - 1]
+    calls["end"][index[waited] - 1] = ended[waited]
+    calls["waits"] = np.full(m, NOTHING)
+    calls["name"] = np.full(m, texts.code("launch"))
+    calls["scope"] = np.full(m, NO_SCOPE)
+    calls["waits"][index[waited] - 1] = WHOLE_RANK
+    calls["name"][index[waited] - 1] = texts.code("a wait that is not recorded")
+    calls["scope"][index[waited] - 1] = ALL_STREAMS
+    return calls, index
 
 
 def synchronised_streams(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
