@@ -19,6 +19,7 @@ from causeway.core.vocabulary import MEMORY_STALL
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
+from causeway.findings.device_time.missing_launches import undecided
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
@@ -117,8 +118,7 @@ def waits_of_steps(path: str | None, document: dict) -> dict[int, list[StepWait]
     ranks = idle_ranks(document)
     if path is None or not ranks:
         return {}
-    by_rank = rows_by_rank(path, "waiting", ranks)
-    return {rank: step_waits(document, rank, rows.to_pylist()) for rank, rows in by_rank}
+    return {rank: step_waits(document, rank, rows.to_pylist()) for rank, rows in rows_by_rank(path, "waiting", ranks)}
 
 
 def main(job) -> None:
@@ -133,7 +133,7 @@ def main(job) -> None:
         lost += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
         replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in job.input.replays}
         devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}
-        found += with_replays(lost, replays, devices)
+        found += with_replays(undecided(lost, qualities), replays, devices)
         steps = [read_json(path) for path in job.input.steps]
         waits = {dataset_of(path): path for path in job.input.waiting}
         for document, path in zip(steps, job.input.step_causes, strict=True):

@@ -12,6 +12,7 @@ SCHEMA_VERSION = "4"
 WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "step", "cause", "variability")
 """Kinds of supported claims of a whole dataset whose worth is not known, in their order."""
 UNDECIDED = {
+    ("efficiency", INCONCLUSIVE): 0,
     ("cause", INCONCLUSIVE): 0,
     ("comparison", INCONCLUSIVE): 0,
     ("no_cause", INCONCLUSIVE): 1,

@@ -152,6 +152,10 @@ WAITING = {
         " capture of fewer steps that begins after the set-up, flushes at its end alone."
     ),
 }
+MISSING_LAUNCHES = (
+    "Export the whole recording, or record without filters of kernels: most launches are missing, and where they ran"
+    " devices look idle."
+)
 RECORDING = {
     "nsys": "nsys --trace cuda",
     "cupti": "nsys --trace cuda",

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import COUNTED, INFERRED, MEMORY_STALL, SUPPORTED, target_name
+from causeway.core.vocabulary import COUNTED, INCONCLUSIVE, INFERRED, MEMORY_STALL, SUPPORTED, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
@@ -37,6 +37,8 @@ EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 
 NO_TIMES = "not measured: no export has a time line"
 """The answer to where of a dataset of counters or tables alone."""
+UNDECIDED = "not decided: most launches are missing from the exports, and the time in which they ran counts as idle"
+"""The answer to where of a dataset whose losses are undecided."""
 NOTHING = "nothing was measured"
 """The answer to all three of a dataset without a launch in its results."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
@@ -89,6 +91,8 @@ def answers(
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
+        if kinds == LOSSES and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
+            nothing = UNDECIDED
         without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
     advised = [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
@@ -118,12 +122,13 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     """Return the first findings of a dataset, numbered, behind a click the next ones, and the headlines of the rest as
     a table; each with its place in the document.
 
-    What is small is not among the first, and what found nothing does not take its place.
+    What is small is not among the first, and what found nothing does not take its place, nor that of any other.
     """
     if not findings:
         return None
     least = "none" if any(is_small(finding) for _, finding in findings) else ""
-    leading = [one for one in findings if not is_small(one[1]) and one[1]["severity"] != least][:FIRST]
+    leading = [one for one in findings if not is_small(one[1]) and one[1]["severity"] != least]
+    leading = [one for one in leading if one[1]["kind"] != "no_cause"][:FIRST] or leading[:FIRST]
     rest = [one for one in findings if one not in leading]
     nothing = None
     if any(is_small(finding) for _, finding in rest) and not any(
@@ -239,7 +244,7 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     click the claim at length and further claims about the same kernel.
     """
     place = ("findings", number)
-    under = [verdict_tag(finding["verdict"])] if finding["kind"] in INFERRED else []
+    under = [verdict_tag(finding["verdict"])] if finding["kind"] in INFERRED or finding["verdict"] != SUPPORTED else []
     under += _sizes(place, finding)
     under += [tag("span", KINDS.get(finding["kind"], COUNTED))]
     under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []

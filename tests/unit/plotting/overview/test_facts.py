@@ -5,6 +5,7 @@ import json
 import duckdb
 import pytest
 
+from causeway.plotting.overview.findings_list import findings_list
 from causeway.plotting.overview.inputs import date_of, facts
 from causeway.readers.normalise import normalise
 from cited_page import CitedPage
@@ -85,3 +86,22 @@ def test_the_day_of_a_clock_that_counts_from_1970_is_stated(tmp_path, monkeypatc
     ((query, _, value, text),) = CitedPage(str(date_of([document], ["0.json"]))).citations
     assert (text, value) == ("2024-10-04", str(day + 5))
     assert duckdb.connect().sql(query).fetchall() == [(day + 5,)]
+
+
+def finding(headline, kind, severity):
+    found = {"headline": headline, "sentence": headline, "kind": kind, "severity": severity, "verdict": "inconclusive"}
+    found |= dict.fromkeys(("recoverable_ns", "recoverable_share", "n", "probability", "suggestion", "based_on"))
+    found |= dict.fromkeys(("effect", "p99", "spread", "explorer", "replay", "worth_low"))
+    evidence = {"table": "a.parquet", "query": "SELECT 1"}
+    return found | {"also": [], "link": "overview.html#x", "quantity": "mean time", "evidence": evidence}
+
+
+def test_a_search_in_vain_is_no_fact_to_know_first_where_anything_else_is_known():
+    """In the order in which they come; alone, the searches are all there is."""
+    searches = [(place, finding(f"k{place}: too little.", "no_cause", "none")) for place in (2, 3, 4)]
+    known = [(0, finding("a tenth is lost.", "efficiency", "low")), (1, finding("Little.", "variability", "none"))]
+    first, _, rest = str(findings_list([*known, *searches])).partition('class="rest"')
+    assert ["too little" in first, "a tenth is lost" in first, "Little." in first] == [False, True, True]
+    assert all(f"k{place}: too little" in rest for place in (2, 3, 4))
+    first, _, _ = str(findings_list(searches)).partition('class="rest"')
+    assert all(f"k{place}: too little" in first for place in (2, 3, 4))
