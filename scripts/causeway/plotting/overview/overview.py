@@ -14,7 +14,7 @@ from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links
-from causeway.plotting.drawing.markup import joined
+from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, target_axis, unit_stated
 from causeway.plotting.figures.kernels import Kernel, kernels_of
@@ -23,6 +23,7 @@ from causeway.plotting.overview.datasets import datasets_table
 from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
 from causeway.plotting.overview.device_time.heat_map import heat_map
 from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
+from causeway.plotting.overview.device_time.largest_kernels import largest_kernels
 from causeway.plotting.overview.device_time.late_ranks import which_rank
 from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
@@ -182,7 +183,7 @@ def _dataset(
         "findings": first,
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
-        "time_lost": _time_lost(view) if view.efficiency else None,
+        "time_lost": _time_lost(view, kernels) if view.efficiency else None,
         "targets": [
             _target(view, target, found, links) | {"little": little_at_stake(findings, target.target)}
             for target, found in kernels
@@ -194,13 +195,16 @@ def _dataset(
     }
 
 
-def _time_lost(view: DatasetView) -> list[Markup]:
+def _time_lost(view: DatasetView, kernels: Sequence[tuple[TargetView, Sequence[Kernel]]]) -> list[Markup]:
     waiting = why_devices_wait(view.waiting, view.steps_table, view.name) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
     idle = idle_sentence(view.waiting, view.name) if view.waiting is not None else None
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, idle)
+    timed = next((found for target, found in kernels if target.target == KERNEL_VARIABILITY), ())
+    largest = largest_kernels(timed, view.name)
+    lost[2:2] = [tag("p", largest)] if largest is not None else []  # behind the heading and the other sentences
     return [*lost, *operators, *sizes, *waiting, *limits]
 
 
