@@ -155,7 +155,7 @@ def test_sentences_name_the_largest_loss():
     assert first == "Computing kernels run for 35 % of the time of 2 devices; the largest loss is orchestration, 40 %."
     assert "75 % waits for the host" in idle
     assert "50 % of the launches are shorter than 10 µs" in small
-    assert copies == "Copies host to device move 21 GB/s of the 63 GB/s of PCIe 5.0 x16."
+    assert copies == "Copies host to device take 10 ns and move 21 GB/s of the 63 GB/s of PCIe 5.0 x16."
 
 
 def test_nothing_measured_is_said():
@@ -302,6 +302,9 @@ def test_who_waits_for_whom_and_why():
         "Launches of one configuration take longer over time, by 172 % per hour [65, 639]."  # exp(1), exp(.5), exp(2)
     )
     assert beside.index(grown) + 1 == beside.index("The shapes of 20 % are not recorded: their mix may be part of it.")
+    falling = judged()["variance"] | {"trend_per_hour": {"value": -1.0, "low": -2.0, "high": -0.5}}
+    said = words("".join(map(str, late_ranks.variance("run/stragglers.json", falling))))
+    assert "Launches of one configuration get shorter over time, by" in said
     whole = judged()["variance"] | {"shapeless_launches": 0}
     assert not any("shapes" in words for words in late_ranks.variance("run/stragglers.json", whole))
 

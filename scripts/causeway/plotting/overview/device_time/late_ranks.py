@@ -257,7 +257,7 @@ def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
     changes = variance["change_points_ns"]
     found = []
     if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
-        words = "longer" if trend["value"] > 0 else "shorter"
+        words = "take longer" if trend["value"] > 0 else "get shorter"
         period, many = period_of(trend["value"])
 
         def cited_end(end: str) -> Markup | str:
@@ -267,7 +267,7 @@ def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
 
         ends = [cited_end(end) for end in (("low", "high") if trend["value"] > 0 else ("high", "low"))]
         number = [cited_end("value"), f" % per {period} [", ends[0], ", ", ends[1], "]"]
-        found.append(joined([f"Launches of one configuration take {words} over time, by ", *number, "."]))
+        found.append(joined([f"Launches of one configuration {words} over time, by ", *number, "."]))
         if variance["shapeless_launches"]:
             part = 100 * variance["shapeless_launches"] / variance["launches"]
             ends = (value_at("variance", name) for name in ("shapeless_launches", "launches"))

@@ -158,14 +158,14 @@ def _copies(facts: Document) -> list[Markup]:
     mine = [row for row in rows if row["kind"] == kinds[0]]
     moved = sum(row["bytes"] for row in mine)
     spent = sum(row["sized_ns"] for row in mine)
+    lasted = sum(row["duration_ns"] for row in mine)
     copies = "(SELECT unnest(json_extract(content, '$.copies[*]')) AS c)"
     chosen = f"WHERE c->>'kind' = '{int(kinds[0])}' AND c->>'gb_per_s' IS NOT NULL"
     query = facts.of(f"(SELECT sum((c->>'bytes')::BIGINT) / sum((c->>'sized_ns')::BIGINT) FROM {copies} {chosen})")  # noqa: S608 - names of ours alone
     beside = next((row for row in mine if row["limit_gb_per_s"]), None)
+    took = facts.of(f"(SELECT sum((c->>'duration_ns')::BIGINT)::BIGINT FROM {copies} {chosen})")  # noqa: S608 - as well
     words = [
-        "Copies ",
-        mine[0]["direction"],
-        " move ",
+        joined(["Copies ", mine[0]["direction"], " take ", citations.time(lasted, took), " and move "]),
         citations.cited(
             f"{formatting.significant(moved / max(spent, 1))} GB/s", moved / max(spent, 1), query, "number"
         ),
