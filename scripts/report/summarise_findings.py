@@ -102,11 +102,11 @@ def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
     """
     lost = {finding.id: finding for document in efficiencies for finding in efficiency_findings(document)}
     of = {document["dataset"]: document for document in efficiencies}
-    for path in waiting:
-        dataset = dataset_of(path)
+    for path, dataset in zip(waiting, map(dataset_of, waiting), strict=True):
         own = {one.key: one for one in lost.values() if one.dataset == dataset}
         facts = gpu_time_ns(of[dataset]), own.get("orchestration"), of[dataset].get("formats", ())
-        waits = waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), *facts)
+        has_calls = bool((of[dataset].get("launch_path") or {}).get("called"))
+        waits = waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), *facts, has_calls=has_calls)
         lost |= {one.id: one for one in waits}
         if waits and "idle" in own:
             del lost[own["idle"].id]
@@ -141,8 +141,8 @@ def main(job) -> None:
             found += step_findings(document, read_table(path, "step_causes").to_pylist(), behind)
         found += [finding for pair in read_comparisons(job.input.comparisons) for finding in comparison_findings(*pair)]
         document = summarise(found, times(measured, efficiencies, qualities, steps), job.params.config_hash)
-        left_out = sum(one["count"] for one in document["dropped"])
-        LOG.info("%d findings; %d statements left out", len(document["findings"]), left_out)
+        counts = len(document["findings"]), sum(one["count"] for one in document["dropped"])
+        LOG.info("%d findings; %d statements left out", *counts)
         write_json(document, job.output.findings, "findings")
 
 

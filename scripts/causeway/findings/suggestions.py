@@ -156,6 +156,10 @@ MISSING_LAUNCHES = (
     "Export the whole recording, or record without filters of kernels: most launches are missing, and where they ran"
     " devices look idle."
 )
+OTHER_CALLS = (
+    "Runtime calls are recorded, but not those that launched this work: begin to record before it is launched, and"
+    " export the whole recording."
+)
 RECORDING = {
     "nsys": "nsys --trace cuda",
     "cupti": "nsys --trace cuda",
@@ -239,7 +243,7 @@ NETWORK = (
 )
 
 
-def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str]) -> str:
+def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str], has_calls: bool = False) -> str:
     """Return what to try about the time that devices wait.
 
     Parameters
@@ -250,7 +254,11 @@ def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str
         What is behind it, with its time, ns.
     formats : collection of str
         Of the exports: their tools are named.
+    has_calls : bool
+        Whether runtime calls are recorded, if not those of the work that was waited for.
     """
+    if reason == "unknown" and has_calls:
+        return OTHER_CALLS
     if reason == "unknown":
         tools = dict.fromkeys(words for one, words in RECORDING.items() if one in formats)
         how = f" ({', '.join(tools)})" if tools else ""

@@ -92,3 +92,4 @@ def test_the_page_says_that_where_is_not_decided_unless_a_loss_is():
     page = text(answers(list(enumerate(found))))
     assert "Where  not decided: most launches are missing from the exports" in page
     assert "no loss" not in page
+    assert f"What to do  {MISSING_LAUNCHES}" in page

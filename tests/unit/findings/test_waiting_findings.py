@@ -214,6 +214,14 @@ def test_the_tool_that_records_calls_is_that_of_the_exports(formats, tools):
     assert detail in finding.sentence
 
 
+@pytest.mark.parametrize("has_calls", [True, False])
+def test_where_calls_are_recorded_their_tool_is_not_named_for_those_that_are_missing(has_calls):
+    rows = rows_of(unknown=("no call is correlated with the work that ended the gap", 400_000_000))
+    (finding,) = waiting_findings("demo", rows, 2_000_000_000, None, ["rocprofv3"], has_calls=has_calls)
+    assert finding.suggestion.startswith("Runtime calls are recorded, but not those that launched") == has_calls
+    assert ("--hip-runtime-trace" in finding.suggestion) != has_calls
+
+
 @pytest.mark.parametrize(("held", "known"), [(51, True), (50, False)])
 def test_work_that_was_held_back_is_no_call_that_is_not_recorded(held, known):
     details = {"enqueued on an idle device, held back by what is not recorded": held}

@@ -24,7 +24,13 @@ HELD = "held_back"
 
 
 def waiting_findings(
-    dataset: str, rows: Sequence[Mapping], gpu_ns: int, loss: Finding | None = None, formats: Collection[str] = ()
+    dataset: str,
+    rows: Sequence[Mapping],
+    gpu_ns: int,
+    loss: Finding | None = None,
+    formats: Collection[str] = (),
+    *,
+    has_calls: bool = False,
 ) -> list[Finding]:
     """Return the main reason why the devices of a dataset wait, if they do so for a noticeable part of its GPU time.
 
@@ -44,6 +50,8 @@ def waiting_findings(
         That loss, as `efficiency_findings` gives it; None where it is no finding.
     formats : collection of str
         Of the exports, as `efficiency.json` has them.
+    has_calls : bool
+        Whether any of their runtime calls are recorded.
     """
     inside = [row for row in rows if row["step"] is None and row["reason"] not in OUTSIDE]
     by_reason: Counter = Counter()
@@ -85,7 +93,7 @@ def waiting_findings(
         verdict=SUPPORTED,
         effect=Effect(value=value, unit="percent of the idle time"),
         evidence=Evidence(table=path, query=query, value=value),
-        suggestion=suggestions.for_waiting(said, details, formats),
+        suggestion=suggestions.for_waiting(said, details, formats, has_calls),
         link=link_to(dataset, "waiting"),
         undone_by="host_free" if main in BY_HOST and not is_one else None,
         explains=loss.id if is_one else None,

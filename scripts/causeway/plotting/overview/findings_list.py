@@ -73,7 +73,8 @@ def answers(
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
 
-    What to do is what the first of these three advises; if none does, what the first finding does. A cause of the time
+    What to do is what the first of these three advises; if none does, what the first finding does; before all, what a
+    loss that is undecided does. A cause of the time
     of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
     what varies and why the durations are said before the memory stall, wherever their kernel stands. Where nothing
     `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
@@ -95,7 +96,8 @@ def answers(
             nothing = UNDECIDED
         without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
-    advised = [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
+    undecided = [one for _, one in every if (one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE)]
+    advised = [*undecided, *[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
     advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
     rows.append(("What to do", advice))
     return tag(
