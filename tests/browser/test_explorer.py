@@ -351,3 +351,12 @@ def test_a_dataset_without_times_has_a_page_that_says_so(tmp_path, watched):
     page = watched.show(folder / "explorer" / "index.html")
     assert "no launches with times" in page.locator("#where").inner_text()
     assert watched.said == []
+
+
+def test_a_moment_that_is_rounded_to_zero_has_no_sign(made, watched):
+    """The first call begins 440 ns before the first launch; 0.44 ms before it is another moment."""
+    page = opened(made, watched)
+    source = re.search(r"function moment\(.*?\n}\n", (made[0] / "explorer.js").read_text(), re.DOTALL)[0]
+    view = "var view = [-440, 928e6];"
+    said = page.evaluate(f"() => {{ {view} {source} return [-440, -44e4, 928e6].map((ns) => moment(ns, 928e3)); }}")
+    assert said == ["0.0 ms", "-0.4 ms", "928.0 ms"]

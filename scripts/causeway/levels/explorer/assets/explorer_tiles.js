@@ -19,7 +19,8 @@ function time(ns) {
 // a point in time, with as many digits as a step needs
 function moment(ns, step) {
   var a = Math.max(Math.abs(view[0]), Math.abs(view[1])), u = a >= 1e9 ? ["s", 1e9] : a >= 1e6 ? ["ms", 1e6] : a >= 1e3 ? ["µs", 1e3] : ["ns", 1];
-  return (ns / u[1]).toFixed(Math.max(0, Math.ceil(-Math.log10(step / u[1]) - 1e-9))) + " " + u[0];
+  var text = (ns / u[1]).toFixed(Math.max(0, Math.ceil(-Math.log10(step / u[1]) - 1e-9)));
+  return (Number(text) === 0 ? text.replace("-", "") : text) + " " + u[0]; // the first call lies before the first launch
 }
 
 // tiles: what is here, what comes, what goes
