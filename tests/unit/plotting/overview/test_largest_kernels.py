@@ -41,6 +41,7 @@ def kernels(times):
             {"a": 300, "b": 300, "c": 300, "d": 100},
             "Of the kernels' time a has 30.0 %, b 30.0 %, c 30.0 %, 1 other 10.0 %.",
         ),
+        ({"a": 7, "b": 7, "c": 7, "d": 0}, "Of the kernels' time a has 33.3 %, b 33.3 %, c 33.3 %, 1 other 0.0 %."),
         ({"a": 5}, "Of the kernels' time a has 100.0 %."),
     ],
 )

@@ -48,8 +48,9 @@ def largest_kernels(kernels: Sequence[Kernel], dataset: str) -> Markup | None:
     if others:
         ids = ", ".join(f"'{kernel.id}'" for kernel in named)
         condition = f"kernel NOT IN ({ids})"
-        rest = math.fsum(kernel.value_share or 0.0 for kernel in kernels) - math.fsum(one.value_share for one in named)
-        share = citations.share(max(rest, 0.0), of_table(f"sum(value_sum) / ({whole})", source, condition))
+        shown = {kernel.id for kernel in named}
+        rest = math.fsum(kernel.value_share or 0.0 for kernel in kernels if kernel.id not in shown)
+        share = citations.share(rest, of_table(f"sum(value_sum) / ({whole})", source, condition))
         number = citations.count(others, of_table("count(*)", source, condition))
         parts.append(joined([number, f" other{'s' * (others > 1)} ", share]))
     return joined(["Of the kernels' time ", joined(parts, ", "), "."])
