@@ -101,6 +101,21 @@ def _graphs(folder, rank):
     return [(row["start_ns"], row["start_ns"] + row["duration_ns"]) for row in rows if row["rank"] == rank]
 
 
+def test_a_benchmark_that_waits_for_each_launch_is_limited_by_its_kernels(tmp_path):
+    """Kernels and fills run for 1,837,699,354 of 1,876,265,856 ns, as sums of rocprof's own columns say; of no call of
+    the host anything is recorded but when it enqueued.
+    """
+    (path, replay), *_ = tables(tmp_path, "rocprof_v1/seismic-stencils/run0_03052024_113034")
+    found = Counter()
+    for row in read_table(path, "critical_path").to_pylist():
+        found[row["kind"]] += row["path_ns"]
+    assert found["kernel"] + found["copy"] == 1_837_699_354
+    assert found["host"] + found["launch"] + found["wait"] < 0.03 * found["kernel"]
+    rows = read_table(replay, "replay").to_pylist()
+    (faster,) = [row for row in rows if row["name"] == "compute_fd_z_kernel"]
+    assert faster["time_ns"] - faster["predicted_ns"] == pytest.approx(546_863_066 / 10, abs=100), "a tenth of its time"
+
+
 def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):
     """Two launches on one stream with a gap of 30 ns, and one on another device: neither calls nor queue times."""
     rows = [(100, 50, 0), (180, 20, 0), (110, 40, 1)]
