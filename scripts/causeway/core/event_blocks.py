@@ -14,6 +14,8 @@ Block = dict[str, np.ndarray]
 CHUNK_ROWS = 1 << 16
 HOST_TABLES = ("calls", "mpi")
 """Tables of what the host did, which a profiler records from the begin of a recording to its end."""
+SHORT = 0.01
+"""Share of the run's GPU time from which on it is said what recordings lack of it."""
 
 
 def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:

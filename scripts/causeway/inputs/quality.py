@@ -55,7 +55,8 @@ MEANINGS = {
     "telemetry_zone": ("info", "times of telemetry without a time zone are taken as UTC"),
     "short_recordings": (
         "caution",
-        "recordings of some ranks do not cover all of the GPU work",
+        "nothing is recorded of some ranks during a part of the GPU work: their recordings are shorter, or their"
+        " processes",
     ),
     "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
 }

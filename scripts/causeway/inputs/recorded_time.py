@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.event_blocks import recorded_spans, spans
+from causeway.core.event_blocks import SHORT, recorded_spans, spans
 from causeway.core.formatting import first_of, time_three_digits
 
 GPU_TABLES = ("launches", "transfers", "graphs")
-SHORT = 0.01
-"""Share of the run's GPU time from which on what a recording lacks is an issue."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.core.clock import Clock
+from causeway.core.event_blocks import SHORT
 from causeway.core.formatting import first_of, time_three_digits
 from causeway.efficiency.device_time.measure import Opened, Windows
 
@@ -22,8 +23,9 @@ APART = (
     " last GPU work, and time that was not recorded counts as idle"
 )
 CUT = (
-    "ranks are compared in the time that all recordings cover: {outside} of the {whole} of GPU work lie outside, of"
-    " which {ranks} recorded nothing"
+    "ranks are compared in the time that all recordings cover: {outside} of the {whole} of GPU work lie outside, where"
+    " nothing is recorded of {ranks}; if not their recordings but their processes are shorter, what their GPUs are idle"
+    " there is in no loss"
 )
 
 
@@ -38,7 +40,7 @@ class ComparedTime:
     is_cut : bool
         Whether a part of the GPU work lies outside.
     note : str or None
-        What to keep in mind.
+        What to keep in mind; nothing of less than `SHORT` of the run's GPU time that lies outside.
     """
 
     window: tuple[int, int] | None = None
@@ -103,8 +105,11 @@ def compared_time(
     lengths = {name: time_three_digits(ns) for name, ns in lengths.items()}
     if stop <= begin or stop - begin < LEAST_COMMON * (last - first):
         return ComparedTime(note=APART.format(**lengths) if last > first else None)
-    short = sorted(rank for rank, (low, high) in whole.items() if low > first or high < last)
-    note = CUT.format(ranks=_named(short), **lengths) if short else None
+    lacks = {rank: max(low - first, 0) + max(last - high, 0) for rank, (low, high) in whole.items()}
+    short = sorted(rank for rank, lacked in lacks.items() if lacked)
+    noticed = [rank for rank in short if lacks[rank] > SHORT * (last - first)] or short
+    is_noticed = last - first - common > SHORT * (last - first)
+    note = CUT.format(ranks=_named(noticed), **lengths) if is_noticed else None
     return ComparedTime((begin, stop), is_cut=bool(short), note=note)
 
 

@@ -89,10 +89,24 @@ def test_what_was_not_recorded_is_no_imbalance(tmp_path):
     assert (host["gpu_ns"], host["useful_ns"]) == (3 * 30, 3 * 360)
     assert [host["ranks"][str(rank)]["useful_ns"] for rank in range(3)] == [360] * 3
     assert document["notes"][0] == (
-        "ranks are compared in the time that all recordings cover: 390 ns of the 780 ns of GPU work lie outside, of"
-        " which rank 2 recorded nothing"
+        "ranks are compared in the time that all recordings cover: 390 ns of the 780 ns of GPU work lie outside, where"
+        " nothing is recorded of rank 2; if not their recordings but their processes are shorter, what their GPUs are"
+        " idle there is in no loss"
     )
     assert (document["launch_path"]["launches"], document["origin_ns"]) == (20, 10)  # launches are counted whole
+
+
+@pytest.mark.parametrize(("ends", "named"), [(1000, None), (989, "rank 1"), (500, "rank 1")])
+def test_what_barely_lacks_in_a_recording_is_not_said(tmp_path, ends, named):
+    """GPU work lasts from 0 to 1,000; rank 2 records nothing of the last 10 ns, which is 1 % of it."""
+    folders = [
+        export(tmp_path / str(rank), rank, [(0, 400), (min(stop, 900), stop)], calls=[(0, 5), (stop - 5, stop)])
+        for rank, stop in enumerate((1000, ends, 990))
+    ]
+    document = measured(tmp_path, folders)
+    assert document["elapsed_ns"] == min(ends, 990)
+    notes = [note for note in document["notes"] if "all recordings cover" in note]
+    assert [note.split("recorded of ")[1].split(";")[0] for note in notes] == ([named] if named else [])
 
 
 def test_recordings_with_little_in_common_are_not_cut_to_it(tmp_path):
