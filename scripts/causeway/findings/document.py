@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from causeway.core.formatting import significant
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.findings.folding import folded
 from causeway.findings.invariants import CheckBasis, checked
@@ -30,6 +31,9 @@ HIGH = 0.10
 
 LEAST_IN_STEPS = 0.8
 """Share of the GPU time that steps must be, for a loss to be that of so many steps."""
+OUTSIDE_STEPS = (
+    " Steps make up about {percent} % of the GPU time: what is lost outside of them, as at start-up, counts too."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,11 +171,18 @@ def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
     return replace(
         finding,
         severity=severity(finding),
+        sentence=f"{finding.sentence}{_outside_steps(finding, time)}",
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
         based_on=time.based_on,
         worth_per_step_ns=_per_step(finding, time),
         also=tuple(
-            replace(one, severity=severity(one), based_on=time.based_on, worth_per_step_ns=_per_step(one, time))
+            replace(
+                one,
+                severity=severity(one),
+                sentence=f"{one.sentence}{_outside_steps(one, time)}",
+                based_on=time.based_on,
+                worth_per_step_ns=_per_step(one, time),
+            )
             for one in finding.also
         ),
     )
@@ -182,8 +193,18 @@ def _per_step(finding: Finding, time: DatasetTime) -> int | None:
     steps are less than `LEAST_IN_STEPS` of the GPU time: then it may lie outside them.
     """
     steps = time.steps
-    if finding.worth is None or not steps:
-        return None
-    if time.steps_ns is not None and time.gpu_ns and time.steps_ns < LEAST_IN_STEPS * time.gpu_ns:
+    if finding.worth is None or not steps or _are_short(time):
         return None
     return (2 * finding.worth.ns + steps) // (2 * steps)
+
+
+def _are_short(time: DatasetTime) -> bool:
+    """Return whether steps are known to be less than `LEAST_IN_STEPS` of the GPU time."""
+    return time.steps_ns is not None and bool(time.gpu_ns) and time.steps_ns < LEAST_IN_STEPS * time.gpu_ns
+
+
+def _outside_steps(finding: Finding, time: DatasetTime) -> str:
+    """Return the sentence that what is outside of the steps counts to a loss of the GPU time, where it may."""
+    if finding.kind != "efficiency" or finding.worth is None or not time.steps_ns or not _are_short(time):
+        return ""
+    return OUTSIDE_STEPS.format(percent=significant(100 * time.steps_ns / time.gpu_ns, 2))

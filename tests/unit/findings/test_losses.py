@@ -13,6 +13,7 @@ from causeway.efficiency.ranks import stragglers as ranks_compared
 from causeway.efficiency.ranks.collectives import MatchedCollectives
 from causeway.findings.device_time.efficiency import efficiency_findings, little_memory_stall
 from causeway.findings.device_time.stragglers import straggler_findings
+from causeway.findings.document import DatasetTime, summarise
 
 
 def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
@@ -35,6 +36,25 @@ def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
     }
     words = shared["demo/dataset/efficiency/shared_devices"].sentence
     assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
+
+
+@pytest.mark.parametrize(
+    ("in_steps", "said"),
+    [(0.79, "about 79 %"), (0.006, "about 0.6 %"), (0.81, None), (None, None), (0, None)],
+)
+def test_a_loss_says_that_what_is_outside_of_the_steps_counts(in_steps, said):
+    """Of 2 s of GPU time; the reason of the loss and the short kernels are no loss of their own."""
+    steps_ns = None if in_steps is None else round(in_steps * 2_000_000_000)
+    time = DatasetTime(gpu_ns=2_000_000_000, steps=10 * bool(in_steps), steps_ns=steps_ns)
+    found = {one["id"].rpartition("/")[2]: one["sentence"] for one in of_document(efficiency(), time)}
+    end = f" Steps make up {said} of the GPU time: what is lost outside of them, as at start-up, counts too."
+    for key in ("load_imbalance", "orchestration"):
+        assert found[key].endswith(end) if said else "Steps" not in found[key]
+    assert not any("Steps" in found[key] for key in ("idle", "small_kernels"))
+
+
+def of_document(document, time):
+    return summarise(efficiency_findings(document), {"demo": time}, "0" * 16)["findings"]
 
 
 def test_headline_and_sentence_of_a_loss_say_the_same_percentage():
