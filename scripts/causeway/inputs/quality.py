@@ -10,6 +10,7 @@ from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
 from causeway.core.tables import open_table, read_json, read_table
+from causeway.inputs.known_ranks import rank_issues
 from causeway.inputs.recorded_time import RecordedTime, on_one_line, recordings_of, short_recordings
 
 SEVERITIES = ("info", "caution", "blocked")
@@ -23,6 +24,9 @@ MEANINGS = {
     "duplicate_ranks": ("blocked", "two exports claim the same rank, so that their rows cannot be distinguished"),
     "missing_ranks": ("caution", "the numbers of the ranks have gaps: exports of the run are missing, or were refused"),
     "later_ranks_only": ("info", "the lowest rank of the run is not among the exports"),
+    "unread_ranks": ("caution", "the job has more ranks than were read: what the others do is in no result"),
+    "one_rank_of_a_job": ("info", "the job has more ranks than this one: what it waits for is not known"),
+    "filter_without_ranks": ("caution", "the filter names ranks that the dataset does not have"),
     "same_file": ("caution", "two exports have the same content"),
     "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
     "few_launches": (
@@ -117,7 +121,8 @@ def check(dataset: str, folders: Folders, telemetry: Mapping | None = None) -> d
             issues.append(issue(kind, document["export"], 1, document["error"]["found"]))
         issues += [entry | {"export": document["export"]} for entry in document["issues"]]
     issues += _telemetry(telemetry) if telemetry else []
-    issues += _compared(usable, list(documents[0]["analyses"]) if documents else [])
+    filters = [read_json(path) for _, folder in usable if (path := folder / "filter.json").is_file()]
+    issues += _compared(usable, list(documents[0]["analyses"]) if documents else [], filters)
     worst = max((SEVERITIES.index(entry["severity"]) for entry in issues), default=0)
     return {
         "dataset": dataset,
@@ -142,14 +147,19 @@ def _export(document: dict) -> dict:
     }
 
 
-def _compared(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict]:
-    """Return the issues that only show when the exports are compared."""
+def _compared(usable: list[tuple[dict, Path]], analyses: list[str], filters: list[dict]) -> list[dict]:
+    """Return the issues that only show when the exports are compared; of a reduced dataset, with `filter.json` of each
+    export in `filters`, without those of streams and times, which its filter may leave out.
+    """
     if not usable:
         return [issue("no_export", None, 1, "", analyses)]
     documents = [document for document, _ in usable]
-    parts = (_identities(documents, analyses), _launch_counts(usable), _streams(documents), _kernels(usable))
+    parts = (_identities(documents, analyses, filters), _launch_counts(usable), _kernels(usable))
+    found = [entry for part in parts for entry in part]
+    if filters:
+        return found
     recordings = {document["export"]: recordings_of(folder) for document, folder in usable if _are_several(documents)}
-    return [*(entry for part in parts for entry in part), *_times(documents, recordings)]
+    return [*found, *_streams(documents), *_times(documents, recordings)]
 
 
 def _are_several(documents: list[dict]) -> bool:
@@ -172,9 +182,12 @@ def compared_documents(documents: list[dict], recordings: Recordings) -> list[di
     return [*_identities(usable, analyses), *_streams(usable), *_times(usable, recordings)]
 
 
-def _identities(documents: list[dict], analyses: list[str]) -> list[dict]:
+def _identities(documents: list[dict], analyses: list[str], filters: Iterable[dict] = ()) -> list[dict]:
     """Return issues of who the exports are: their ranks, contents and kinds."""
-    issues = _ranks(documents, analyses)
+    issues = [
+        issue(kind, None, count, example, analyses if kind == "duplicate_ranks" else ())
+        for kind, count, example in rank_issues(documents, list(filters))
+    ]
     same = [names for names in _by(documents, "sha256").values() if len(names) > 1]
     issues += [issue("same_file", None, len(names), ", ".join(names)) for names in same]
     kinds = sorted({document["kind"] for document in documents} - {"none"})
@@ -188,30 +201,6 @@ def _by(documents: list[dict], key: str) -> dict[str, list[str]]:
     for document in documents:
         groups.setdefault(document[key], []).append(document["export"])
     return groups
-
-
-def _ranks(documents: list[dict], analyses: list[str]) -> list[dict]:
-    claims = Counter(rank for document in documents for rank in document["ranks"])
-    twice = sorted(rank for rank, count in claims.items() if count > 1)
-    issues = []
-    if twice:
-        issues.append(issue("duplicate_ranks", None, len(twice), f"rank {first_of(twice)}", analyses))
-    if claims:
-        low = min(claims)
-        high = max(claims)
-        gaps = [rank for rank in range(low, high) if rank not in claims] if high - low < 100_000 else []
-        if gaps or high - low >= 100_000:
-            issues.append(
-                issue(
-                    "missing_ranks",
-                    None,
-                    len(gaps) or high - low + 1 - len(claims),
-                    f"{first_of(gaps)}" if gaps else "",
-                )
-            )
-        if low > 0:
-            issues.append(issue("later_ranks_only", None, 1, f"the lowest here is {low}"))
-    return issues
 
 
 def launches_by_rank(document: dict, folder: Path) -> Counter:

@@ -114,6 +114,7 @@ def reduce_export(
         As `config/schemas/filter.schema.json` describes it: for each table and class, rows and ns before, kept and
         dropped.
     """
+    whole = read_json(folder / "capabilities.json")
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -128,15 +129,14 @@ def reduce_export(
     document = {
         "source_dataset": source_dataset,
         "export": folder.name,
+        "ranks": whole["ranks"],
         "keep": [dict(entry) for entry in settings],
         "tables": {name: reduction.numbers() for name, reduction in reduced.items()},
         "bytes": {"before": _bytes(folder), "kept": _bytes(partial)},
     }
     write_json(document, partial / "filter.json", schema="filter")
     write_json(
-        reduced_capabilities(
-            read_json(folder / "capabilities.json"), [reduction.left() for reduction in reduced.values()], document
-        ),
+        reduced_capabilities(whole, [reduction.left() for reduction in reduced.values()], document),
         partial / "capabilities.json",
         "capabilities",
     )

@@ -39,6 +39,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "kind": kind,
         "ranks": facts.ranks,
         "ranks_from": facts.ranks_from,
+        "world_size": sink.processes.world_size if sink and not refused else None,
         "streams": {str(rank): count for rank, count in sorted(facts.streams.items())},
         "tables": dict(sorted(facts.tables.items())),
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},

@@ -92,7 +92,8 @@ def test_exports_of_a_run_are_compared_as_the_run_does(capsys, tmp_path):
         normalise(tmp_path / f"t_rank{rank}.json", folders[-1], export=str(rank), source=str(rank), rank=rank)
     issues = [entry for entry in check("t", folders)["issues"] if entry["severity"] != "info" and not entry["export"]]
     assert lines[start + 1 :] == [f"  note      {entry['detail']}" for entry in issues]
-    assert [entry["kind"] for entry in issues] == ["missing_ranks"]
+    assert [entry["kind"] for entry in issues] == ["missing_ranks", "unread_ranks"]
+    assert issues[1]["detail"].endswith(": 3 of 9 were read")
 
 
 def test_exports_that_may_be_the_ranks_of_one_run_are_named(capsys, tmp_path):

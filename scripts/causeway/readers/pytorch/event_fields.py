@@ -194,6 +194,13 @@ def stated_rank(facts: Mapping[str, object]) -> int | None:
     return rank if rank is not None and 0 <= rank < MOST_RANKS else None
 
 
+def stated_size(facts: Mapping[str, object]) -> int | None:
+    """Return of how many ranks the job is, as the top level of a trace states it; None where it does not."""
+    info = facts.get("distributedInfo")
+    size = integer(info.get("world_size")) if isinstance(info, dict) else None
+    return size if size is not None and 0 < size <= MOST_RANKS else None
+
+
 def devices_of(facts: Mapping[str, object]) -> list[dict]:
     """Return the devices that a trace's top level lists: number, name, multiprocessors and memory of each. PyTorch 1.8
     and 1.9 have other names for the list and for the multiprocessors; PaddlePaddle has smCount.

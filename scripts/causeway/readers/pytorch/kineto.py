@@ -35,6 +35,7 @@ from causeway.readers.pytorch.event_fields import (
     mentioned,
     spans_ns,
     stated_rank,
+    stated_size,
 )
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.paddle_events import PaddleEvents
@@ -387,8 +388,7 @@ class KinetoReader:
             sink.session_start_ns = base
         elif first is not None and first > EPOCH_2001_NS:
             sink.session_start_ns = 0  # the clock itself counts from 1970
-        if (rank := stated_rank(facts)) is not None and not self.processes.several:
-            sink.processes.state_rank(self.processes.only(), rank)
+        self.processes.take_job(stated_rank(facts), stated_size(facts))
         sink.format_version = format_version(facts)
         counts = grid_counts(facts, sink.call_names.texts)
         if counts != BLOCKS:

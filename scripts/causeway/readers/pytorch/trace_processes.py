@@ -97,6 +97,14 @@ class TraceProcesses:
                 self._processes.state_rank(self.only(), first_rank)
                 self._told = True
 
+    def take_job(self, rank: int | None, size: int | None) -> None:
+        """Note the rank that the top level of the trace states, if it is of one process, and of how many ranks the job
+        is.
+        """
+        if rank is not None and not self.several:
+            self._processes.state_rank(self.only(), rank)
+        self._processes.world_size = size
+
     @property
     def several(self) -> bool:
         """Whether the trace is of several processes."""

@@ -27,12 +27,15 @@ class Processes:
         The lowest device that a process (by code) launched on.
     by_numbers : bool
         Whether the reported ranks are numbers in names, which nothing calls ranks: those of runs look the same.
+    world_size : int or None
+        Ranks of the job, as the export states them.
     """
 
     def __init__(self) -> None:
         self.keys: list[Hashable] = []
         self.devices: dict[int, int] = {}
         self.by_numbers = False
+        self.world_size: int | None = None
         self._codes: dict[Hashable, int] = {}
         self._reported: dict[int, int] = {}
         self._launches: set[int] = set()
