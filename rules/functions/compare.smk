@@ -17,23 +17,23 @@ def load_pairs():
         unknown = [name for name in named if name not in TARGETS]
         twice = sorted({name for name in named if named.count(name) > 1})
         if unknown:
-            raise WorkflowError(
+            raise stopped(
                 f"configuration: compare: no dataset {', '.join(unknown)} in the sheet; it has {', '.join(DATASETS)}"
             )
         if twice:
-            raise WorkflowError(
+            raise stopped(
                 f"configuration: compare: {', '.join(twice)} is named twice in one pair;"
                 " each run stands once, on one side"
             )
         name = f"{pair['baseline']}__{pair['candidate']}"
         if name in pairs and any(pairs[name][side] != pair[side] for side in SIDES):
             first, second = (f"{one['baseline']} and {one['candidate']}" for one in (pairs[name], pair))
-            raise WorkflowError(
+            raise stopped(
                 f"configuration: compare: the pairs {first}, {second} would both be results/compare/{name}; give one of"
                 " these datasets another name in the sheet"
             )
         if name in pairs:
-            raise WorkflowError(
+            raise stopped(
                 f"configuration: compare: the pair {pair['baseline']} and {pair['candidate']} stands twice in `pairs`"
             )
         pairs[name] = pair
@@ -113,7 +113,7 @@ def compared_causes(wildcards):
 def every_comparison(wildcards):
     """Return the documents of all comparisons; without any pair, stop with the sentence that shows how to name one."""
     if not PAIRS:
-        raise WorkflowError(
+        raise stopped(
             "configuration: `compare: pairs:` names no pair; add for example `- {baseline: before, candidate: after}`"
         )
     return [f"results/compare/{pair}/comparison.json" for pair in PAIRS]
@@ -122,7 +122,7 @@ def every_comparison(wildcards):
 def judged_comparisons(wildcards):
     """Return the documents of all comparisons for a gate; without any limit, stop before they are made."""
     if not has_limit(config["gate"]):
-        raise WorkflowError(
+        raise stopped(
             "configuration: `gate:` sets no limit; set one, for example `max_slowdown_percent: 5`"
             " (`causeway gate ... --limit max_slowdown_percent=5`)"
         )
@@ -135,8 +135,4 @@ def withdraw_older_verdict(*steps):
     """
     waiting = {job.rule.name for job in workflow.dag.needrun_jobs()}
     if waiting.intersection(steps):
-        from pathlib import Path
-
-        from causeway.command_line.gate_files import withdraw_verdict
-
         withdraw_verdict(Path(str(rules.judge_gate.output.verdicts)).parent, is_drawn="summarise_gate" in waiting)

@@ -1,7 +1,7 @@
 """The checked configuration and the sheet with its indexes, which all rule files share.
 
 Required: `config` (the configuration as loaded). Sets: EXPORTS (rows of the sheet by dataset and export), TARGETS
-(targets by dataset), SERIES (datasets by series), TELEMETRY (files of telemetry by dataset). Nothing here depends on time or chance: every cluster job parses
+(targets by dataset), SERIES (datasets by series), TELEMETRY (files of telemetry by dataset), stopped. Nothing here depends on time or chance: every cluster job parses
 these files again.
 """
 
@@ -50,6 +50,17 @@ from causeway.core.sheet import (
 from causeway.core.telemetry_sheet import read_telemetry_sheet
 from causeway.command_line.configuration_check import configuration_schema
 from causeway.command_line.exports_without_sheet import exports_matching
+from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
+
+
+def stopped(message):
+    """Return the error that stops the workflow before its first step. Where the gate's verdict was asked for, that of
+    an earlier run is taken away: none says that it passes.
+    """
+    folder = Path("results", "compare")
+    if folder.is_dir() and asks_for_verdict(sys.argv[1:]):
+        withdraw_verdict(folder, is_drawn=True)
+    return WorkflowError(message)
 
 
 def check_config():
@@ -57,11 +68,11 @@ def check_config():
     try:
         check_values(config)
     except CausewayError as error:
-        raise WorkflowError(f"configuration: {error}") from None
+        raise stopped(f"configuration: {error}") from None
     try:
         validate(config, "../../config/schemas/config.schema.yaml")
     except WorkflowError as error:
-        raise WorkflowError(
+        raise stopped(
             f"configuration: {violation_of(error)}; config/schemas/config.schema.yaml describes every key"
         ) from None
     config.update(with_whole_numbers(config, configuration_schema(BASE / "config" / "schemas")))
@@ -94,7 +105,7 @@ def load_sheet():
             exports = read_sheet(sheet, row_checker("datasets.schema.yaml"), config["simulated"])
         rows = with_reduced(exports, config["filters"])
     except CausewayError as error:
-        raise WorkflowError(str(error)) from None
+        raise stopped(str(error)) from None
     return {(row.dataset, row.export): row for row in rows}
 
 
@@ -112,7 +123,7 @@ def telemetry_by_dataset():
         )
         rows = read_telemetry_sheet(sheet, row_checker("telemetry.schema.yaml"), whole, config["simulated"])
     except CausewayError as error:
-        raise WorkflowError(str(error)) from None
+        raise stopped(str(error)) from None
     found = {dataset: [row for row in rows if row.dataset in ("", dataset)] for dataset in whole}
     return {dataset: mine for dataset, mine in found.items() if mine}
 
@@ -167,7 +178,7 @@ def check_features():
     try:
         check_bin_features(config["bins"]["features"], any(set(kinds) - {"trace"} for kinds in TARGETS.values()))
     except CausewayError as error:
-        raise WorkflowError(f"configuration: {error}") from None
+        raise stopped(f"configuration: {error}") from None
 
 
 check_features()

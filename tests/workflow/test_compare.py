@@ -91,3 +91,33 @@ def test_a_run_that_fails_before_the_gate_is_judged_leaves_no_older_verdict(data
     assert done.returncode != 0
     assert not (folder / "gate.json").exists()
     assert all("could not tell" in (folder / name).read_text() for name in ("gate.md", "gate.svg"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "is_left"),
+    [(["-c1", "gate"], False), (["-c1", "results/compare/gate.json"], False), (["-n", "gate"], True), ([], True)],
+)
+@pytest.mark.parametrize(
+    ("rows", "limits", "sentence"),
+    [
+        ([("b", "none", "x.csv", "auto")], "max_slowdown_percent: 5", "none"),
+        ([("b", "", "x.csv", "auto")], "max_slowdown_percent: 5", "no dataset c in the sheet"),
+        ([("b", "", "x.csv", "auto")], "no_such_limit: 5", "no_such_limit"),
+    ],
+)
+def test_an_error_of_sheet_or_configuration_leaves_no_older_verdict(
+    rows, limits, sentence, arguments, is_left, tmp_path
+):
+    (tmp_path / "x.csv").write_text("y\n1\n")
+    config = write_analysis(tmp_path, rows, SETTINGS.format(limits=limits, more=""))
+    folder = tmp_path / "results" / "compare"
+    folder.mkdir(parents=True)
+    for name in ("gate.json", "gate.md", "gate.svg"):
+        (folder / name).write_text("passes")
+    done = run_snakemake(tmp_path, *(arguments or ["-c1", "compare"]), config=config)
+    assert done.returncode != 0
+    assert sentence in done.stdout
+    assert (folder / "gate.json").exists() == is_left
+    texts = [(folder / name).read_text() for name in ("gate.md", "gate.svg")]
+    assert all(text == "passes" for text in texts) if is_left else all("could not tell" in text for text in texts)

@@ -1,7 +1,9 @@
 """The gate's Markdown and badge where a job wants them; until the gate is judged, they say that nothing is known."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
@@ -10,6 +12,10 @@ from causeway.plotting.pages.gate_summary import gate_badge, unfinished_markdown
 
 VERDICTS = "gate.json"
 """What Markdown and badge are made from; beside them in the results."""
+TARGETS = ("gate", "judge_gate", "summarise_gate")
+FILES = (VERDICTS, "gate.md", "gate.svg")
+"""Rules and files of the workflow by which a verdict is asked for."""
+_DRY_RUN = re.compile(r"--dry-?run|-n[a-zA-Z]*|-[a-zA-Z]+n")
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,17 @@ def withdraw_verdict(folder: Path, *, is_drawn: bool = False) -> None:
             _write(folder / name, words.encode())
         else:
             (folder / name).unlink(missing_ok=True)
+
+
+def asks_for_verdict(arguments: Sequence[str]) -> bool:
+    """Return whether Snakemake's arguments ask for the gate to be judged, and not only for what would be done.
+
+    >>> asks_for_verdict(["-c2", "gate"]), asks_for_verdict(["-np", "gate"]), asks_for_verdict(["-c2", "compare"])
+    (True, False, False)
+    """
+    if any(_DRY_RUN.fullmatch(argument) for argument in arguments):
+        return False
+    return any(argument in TARGETS or PurePosixPath(argument).name in FILES for argument in arguments)
 
 
 def _unfinished() -> dict[str, str]:

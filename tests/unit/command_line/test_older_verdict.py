@@ -5,7 +5,7 @@ from test_command import fake_run
 
 from causeway.command_line import __main__ as command
 from causeway.command_line.analysis_folder import alone_in
-from causeway.command_line.gate_files import withdraw_verdict
+from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
 from causeway.core.errors import CausewayError
 
 FILES = ("gate.json", "gate.md", "gate.svg")
@@ -49,6 +49,24 @@ def test_a_folder_in_which_another_command_works_keeps_its_verdict(export, compa
     with alone_in(tmp_path / "out"):
         assert command.main(["gate", str(export), str(export), "--out", str(tmp_path / "out")]) == 2
     assert "passes" in (compared / "gate.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--snakefile x/Snakefile -c2 gate", True),
+        ("--cores 2 all judge_gate", True),
+        ("-j1 out/results/compare/gate.svg", True),
+        ("-pn gate", False),
+        ("--dryrun gate", False),
+        ("gate --dry-run", False),
+        ("--directory gates --nolock gate", True),
+        ("-c2 compare results/compare/a__b/comparison.json", False),
+        ("", False),
+    ],
+)
+def test_whether_the_arguments_of_snakemake_ask_for_a_verdict(arguments, expected):
+    assert asks_for_verdict(arguments.split()) == expected
 
 
 def test_what_is_to_be_drawn_says_could_not_tell_until_then(compared):
