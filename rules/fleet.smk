@@ -7,9 +7,7 @@ validate(
     config["fleet"], "../config/schemas/fleet.schema.yaml"
 )  # fills in the defaults, which a reference between schemas does not
 if unknown := sorted(set(config["fleet"]["learn_from"]) - set(DATASETS)):
-    raise stopped(
-        f"fleet/learn_from: the sheet has no dataset {', '.join(unknown)}; it has {', '.join(DATASETS)}"
-    )
+    raise stopped(f"fleet/learn_from: the sheet has no dataset {', '.join(unknown)}; it has {', '.join(DATASETS)}")
 FLEET_SHOWN = next(mode for mode in ("share2", "ahe", "ldp", "clear") if mode in config["fleet"]["modes"])
 
 
