@@ -45,12 +45,19 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
         "width": width,
         "in_time": any(timed) or not timed,
         "launches": bins.get("launches", "equally many") if not all(timed) else None,
+        "without_column": _without_column(bins.get("features", ()), targets),
         "score": settings.get("ranking", {}).get("score", "variance").replace("_", " "),
         "drawn": any(drawn) or not any(left),
         "kept_alone": any(left),
         "resamples": settings.get("causes", {}).get("resamples", "several"),
         "fragile_below": formatting.ratio(FRAGILE_BELOW),
     }
+
+
+def _without_column(features: Sequence[str], targets: Sequence) -> list[str]:
+    """Return the chosen features that no target has statistics of: no export has a column of that name."""
+    columns = {name for target in targets for name in target.bins.column_names}
+    return [name for name in features if f"{name}_mean" not in columns] if targets else []
 
 
 def _has_others(target) -> bool:

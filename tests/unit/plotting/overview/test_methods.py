@@ -90,6 +90,25 @@ def test_bins_are_what_the_data_made_them(starts, said, not_said):
 
 
 @pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (["dram_bytes"], None),
+        (["duration_ns", "dram_bytes"], None),
+        (["dram_byte", "sm_ratio", "duration_ns"], "No export has a column dram_byte or sm_ratio, which bins.features"),
+        ([], None),
+    ],
+)
+def test_a_feature_that_no_export_has_is_named(named, said):
+    """One target has statistics of durations, the other of a counter."""
+    targets = [target(KEPT, DRAWN) for _ in range(2)]
+    for one, name in zip(targets, ("duration_ns", "dram_bytes"), strict=True):
+        one.bins = one.bins.append_column(f"{name}_mean", [[0.0, 1.0]])
+    page = words(*targets, bins={"features": named})
+    assert said in page if said else "No export has" not in page
+    assert "No export has" not in words(bins={"features": ["nothing_read"]})
+
+
+@pytest.mark.parametrize(
     ("bins", "said"),
     [
         ({}, "with one launch configuration have one mean, computed"),
