@@ -2,6 +2,7 @@
 hold.
 """
 
+import itertools
 import json
 import re
 
@@ -12,6 +13,7 @@ from levels_reference import raw_values, write_run
 
 from causeway.core.tables import TableWriter, write_json, write_table
 from causeway.levels.explorer.explorer import write_explorer
+from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
 from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export
@@ -233,7 +235,7 @@ def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
     kinds = (
         "Compute kernels",
         "Communicationcommunication",
-        "Ranks inside a collective",
+        "Devices inside a collective",
         "Copies at oncehost to devicedevice to hoston devicememory sets",
         "Efficiency",
         "Variability",
@@ -241,6 +243,28 @@ def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
     assert [name.startswith(kind) for name, kind in zip(names, kinds, strict=False)] == [True] * 6
     assert page.locator("#lanes .empty").count() == 0
     assert names[6:] == ["Critical pathkernelcollectivecopylaunchhostwait", "Sampled, DRAM: dram", "Mean of clock_hz"]
+
+
+def test_the_lane_of_collectives_counts_devices(made, watched):
+    """Two ranks have two devices each; in each cell as many communicate as all communication takes of its width."""
+    home, _ = made
+    page = opened(made, watched)
+    rows = page.evaluate("CW.state().index.rows")
+    assert len({row[1] for row in rows}) < len(rows)
+    xs, counts = page.evaluate("CW.state().plots[2].plot.data.map(function (one) { return Array.from(one); })")
+    levels = Levels(home.parent / "levels")
+    (width,) = {round((after - before) * 1e9) for before, after in itertools.pairwise(xs)}
+    busy = levels.busy(width, -(1 << 62), 1 << 62, "device")
+    total = {}
+    for (start, _), times in busy.items():
+        total[start] = total.get(start, 0) + times["communication_ns"]
+    held = 0
+    for x, count in zip(xs, counts, strict=True):
+        if count is not None:
+            start = levels.index["origin_ns"] + round(x * 1e9 - width / 2)
+            assert count == pytest.approx(total.get(start, 0) / width, rel=1e-5, abs=1e-9)
+            held += count > 0
+    assert held > 10
 
 
 def test_a_click_on_a_rank_shows_its_lanes_and_launches_alone(made, watched):

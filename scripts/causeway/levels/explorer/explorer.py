@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG
@@ -18,6 +19,7 @@ from causeway.core.tables import read_table
 from causeway.core.vocabulary import COUNTED, INFERRED
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
+from causeway.levels.explorer.recorded_devices import RecordedDevices
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,
     BUILT_IN,
@@ -82,10 +84,12 @@ def write_explorer(
     else:
         with closing(PathPieces(pieces)) as path:
             configurations, numbers = _configurations(traced)
-            tiles, is_seen = write_level_tiles(levels, out / "tiles", path)
+            recorded = RecordedDevices.of(devices_of(levels), traced, clocks_of(clocks))
+            tiles, is_seen = write_level_tiles(levels, out / "tiles", recorded, path)
             metrics = [one | {"seen": seen} for one, seen in zip(metrics_of(levels, path), is_seen, strict=True)]
             index |= {
                 "low": levels.earliest_ns() - index["origin"],
+                "recorded": [(ends - index["origin"]).tolist() for ends in (recorded.begins, recorded.ends)],
                 "levels": tiles,
                 "total": sum(launches_in(folder) for folder in traced.values()),
                 "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
@@ -114,7 +118,8 @@ def program() -> str:
     """Return the page's program: its parts inside one function, so that nothing but `CW` is seen from outside."""
     parts = [(ASSETS / f"explorer_{name}.js").read_text(encoding="utf-8") for name in PARTS]
     shown = (
-        "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index, amount: amount"
+        "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index, amount: amount,"
+        " plots: plots"
     )
     seen = (
         f"return {{ start: start, tile: tile, state: function () {{ return {{ view: view, steps: steps, {shown} }};"

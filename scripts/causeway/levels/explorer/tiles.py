@@ -15,6 +15,7 @@ from causeway.core.clock import Clock, clocks_of
 from causeway.core.files.whole_files import write_whole
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
+from causeway.levels.explorer.recorded_devices import RecordedDevices
 from causeway.levels.pyramid import cells
 from causeway.levels.pyramid.ordered_rows import chunks
 
@@ -75,12 +76,14 @@ def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
     return len(text)
 
 
-def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None) -> tuple[list[dict], list[bool]]:
+def write_level_tiles(
+    levels: Levels, out: Path, recorded: RecordedDevices, path: PathPieces | None = None
+) -> tuple[list[dict], list[bool]]:
     """Write the tiles of all levels; return per level, coarsest first, its width and which tiles there are, and of each
     metric whether it is ever anything but 0.
 
     A tile `{level}_{block}_{number}` holds float32 by metric, row and cell, NaN where there is nothing; block `a` has
-    one row, all devices together.
+    one row, all devices together: of `BUSY` the mean over those that are recorded then, also if they do nothing.
     """
     rows = {lane["lane"]: row for row, lane in enumerate(devices_of(levels))}
     owner = {(lane["rank"], lane["device"]): rows[lane["lane"]] for lane in devices_of(levels)}
@@ -105,7 +108,10 @@ def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None)
                     f"{number}_{begin // BLOCK_ROWS}_{tile}",
                     [_mean(sums[:, part], counts[:, part])],
                 )
-            everything = _mean(sums.sum(axis=1, keepdims=True), counts.sum(axis=1, keepdims=True))
+            whole = counts.sum(axis=1, keepdims=True)
+            at_once = recorded.at_once(levels.index["origin_ns"] + tile * TILE_CELLS * width, width, TILE_CELLS)
+            whole[: len(BUSY)] = np.where(whole[: len(BUSY)] > 0, np.maximum(whole[: len(BUSY)], at_once * width), 0)
+            everything = _mean(sums.sum(axis=1, keepdims=True), whole)
             write_tile(out / f"{number}_a_{tile}.js", f"{number}_a_{tile}", [everything])
         found.append({"width": width, "tiles": present})
     return found, is_seen.tolist()

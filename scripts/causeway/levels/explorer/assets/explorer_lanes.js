@@ -35,7 +35,7 @@ function amount(name, value, counted) {
   if (/_celsius$/.test(name)) return Number(value.toPrecision(3)) + " °C";
   if (/_hz$/.test(name)) return Number((value / 1e6).toPrecision(4)) + " MHz";
   if (unit === "share" || (!unit && /_ratio$/.test(name))) return Number((100 * value).toPrecision(3)) + " %";
-  return Number(value.toPrecision(3)) + (unit ? " " + (value === 1 ? unit.replace(/^ranks$/, "rank") : unit) : "");
+  return Number(value.toPrecision(3)) + (unit ? " " + (value === 1 ? unit.replace(/^(rank|device)s$/, "$1") : unit) : "");
 }
 function makeLanes() {
   var known = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); });
@@ -45,7 +45,8 @@ function makeLanes() {
   var beyond = shown.filter(function (lane) { return LANES.indexOf(lane) < 0 && ++samples > MOST_LANES; });
   plots = shown.filter(function (lane) { return beyond.indexOf(lane) < 0; }).map(function (lane) {
     var stacked = lane[2] === "stacked", box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
-    var title = make("div", lane[0], "name");
+    var counted = lane[2] === "ranks" && (index.rows.every(function (row, r) { return !r || row[1] !== index.rows[r - 1][1]; }) ? "ranks" : "devices");
+    var title = make("div", counted === "devices" ? lane[0].replace("Ranks", "Devices") : lane[0], "name");
     if (names.length > 1) names.forEach(function (n, i) {
       var key = make("span", undefined, "key");
       key.style.borderTop = stacked ? "9px solid " + STACK_INKS[i] : "2px " + (i ? i > 1 ? "dotted " : "dashed " : "solid ") + INKS[i];
@@ -58,7 +59,7 @@ function makeLanes() {
       cursor: { sync: { key: "cw" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { time: false, auto: false }, y: { range: function (u, low, high) { return [0, (high > 0 ? high : 1) * 1.08]; } } },
       axes: [{ show: false }, { size: X0, ticks: { show: false }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
-               values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v, lane[2] === "ranks" && lane[2]).replace(/ at once$/, ""); }); } }],
+               values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v, counted).replace(/ at once$/, ""); }); } }],
       series: [{}].concat(stacked ? names.map(function (n, i) {  // sums from the last one on, the largest first
         return { fill: STACK_INKS[i], width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) };
       }) : names.map(function (n, i) {
@@ -73,7 +74,7 @@ function makeLanes() {
     };
     var plot = new uPlot(options, [[0]].concat(names.map(function () { return [null]; })), box);
     plot.over.addEventListener("wheel", wheel, { passive: false });
-    return { plot: plot, names: names, stacked: stacked, times: lane[2] === "ranks" ? index.rows.length : 1 };
+    return { plot: plot, names: names, stacked: stacked, isCount: lane[2] === "ranks" };
   });
   function say(why, lanes) {
     var names = lanes.slice(0, MOST_LANES).map(function (lane) { return lane[0]; }), more = lanes.length - names.length;
@@ -91,7 +92,7 @@ function drawLanes(level, needed) {
       if (!data.length) data.push(s[0]);
       data.push(s[1]);
     });
-    if (one.times > 1 && device < 0) data[1] = data[1].map(function (v) { return v === null ? v : v * one.times; });
+    if (one.isCount && device < 0) data[1] = data[1].map(function (v, i) { return v === null ? v : v * recordedIn(Math.round(data[0][i] * 1e9 / found.width - 0.5), found.width); });
     if (one.stacked) data[0] = data[0].map(function (x) { return x - found.width / 2e9; });  // a step begins with its cell
     if (one.stacked) for (var k = data.length - 2; k > 0; k--) data[k] = data[k].map(function (v, i) { return v === null ? v : v + data[k + 1][i]; });
     one.plot.batch(function () {

@@ -92,3 +92,12 @@ function series(found, block, row, metric) {
   return [xs, ys];
 }
 function number(name) { return index.metrics.findIndex(function (m) { return m.name === name; }); }
+// how many devices are recorded, if only for a part of it, in a cell: those that began before its end and had not ended before it
+function recordedIn(cell, width) {
+  function below(values, bound) {
+    var low = 0, high = values.length;
+    while (low < high) { var m = (low + high) >> 1; if (values[m] < bound) low = m + 1; else high = m; }
+    return low;
+  }
+  return below(index.recorded[0], (cell + 1) * width) - below(index.recorded[1], cell * width + 1);
+}
