@@ -138,15 +138,34 @@ def _of_others(lateness: np.ndarray) -> np.ndarray:
     shape (ranks,).
     """
     tail = np.quantile(lateness, TAIL, axis=1)
+    sizes = np.abs(lateness)
+    ordered = np.sort(sizes[sizes > 0])  # of an odd number of ranks one is the median itself
     found = np.zeros(tail.size)
-    for index in range(tail.size):
-        rest = np.abs(np.delete(lateness, index, axis=0))
-        rest = rest[rest > 0]  # of an odd number of ranks one is the median itself
-        usual = (
-            float(np.median(rest)) if rest.size and tail.size > 2 else 0.0
-        )  # of two ranks one is as early as the other is late
+    for index, own in enumerate(sizes):
+        # of two ranks one is as early as the other is late
+        usual = median_without(ordered, np.sort(own[own > 0])) if tail.size > 2 else 0.0
         found[index] = max(BEYOND * float(np.median(np.delete(tail, index))), SIGMAS * ROBUST_SIGMA * usual)
     return found
+
+
+def median_without(ordered: np.ndarray, own: np.ndarray) -> float:
+    """Return the median of what is left of some values without some of them; 0 where nothing is. Each rank against all
+    others takes the time of its own values, not of theirs.
+
+    Parameters
+    ----------
+    ordered, own : ndarray of float, shapes (all,) and (some,)
+        Ascending; each of `own` is among the first as often.
+    """
+    left = ordered.size - own.size
+    if not left:
+        return 0.0
+    same = np.arange(own.size) - np.searchsorted(own, own, "left")
+    before = np.searchsorted(ordered, own, "left") + same - np.arange(own.size)  # values left before each of `own`
+    lower, upper = (
+        float(ordered[middle + np.searchsorted(before, middle, "right")]) for middle in ((left - 1) // 2, left // 2)
+    )
+    return (lower + upper) / 2
 
 
 def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
@@ -156,11 +175,12 @@ def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     from scipy.stats import binom  # half a second, which a run of one rank does not need
 
     ranks, count = lateness.shape
+    ordered = np.sort(lateness, axis=None)
     found = np.zeros(ranks, bool)
     for index in range(ranks):
         times = int((lateness[index] > threshold[index]).sum())
         if times >= max(FEWEST_TRANSIENT, TRANSIENT * count):
-            others = int((np.delete(lateness, index, axis=0) > threshold[index]).sum())
+            others = int(ordered.size - np.searchsorted(ordered, threshold[index], "right")) - times
             chance = (others + 1) / ((ranks - 1) * count + 1)
             found[index] = ranks * binom.sf(times - 1, count, chance) <= LEVEL
     return found
