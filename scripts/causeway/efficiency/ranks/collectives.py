@@ -74,6 +74,8 @@ class MatchedCollectives:
         None where all are.
     shape : ndarray of int64, shape (collectives,), or None
         Equal where the launches' shapes are on the first rank; -1 where unknown, None where all are.
+    sequence : int or None
+        Which of several sequences of unknown communicators, from 1 on.
     """
 
     communicator: str | None
@@ -84,6 +86,7 @@ class MatchedCollectives:
     bytes: np.ndarray
     group_size: np.ndarray | None = None
     shape: np.ndarray | None = None
+    sequence: int | None = None
 
     def members(self, at: int) -> int:
         """Return how many ranks take part in a collective, by its index: as told, at least those that were read."""
@@ -121,11 +124,14 @@ class AlignedRanks:
         By rank, ascending: places among the rank's own collectives; those at one place of the arrays are one.
     further : dict of int to ndarray of int64, shape (collectives, devices - 1)
         Indices of the same collectives' kernels on further devices of a rank; no entry where there are none.
+    sequence : int or None
+        Which of several sequences of unknown communicators, from 1 on.
     """
 
     communicator: str | None
     rows: dict[int, np.ndarray]
     further: dict[int, np.ndarray] = field(default_factory=dict)
+    sequence: int | None = None
 
 
 def matched(folders: Sequence[Path]) -> tuple[list[MatchedCollectives], list[str]]:
@@ -160,9 +166,9 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
         parts, why = sequences(ranks, members) if communicator is None else ([Sequences(members, {})], None)
         if why:
             notes.append(f"{label}: {why}")
-        for part in parts:
+        for number, part in enumerate(parts, 1):
             if _same_order(ranks, part.rows):
-                groups.append(AlignedRanks(communicator, part.rows, part.further))
+                groups.append(AlignedRanks(communicator, part.rows, part.further, number if len(parts) > 1 else None))
                 continue
             counts = sorted({rows.size for rows in part.rows.values()})
             notes.append(
@@ -203,6 +209,7 @@ def _of_ranks(one: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> Matche
         bytes=size.max(axis=0),
         group_size=members.max(axis=0),
         shape=ranks[first].shape[rows],
+        sequence=one.sequence,
     )
 
 

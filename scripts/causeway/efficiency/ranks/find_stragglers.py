@@ -13,6 +13,7 @@ from causeway.core.clock import Clock
 from causeway.core.reduced import STRAGGLERS, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
+from causeway.efficiency.ranks.clock_alignment import align_by_ends
 from causeway.efficiency.ranks.exchanges import with_exchanges
 from causeway.efficiency.ranks.lateness_causes import OwnWork
 from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
@@ -20,6 +21,7 @@ from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, r
 from causeway.efficiency.ranks.variance_components import components
 from causeway.numeric.mpi import Ranks, merged
 
+WAITS = "what is said of waits and late ranks holds for one communicator alone"
 FEWEST = 3
 """Collectives that a group needs for a verdict."""
 
@@ -156,21 +158,30 @@ def _judged(
     found = []
     for group in groups:
         if group.synchronising().sum() < FEWEST:
-            label = "an unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
-            notes.append(f"{label}: fewer than {FEWEST} collectives that all ranks leave together")
+            notes.append(f"{_named(group)}: fewer than {FEWEST} collectives that all ranks leave together")
             continue
         members = max(group.members(at) for at in np.flatnonzero(group.synchronising()).tolist())
         if members > len(group.ranks):
-            label = "unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
             notes.append(
-                f"{label}: {len(group.ranks)} of its {members} ranks were read: these are held against one another, and"
-                " transfers may hold waits for the others"
+                f"{_named(group)}: {len(group.ranks)} of its {members} ranks were read: these are held against one"
+                " another, and transfers may hold waits for the others"
             )
+        if group.communicator is None and len(group.ranks) > 2:
+            together = align_by_ends([group], {rank: str(rank) for rank in group.ranks})
+            if together and not together["accepted"]:
+                notes.append(f"{_named(group)}: {together['reason']}, so not all ranks may take part in each: {WAITS}")
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
         named = [at for at, entry in enumerate(verdict["ranks"]) if entry["pattern"] != "none"]
         found.append(_Judged(group, times, verdict, {group.ranks[at]: times["held"][at] for at in named}))
     return found
+
+
+def _named(group: collectives.MatchedCollectives) -> str:
+    """Return what notes call a group."""
+    if group.communicator is not None:
+        return f"communicator {group.communicator}"
+    return "unknown communicator" if group.sequence is None else f"unknown communicators, sequence {group.sequence}"
 
 
 def _write_table(rows: Sequence[Mapping], path: str | Path, dataset: str) -> None:

@@ -256,7 +256,8 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         "excess_transfer_ns": excess,
     }
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
-    facts = {"communicator": group.communicator, "n_ranks": len(group.ranks), "collectives": count, "sized": sized}
+    facts = {"communicator": group.communicator, "sequence": group.sequence, "n_ranks": len(group.ranks)}
+    facts |= {"collectives": count, "sized": sized}
     return (
         facts
         | {"verdict": verdict, "reason": reason}

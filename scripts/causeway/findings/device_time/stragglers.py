@@ -50,7 +50,9 @@ def _finding(document: Mapping, index: int, *, key: str, path: tuple, value: int
 
 
 def _of_communicator(group: Mapping) -> str:
-    return "" if group["communicator"] is None else f" of communicator {name_in_sentence(group['communicator'])}"
+    if group["communicator"] is None:
+        return f" of sequence {group['sequence']} (by device and stream)" if group.get("sequence") else ""
+    return f" of communicator {name_in_sentence(group['communicator'])}"
 
 
 def _late_alone(group: Mapping) -> list[int]:

@@ -22,7 +22,9 @@ def sentences(stragglers: Mapping) -> list[str]:
     """Return the verdict of each communicator, why its stragglers are late, and what could not be matched."""
     found = []
     for group in stragglers["groups"]:
-        label = "Collectives" if group["communicator"] is None else f"Communicator {elided(group['communicator'], 40)}"
+        label = f"Collectives of sequence {group['sequence']}" if group.get("sequence") else "Collectives"
+        if group["communicator"] is not None:
+            label = f"Communicator {elided(group['communicator'], 40)}"
         found.append(
             f"{label}, {group['collectives']:,} on {group['n_ranks']} ranks: {group['verdict']}; {group['reason']}."
         )

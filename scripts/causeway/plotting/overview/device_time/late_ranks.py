@@ -46,11 +46,11 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     def at(*steps: str | int, kind: str = "integer") -> str:
         return in_document(path, "groups", number, *steps, kind=kind)
 
-    label = (
-        "Collectives"
-        if group["communicator"] is None
-        else ["Communicator ", citations.name(elided(group["communicator"], 40))]
-    )
+    label = ["Collectives"]
+    if group["communicator"] is not None:
+        label = ["Communicator ", citations.name(elided(group["communicator"], 40))]
+    elif group.get("sequence"):
+        label = ["Collectives of sequence ", citations.count(group["sequence"], at("sequence"))]
     words = [
         label,
         ", ",
