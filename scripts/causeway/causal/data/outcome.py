@@ -94,14 +94,15 @@ class TimeEffect:
     mean, p50, p99, spread : Estimate
         Changes in percent of what was observed, total effects, with 90 % intervals; spread is the std.
     cost : Estimate or None
-        GPU time of the run, ns: as it was less what the better of the two values would take. None if the value measured
-        is no time.
+        GPU time of the run, ns: as it was less what the better of the two values would take; None of what is no time.
     launches : int
         Of the configurations in which the cause varies, those that were not kept counted too.
     monotone : bool
         The duration does not both rise and fall with the cause.
     against : str
         Of a category the level that its own is compared with; empty where that is not one in all configurations.
+    alike : tuple of str
+        Further levels of a place that change the mean in the same way.
     """
 
     mean: Estimate
@@ -112,6 +113,7 @@ class TimeEffect:
     launches: int
     monotone: bool
     against: str = ""
+    alike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +130,8 @@ class Arrow:
         `sign_of` is what the sign is about, "target" or "value".
     level : str
         The level of a category that stands out; empty for numbers.
-    effect : Estimate
-        Slope of the target, in its standard deviations per standard deviation of the cause.
-    value_effect : Estimate
-        Slope of the measured value, likewise.
+    effect, value_effect : Estimate
+        Slopes of the target and of the measured value, in their standard deviations per one of the cause.
     contribution, variance : Estimate
         Shares of the variance of the target and of that of the measured value, percent, 0 .. 100.
     stability : float or None

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from causeway.causal.data.observations import Candidate
-from causeway.causal.data.outcome import CONFIGURATION, Arrow, TimeEffect
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, TimeEffect
 from causeway.causal.effects.scope_times import RowDonors, ScopeTimes
+from causeway.causal.preparation.categorical import OTHER, PLACEMENT
 
 LOW = 0.1
 HIGH = 0.9
+ALIKE = 0.5
+"""Another level of a place does the same where its change of the mean is clear and at least this part of the first."""
 DOSES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Quantiles at which the mean is compared to tell whether it rises and falls."""
 TURN = 0.25
@@ -46,7 +49,40 @@ def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
         launches=times.launches((low != own) | (high != own)),
         monotone=candidate.values.ndim > 1 or candidate.two_valued or _monotone(times, arrow),
         against=_compared_level(times, candidate, low, high),
+        alike=_alike(times, candidate, arrow, low, between.mean),
     )
+
+
+def _alike(times: ScopeTimes, candidate: Candidate, arrow: Arrow, low: np.ndarray, mean: Estimate) -> tuple[str, ...]:
+    """Return the other levels of a place - rank, device, node - that change the mean as the arrow's does: several may
+    be slow, of which an arrow names one.
+    """
+    if candidate.group != PLACEMENT or not arrow.level or mean.low <= 0 <= mean.high:
+        return ()
+    numbers = level_numbers(candidate, times.used)
+    others = [one for one in np.unique(numbers).tolist() if candidate.levels[one] not in (arrow.level, OTHER)]
+    settings: list[RowDonors] = []
+    for one in others:
+        settings += [{arrow.name: low}, {arrow.name: _of_level(times, numbers, one, low)}]
+    sign = 1 if mean.value > 0 else -1
+    changes = times.mean_changes([arrow], settings)[::2] if others else []
+    return tuple(
+        candidate.levels[one]
+        for one, change in zip(others, changes, strict=True)
+        if (change.low > 0 or change.high < 0) and sign * change.value >= ALIKE * abs(mean.value)
+    )
+
+
+def _of_level(times: ScopeTimes, numbers: np.ndarray, level: int, otherwise: np.ndarray) -> np.ndarray:
+    """Return for each used row a row of its configuration with a level, that of `otherwise` where none has it; int,
+    shape (n_used,).
+    """
+    donors = otherwise.copy()
+    rows = np.flatnonzero(numbers == level)
+    codes, first = np.unique(times.configuration[rows], return_index=True)
+    for code, row in zip(codes.tolist(), rows[first].tolist(), strict=True):
+        donors[times.configuration == code] = row
+    return donors
 
 
 def _without_excluding(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> np.ndarray:

@@ -9,7 +9,7 @@ from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
-from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER
+from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER, listed
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
@@ -155,7 +155,8 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
-        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}{bend}"
+        same = _alike(arrow.node, effect.alike) if effect.alike else ""
+        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}{same}{bend}"
     if is_clear(effect.spread):
         sign = "+" if effect.spread.value > 0 else "-"
         what = SPREAD_OF.get(target, target)
@@ -179,6 +180,12 @@ def _compared(node: Node, against: str) -> str:
         return ""
     subject = _subject(node, elided(against, LONGEST_COMPARED))
     return f" compared with {subject[0].lower()}{subject[1:]}"
+
+
+def _alike(node: Node, levels: Sequence[str]) -> str:
+    """Return which other levels of a category do the same, as the end of a clause."""
+    subject = _subject(node, listed(levels))
+    return f", as does {subject[0].lower()}{subject[1:]}"
 
 
 def quantity_of(target: str) -> str:

@@ -98,6 +98,31 @@ def test_a_level_is_compared_with_another_that_is_named(name, group, level, agai
 
 
 @pytest.mark.parametrize(
+    ("alike", "words"),
+    [
+        ((), "compared with being on rank 7 and"),
+        (("3",), "compared with being on rank 7, as does being on rank 3 and"),
+        (("9", "10", "11", "4"), "compared with being on rank 7, as does being on rank 4, 9 to 11 and"),
+    ],
+)
+def test_other_places_that_do_the_same_are_named(alike, words):
+    change = estimate(7, 5, 9)
+    effect = TimeEffect(
+        mean=change,
+        p50=change,
+        p99=change,
+        spread=change,
+        cost=None,
+        launches=9,
+        monotone=True,
+        against="7",
+        alike=alike,
+    )
+    cause = arrow("rank", group="placement", level="2", in_time=effect)
+    assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
+
+
+@pytest.mark.parametrize(
     ("level", "change", "words"),
     [
         ("no other kernel", (-69, -77, -61), "Starting beside a (grid 8) raises the mean duration by 69 % [61, 77]"),

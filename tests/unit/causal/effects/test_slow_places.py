@@ -1,0 +1,49 @@
+"""Of several slow ranks an arrow names one; its effect names the others."""
+
+import numpy as np
+import pytest
+from causal_tables import rows_of
+
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import time_effects
+from causeway.numeric.process import single_threaded
+
+SCOPE = Scope("d", "kernel_variability", "k", resamples=0)
+
+
+def of_ranks(slower, seed, ranks=16, each=120):
+    """Return the named rank and those that do the same, of launches of which some ranks' take longer, by so many
+    percent; noise is 2 %.
+    """
+    random = np.random.default_rng(seed)
+    rank = np.tile(np.arange(ranks), each)
+    factor = np.ones(ranks)
+    factor[list(slower)] += np.array(list(slower.values())) / 100
+    y = 1e5 * factor[rank] * np.exp(0.02 * random.standard_normal(rank.size))
+    columns = [
+        Feature("rank", rank.astype(str).astype(object), "context", "placement"),
+        Feature("idle", random.standard_normal(rank.size)),
+    ]
+    outcome, evidence = discover(columns, rows_of(y), SCOPE)
+    with single_threaded():
+        found = time_effects(ScopeTimes(evidence, outcome.arrows, SCOPE.target, None, 7), outcome.arrows)
+    (arrow,) = (one for one in outcome.arrows if one.name == "rank")
+    return arrow.level, found["rank"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [-8, 8])
+def test_all_ranks_that_differ_alike_are_named(size, seed):
+    level, effect = of_ranks({8: size, 9: size, 10: size, 11: size, 3: size / 4}, seed)
+    assert sorted([level, *effect.alike], key=int) == ["8", "9", "10", "11"]
+    assert (effect.mean.value > 0) == (size > 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_single_slow_rank_is_named_alone(seed):
+    level, effect = of_ranks({5: 8, 6: 2, 7: -8}, seed)
+    assert level in ("5", "7")
+    assert effect.alike == ()
