@@ -87,7 +87,7 @@ class Node:
 class TimeEffect:
     """What a cause does to the duration: at its 90th percentile within its configuration instead of its 10th.
 
-    Where both are equal, the minimum and the maximum are compared; of a category, the commonest level and the arrow's.
+    Where both are equal, the minimum and the maximum are compared; of a category, a common level and the arrow's.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, TimeEffect
 from causeway.causal.effects.scope_times import RowDonors, ScopeTimes
-from causeway.causal.preparation.categorical import OTHER, PLACEMENT
+from causeway.causal.preparation.categorical import OTHER, PLACEMENT, USUAL_SHARE
 
 LOW = 0.1
 HIGH = 0.9
@@ -112,7 +112,8 @@ def _above_least(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:
 
 def extremes(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> tuple[np.ndarray, np.ndarray]:
     """Return for each used row the donors that are compared: low and high values of a number in its configuration; of a
-    category its commonest level there, other than the arrow's, and the arrow's.
+    category its commonest level there, other than the arrow's, and the arrow's; of places that are about as common the
+    one whose launches take the median time.
 
     Returns
     -------
@@ -192,6 +193,7 @@ def level_numbers(candidate: Candidate, used: np.ndarray) -> np.ndarray:
 def _levels(times: ScopeTimes, candidate: Candidate, level: str) -> tuple[np.ndarray, np.ndarray]:
     numbers = level_numbers(candidate, times.used)
     named = candidate.levels.index(level) if level in candidate.levels else 0
+    typical = _typical_first(times, numbers) if candidate.group == PLACEMENT else None
     low = np.arange(numbers.size)
     high = low.copy()
     for code in np.unique(times.configuration):
@@ -199,10 +201,34 @@ def _levels(times: ScopeTimes, candidate: Candidate, level: str) -> tuple[np.nda
         has = mine[numbers[mine] == named]
         others = mine[numbers[mine] != named]
         if has.size and others.size:
-            common = int(np.argmax(np.bincount(numbers[others], times.weight[others])))
+            rows = np.bincount(numbers[others], times.weight[others])
+            common = int(np.argmax(rows))
+            if typical is not None:
+                usual = rows >= USUAL_SHARE * rows.max()
+                common = next(one for one in typical if one < usual.size and usual[one] and one != named)
             low[mine] = others[numbers[others] == common][0]
             high[mine] = has[0]
     return low, high
+
+
+def _typical_first(times: ScopeTimes, numbers: np.ndarray) -> list[int]:
+    """Return the levels of the used rows, that of the median row first where they are ordered by how much longer than
+    the mean of their configuration their launches take, then those beside it: the commonest of places with as many
+    rows each may be a slow one.
+
+    Parameters
+    ----------
+    times : ScopeTimes
+    numbers : ndarray of int, shape (n_used,)
+    """
+    rows = np.bincount(numbers, times.weight)
+    sums = np.bincount(numbers, times.weight * times.evidence.rows.signed[times.used])
+    levels = np.flatnonzero(rows)
+    levels = levels[np.argsort(sums[levels] / rows[levels], kind="stable")]
+    reached = np.cumsum(rows[levels])
+    middle = int(np.searchsorted(reached, reached[-1] / 2))
+    away = np.abs(np.arange(levels.size) - middle)
+    return levels[np.argsort(away, kind="stable")].tolist()
 
 
 def _monotone(times: ScopeTimes, arrow: Arrow) -> bool:

@@ -43,6 +43,18 @@ def test_all_ranks_that_differ_alike_are_named(size, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_first_ranks_are_compared_with_one_that_is_not_slow(count, seed):
+    """All ranks are as common: the first of them is no better to compare with than another."""
+    level, effect = of_ranks(dict.fromkeys(range(count), 8), seed)
+    assert sorted([level, *effect.alike]) == [str(rank) for rank in range(count)]
+    assert int(effect.against) >= count
+    mean = 1 + 0.08 * count / 16
+    assert effect.mean.low <= 8 / mean <= effect.mean.high
+    assert effect.mean.low > 7
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_a_single_slow_rank_is_named_alone(seed):
     level, effect = of_ranks({5: 8, 6: 2, 7: -8}, seed)
     assert level in ("5", "7")
