@@ -116,7 +116,7 @@ rule check_quality:
     input:
         tables=table_folders,
         telemetry=telemetry_document,
-        lib=modules("inputs/quality", "inputs/recorded_time"),
+        lib=modules("inputs/quality", "inputs/known_ranks", "inputs/recorded_time"),
     output:
         quality="<results>/{dataset}/quality.json",
     log:
