@@ -193,7 +193,7 @@ def _numbers_of(column: pa.Array) -> pa.Array:
     try:
         text = column.cast(pa.string())
         return pc.replace_substring_regex(text, r"^([+-]?\d+)\.0+$", r"\1").cast(pa.int64())
-    except pa.ArrowException:
+    except pa.ArrowInvalid:  # and no lack of memory
         return column
 
 
