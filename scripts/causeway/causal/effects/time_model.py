@@ -2,29 +2,30 @@
 causes set to other values.
 
 mu and log sigma are additive in functions of each cause; mu has products of pairs of causes besides, so that one may
-amplify another, and of causes with kernels, in which they may do more or less. How far coefficients shrink is estimated
-from the data (`ridge.evidence_ridge`); sigma is a gamma regression of the absolute residual. N is each launch's own
-residual and stays as it was: abduction, action, prediction (J. Pearl, Causality, Cambridge 2009, section 7.1.3). Where
-a value is not positive everywhere, it takes the place of its logarithm.
+amplify another or act beside some of its levels alone, and of causes with kernels (`cause_columns`). How far
+coefficients shrink is estimated from the data (`ridge.evidence_ridge`); sigma is a gamma regression of the absolute
+residual. N is each launch's own residual and stays as it was: abduction, action, prediction (J. Pearl, Causality,
+Cambridge 2009, section 7.1.3). Where a value is not positive everywhere, it takes the place of its logarithm.
 
 Uncertainty is that of draws: each refits the model with other weights of blocks of rows, and moves its coefficients by
 what shrinking may have taken from them. Such intervals cover where those of resampling alone, which ignore the bias of
 shrunk coefficients, do not (D. Nychka, J. Am. Stat. Assoc. 83 (1988) 1134; G. Marra, S. Wood, Scand. J. Stat. 39 (2012)
 53).
+
+Weights of 1 / sigma^2 are best where mu has the right form. What its form cannot say makes sigma large where causes act
+most; then they describe the launches on which causes act least. Every second draw does without them, so that the
+interval holds both answers where they differ.
 """
 
-import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.causal.statistics.basis import normal_scores, numeric_functions, two_valued
+from causeway.causal.effects.cause_columns import CauseColumns, Donors
 from causeway.causal.statistics.draw_weights import DrawWeights
 from causeway.causal.statistics.ridge import JITTER, Penalties, evidence_ridge, ridge_solver
 
-KNOTS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
-"""Quantiles of a cause at which its effect may bend or step: the levels that are compared, and about evenly between."""
 DRAWS = 60
 """Draws behind a standard error, which is then known to 9 %: `1 / sqrt(2 * 60)`."""
 ROUNDS = 3
@@ -42,13 +43,15 @@ it.
 LARGEST_LOG_RATIO = np.log(10.0)
 """log sigma stays within so much of its median."""
 
+AS_NEAREST = np.concatenate([[0.5], np.modf((np.arange(DRAWS) + 0.5) * (np.sqrt(5) - 1) / 2)[0]])
+"""How much a level does, beside numbers that it never had, of what it does at the nearest more than on average, by
+model and draw: shares evenly from 0 to 1, in an order that goes with nothing else (multiples of the golden ratio).
+"""
+
 MAX_ROWS = 5000
 """Rows of a kernel that are used, drawn at random: twice as many would narrow intervals by less than a third."""
 OWN_MODEL = 300
 """Rows from which a kernel has a model of its own: ten for each of some thirty effective coefficients."""
-
-Donors = Mapping[int, np.ndarray]
-"""For each cause that is set, by its position: the row whose value each row takes, int, shape (n_rows,)."""
 
 
 def rows_of_models(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
@@ -71,98 +74,6 @@ def rows_of_models(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndar
     rest = np.flatnonzero(counts[kernel] < OWN_MODEL)
     parts = [*own, *([rest] if rest.size and (not own or rest.size >= OWN_MODEL) else [])]
     return [rng.permutation(part)[:MAX_ROWS] if part.size > MAX_ROWS else part for part in parts]
-
-
-class CauseColumns:
-    """The causes' columns as the model of the time takes them.
-
-    Parameters
-    ----------
-    causes : list of ndarray, shape (n_rows,) or (n_rows, n_levels - 1)
-        Numbers, and indicators of categories.
-    groups : ndarray of int, shape (n_rows,)
-        Codes 0, 1, ... of the kernels: a cause may do more in one of them than in another.
-
-    Attributes
-    ----------
-    columns : ndarray of float, shape (n_rows, 1 + k)
-        The intercept, the functions of each cause, products of pairs, and products of each cause with the kernels.
-    slices : list of slice
-        Columns that share a penalty.
-    n_single : int
-        The columns before the products: those that sigma is made of; `single_slices` are their slices.
-    """
-
-    def __init__(self, causes: list[np.ndarray], groups: np.ndarray) -> None:
-        n_rows = groups.size
-        blocks = [_function_blocks(values) for values in causes]
-        widths = [block.shape[1] for own in blocks for block in own]
-        bounds = np.cumsum([1, *widths])
-        self.single_slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
-        self.n_single = int(bounds[-1])
-        self.starts = np.cumsum([1, *(sum(block.shape[1] for block in own) for own in blocks)])
-        self.scores = [_score(values) for values in causes]
-        self.pairs = list(itertools.combinations(range(len(causes)), 2))
-        n_groups = int(groups.max()) + 1
-        self.kernels = np.eye(n_groups)[groups][:, : n_groups if n_groups > 1 else 0]
-        self.first_group = self.n_single + len(self.pairs)
-        ends = self.first_group + self.kernels.shape[1] * np.arange(len(causes) + 1)
-        own = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
-        together = [slice(self.n_single, self.first_group)] if self.pairs else []
-        self.slices = [*self.single_slices, *together, *own]
-        products = [(self.scores[a] * self.scores[b])[:, None] for a, b in self.pairs]
-        by_kernel = [score[:, None] * self.kernels for score in self.scores]
-        functions = itertools.chain.from_iterable(blocks)
-        self.columns = np.hstack([np.ones((n_rows, 1)), *functions, *products, *by_kernel])
-        self.functions = [self.columns[:, a:b] for a, b in itertools.pairwise(self.starts)]
-
-    def moved(self, donors: Donors) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far setting causes moves the columns, shape (n_rows, m), and which ones those are, shape (m,)."""
-        parts = []
-        which = []
-        for cause, rows in donors.items():
-            parts.append(self.functions[cause][rows] - self.functions[cause])
-            which.append(np.arange(self.starts[cause], self.starts[cause + 1]))
-            parts.append((self.scores[cause][rows] - self.scores[cause])[:, None] * self.kernels)
-            which.append(self.first_group + self.kernels.shape[1] * cause + np.arange(self.kernels.shape[1]))
-        for number, pair in enumerate(self.pairs):
-            if donors.keys() & set(pair):
-                set_to = [self.scores[one][donors[one]] if one in donors else self.scores[one] for one in pair]
-                parts.append((set_to[0] * set_to[1] - self.scores[pair[0]] * self.scores[pair[1]])[:, None])
-                which.append(np.asarray([self.n_single + number]))
-        return np.hstack(parts), np.concatenate(which)
-
-
-def _function_blocks(values: np.ndarray) -> list[np.ndarray]:
-    """Return functions of a cause in blocks that share a penalty, each column centred and in standard deviations.
-
-    Of a number: its basis with a hinge at each knot, and a step at each knot; of a category its indicators.
-    """
-    columns = values.astype(float)
-    blocks = [columns]
-    if values.ndim == 1:
-        blocks = [numeric_functions(columns)]
-        if not two_valued(values):
-            scores = normal_scores(columns)
-            knots = np.unique(np.quantile(scores, KNOTS))
-            hinges = np.maximum(scores[:, None] - knots, 0.0)
-            blocks = [np.hstack([blocks[0], hinges]), (scores[:, None] >= knots).astype(float)]
-    standardised = []
-    for block in blocks:
-        centred = block - block.mean(axis=0)
-        spread = centred.std(axis=0)
-        if (spread > 1e-9).any():
-            standardised.append(centred[:, spread > 1e-9] / spread[spread > 1e-9])
-    return standardised
-
-
-def _score(values: np.ndarray) -> np.ndarray:
-    """Return one column of a cause in standard deviations: a number's normal scores, whether a category has its first
-    level.
-    """
-    column = 1.0 - values.sum(axis=1) if values.ndim > 1 else normal_scores(values.astype(float))
-    spread = column.std()
-    return (column - column.mean()) / (spread if spread > 0 else 1.0)
 
 
 @dataclass(frozen=True)
@@ -210,7 +121,7 @@ class TimeModel:
         lost_mean, lost_scale = self._lost_by_shrinking(fit, weights, blocks)
         fits = [fit]
         for draw in range(DRAWS):
-            again = self._fitted(drawn[:, draw + 1], fit)
+            again = self._fitted(drawn[:, draw + 1], fit, by_precision=draw % 2 == 0)
             mean = again.mean + lost_mean @ rng.standard_normal(lost_mean.shape[1])
             scale = again.scale + lost_scale @ rng.standard_normal(lost_scale.shape[1])
             fits.append(_Fit(mean, scale, fit.mean_penalties, fit.scale_penalties, again.middle))
@@ -259,20 +170,30 @@ class TimeModel:
         low = self.middle - LARGEST_LOG_RATIO
         high = self.middle + LARGEST_LOG_RATIO
         ratio = np.exp(np.clip(after, low, high) - np.clip(self.linear, low, high))
-        return self.response[:, None] + moved @ self.mean[which] + (ratio - 1.0) * self.residual
+        return self.response[:, None] + moved @ self.mean[which] + self._open(donors) + (ratio - 1.0) * self.residual
 
     def located_with(self, donors: Donors) -> np.ndarray:
         """Return the response with causes set as mu alone moves it, shape (n_rows, 1 + DRAWS): what `response_with`
         adds to it has mean 0 as far as N has mean 0 whatever the causes.
         """
         moved, which = self.design.moved(donors)
-        return self.response[:, None] + moved @ self.mean[which]
+        return self.response[:, None] + moved @ self.mean[which] + self._open(donors)
 
-    def _fitted(self, weights: np.ndarray, template: _Fit | None = None) -> _Fit:
-        """Return mu and sigma fitted in turn; with the penalties and the weights of another fit, in one round."""
+    def _open(self, donors: Donors) -> np.ndarray:
+        """Return what is added to the response where a level is set beside numbers that it never had, shape (n_rows,
+        1 + DRAWS): nothing says whether it does there what it does at the nearest number, or what it does on average.
+        """
+        beyond, which = self.design.beyond(donors)
+        return (beyond @ self.mean[which]) * AS_NEAREST
+
+    def _fitted(self, weights: np.ndarray, template: _Fit | None = None, by_precision: bool = True) -> _Fit:
+        """Return mu and sigma fitted in turn; with the penalties and the weights of another fit, in one round, on
+        request without its weights of 1 / sigma^2.
+        """
         columns = self.design.columns
         single = columns[:, : self.design.n_single]
-        precision = weights if template is None else weights * _precision(single, template)
+        is_weighted = template is not None and by_precision
+        precision = weights * _precision(single, template) if is_weighted else weights
         fit = template
         for _ in range(ROUNDS if template is None else 1):
             if template is None:
