@@ -78,7 +78,8 @@ class CauseColumns:
 
     def beyond(self, donors: Donors) -> tuple[np.ndarray, np.ndarray]:
         """Return what setting causes would move besides if, where no launch of a level had such a number, the level did
-        what it does at the nearest number that its launches had: columns as `moved` has them.
+        what it does at the nearest number that its launches had: shape (n_rows, m), and which columns those are, shape
+        (m,).
         """
         parts = [np.zeros((len(self.columns), 0))]
         which = [np.zeros(0, np.int64)]
