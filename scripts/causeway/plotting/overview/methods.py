@@ -54,10 +54,10 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
     }
 
 
-def _without_column(features: Sequence[str], targets: Sequence) -> list[str]:
-    """Return the chosen features that no target has statistics of: no export has a column of that name."""
+def _without_column(features: Sequence[str], targets: Sequence) -> str:
+    """Return the chosen features that no target has statistics of, as no export has a column of that name; "" if none."""
     columns = {name for target in targets for name in target.bins.column_names}
-    return [name for name in features if f"{name}_mean" not in columns] if targets else []
+    return " or ".join(name for name in features if f"{name}_mean" not in columns) if targets else ""
 
 
 def _has_others(target) -> bool:
