@@ -55,7 +55,7 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
 
 
 def _without_column(features: Sequence[str], targets: Sequence) -> str:
-    """Return the chosen features that no target has statistics of, as no export has a column of that name; "" if none."""
+    """Return the chosen features that no target has statistics of, as no export has such a column; "" if none."""
     columns = {name for target in targets for name in target.bins.column_names}
     return " or ".join(name for name in features if f"{name}_mean" not in columns) if targets else ""
 
