@@ -4,7 +4,9 @@ offline.
 
 import json
 import re
+import sqlite3
 import zipfile
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from feature_columns import unregistered
 from looks import cut, faint, overlapping
 from notebook_cells import cells_run
 from queried import wrong_findings
-from support import copy_checkout, run_snakemake
+from support import ROOT, copy_checkout, run_snakemake
+
+EXAMPLE = ROOT / "config" / "example" / "h100.sqlite"
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +44,18 @@ def test_each_document_fits_the_schema_of_its_name_beside_it(demo):
             assert list(rules.iter_errors(json.loads(path.read_text(encoding="utf-8")))) == [], path
             fitted.add(path.stem)
     assert {"findings", "efficiency", "capabilities", "quality", "clocks", "steps", "checksums"} <= fitted
+
+
+def test_two_processes_of_a_real_job_are_two_ranks_with_the_exports_own_rows(demo):
+    tables = demo / "h100" / "tables" / "e0"
+    assert read_json(tables / "capabilities.json")["ranks"] == [0, 1]
+    assert set(read_table(demo / "h100/kernel_variability/bins.parquet", "bins")["rank"].to_pylist()) == {0, 1}
+    with closing(sqlite3.connect(f"file:{EXAMPLE}?mode=ro", uri=True)) as export:
+        for table, kinds in (("launches", ("KERNEL",)), ("transfers", ("MEMCPY", "MEMSET"))):
+            query = 'SELECT count(*), sum("end" - start) FROM CUPTI_ACTIVITY_KIND_'
+            own = np.sum([export.execute(query + kind).fetchone() for kind in kinds], axis=0)
+            read = read_table(tables / f"{table}.parquet", table)
+            assert [read.num_rows, sum(read["duration_ns"].to_pylist())] == own.tolist()
 
 
 def causes_of(graph):
