@@ -101,10 +101,12 @@ def p_value_beside_waves(response: np.ndarray, columns: np.ndarray, starts: np.n
     Returns
     -------
     float
-        0 to 1.
+        0 to 1; 1 for a clock that differs between stretches alone.
     """
     response = _centred(response[:, None], starts)
     frame = orthonormal(_centred(columns, starts))
+    if frame.shape[1] == 0:
+        return 1.0
     explained = frame.T @ response
     left = np.split(response - frame @ explained, starts[1:])
     noise = [dct(part[:, 0], norm="ortho")[1 : WAVES + 1] for part in left]

@@ -101,3 +101,11 @@ def test_a_position_in_the_step_is_not_compared_with_slow_waves():
     y = position / position.std() + rng.standard_normal(N)
     outcome = discover(table, rows_of(1e5 * (1 + 0.02 * y)), Scope("d", "y", "k", resamples=0))[0]
     assert [arrow.name for arrow in outcome.arrows] == ["iteration_position"]
+
+
+def test_a_clock_that_differs_between_stretches_alone_is_no_drift():
+    """One rank recorded in the second step, the next in the first: nothing within a recording tells of a trend."""
+    rng = np.random.default_rng(9995)
+    step = np.repeat([1.0, 0.0], N // 2)
+    assert stretches(step).tolist() == [0, N // 2]
+    assert p_value_beside_waves(rng.standard_normal(N) + step, step[:, None], stretches(step)) == 1.0
