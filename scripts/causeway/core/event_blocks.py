@@ -1,6 +1,6 @@
 """Rows of an export's tables as events ordered by start, read in pieces: memory does not grow with the tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,8 @@ from causeway.core.tables import open_table
 
 Block = dict[str, np.ndarray]
 CHUNK_ROWS = 1 << 16
+GPU_TABLES = ("launches", "transfers", "graphs")
+"""Tables of what devices did."""
 HOST_TABLES = ("calls", "mpi")
 """Tables of what the host did, which a profiler records from the begin of a recording to its end."""
 SHORT = 0.01
@@ -52,10 +54,16 @@ def recorded_spans(folder: Path) -> dict[int, tuple[int, int]]:
     rank, ns, own clock. Only ranks with calls or MPI: a range alone does not tell how long was recorded.
     """
     found = spans(folder, HOST_TABLES)
-    ranges = spans(folder, ["ranges"]) if found else {}
+    return widened(found, spans(folder, ["ranges"]) if found else {})
+
+
+def widened(
+    spans_of: Mapping[int, tuple[int, int]], others: Mapping[int, tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
+    """Return the spans of ranks, each begun as early and ended as late as the rank's among `others`, if it has one."""
     return {
-        rank: (min(first, ranges.get(rank, (first, last))[0]), max(last, ranges.get(rank, (first, last))[1]))
-        for rank, (first, last) in found.items()
+        rank: (min(first, others.get(rank, (first, last))[0]), max(last, others.get(rank, (first, last))[1]))
+        for rank, (first, last) in spans_of.items()
     }
 
 

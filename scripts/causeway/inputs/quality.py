@@ -1,7 +1,7 @@
 """What the exports of a dataset allow together: their own issues, and those that show when they are compared."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -182,11 +182,11 @@ def compared_documents(documents: list[dict], recordings: Recordings) -> list[di
     return [*_identities(usable, analyses), *_streams(usable), *_times(usable, recordings)]
 
 
-def _identities(documents: list[dict], analyses: list[str], filters: Iterable[dict] = ()) -> list[dict]:
+def _identities(documents: list[dict], analyses: list[str], filters: Sequence[dict] = ()) -> list[dict]:
     """Return issues of who the exports are: their ranks, contents and kinds."""
     issues = [
         issue(kind, None, count, example, analyses if kind == "duplicate_ranks" else ())
-        for kind, count, example in rank_issues(documents, list(filters))
+        for kind, count, example in rank_issues(documents, filters)
     ]
     same = [names for names in _by(documents, "sha256").values() if len(names) > 1]
     issues += [issue("same_file", None, len(names), ", ".join(names)) for names in same]

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.event_blocks import SHORT, recorded_spans, spans
+from causeway.core.event_blocks import GPU_TABLES, SHORT, recorded_spans, spans, widened
 from causeway.core.formatting import first_of, time_three_digits
-
-GPU_TABLES = ("launches", "transfers", "graphs")
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,9 @@ class RecordedTime:
 def recordings_of(folder: Path) -> dict[int, RecordedTime]:
     """Return the recordings of the ranks of an export that have GPU work, in its own clock."""
     host = recorded_spans(folder)
-    found = {}
-    for rank, (first, last) in spans(folder, GPU_TABLES).items():
-        whole = (min(first, host[rank][0]), max(last, host[rank][1])) if rank in host else None
-        found[rank] = RecordedTime((first, last), whole)
-    return found
+    gpu = spans(folder, GPU_TABLES)
+    whole = widened(gpu, host)
+    return {rank: RecordedTime(span, whole[rank] if rank in host else None) for rank, span in gpu.items()}
 
 
 def on_one_line(exports: Sequence[tuple[Mapping[int, RecordedTime], int]]) -> dict[int, RecordedTime]:

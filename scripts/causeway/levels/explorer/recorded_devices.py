@@ -6,9 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.event_blocks import recorded_spans, spans
-
-GPU_TABLES = ("launches", "transfers", "graphs")
+from causeway.core.event_blocks import GPU_TABLES, recorded_spans, spans, widened
 
 
 class RecordedDevices:
@@ -69,9 +67,4 @@ class RecordedDevices:
 
 def _recordings(folder: Path) -> dict[int, tuple[int, int]]:
     """Return begin and end of each rank's recording, own clock."""
-    host = recorded_spans(folder)
-    gpu = spans(folder, GPU_TABLES)
-    return {
-        rank: (min(first, host.get(rank, (first, last))[0]), max(last, host.get(rank, (first, last))[1]))
-        for rank, (first, last) in gpu.items()
-    }
+    return widened(spans(folder, GPU_TABLES), recorded_spans(folder))
