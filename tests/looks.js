@@ -1,20 +1,37 @@
 // What a reader would see of a page: see looks.py. Each of the last three functions returns what is wrong, in words.
 
+// A function of an element that asks once for each.
+function once(f) {
+  const known = new Map();
+  return function (element) {
+    if (!known.has(element)) known.set(element, f(element));
+    return known.get(element);
+  };
+}
+
+// The rectangle that an element and the boxes around it let be seen.
+const frame = once(function (element) {
+  if (!element) return {left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity};
+  const r = Object.assign({}, frame(element.parentElement)), style = getComputedStyle(element);
+  if (style.display === 'inline' || (style.overflowX === 'visible' && style.overflowY === 'visible')) return r;
+  const box = element.getBoundingClientRect();
+  if (style.overflowX !== 'visible') { r.left = Math.max(r.left, box.left); r.right = Math.min(r.right, box.right); }
+  if (style.overflowY !== 'visible') { r.top = Math.max(r.top, box.top); r.bottom = Math.min(r.bottom, box.bottom); }
+  return r;
+});
+
 // The part of a rectangle that the boxes around it let be seen.
 function shown(whole, element) {
-  const r = {left: whole.left, top: whole.top, right: whole.right, bottom: whole.bottom};
-  for (let up = element; up; up = up.parentElement) {
-    const style = getComputedStyle(up), box = up.getBoundingClientRect();
-    if (style.display === 'inline') continue;
-    if (style.overflowX !== 'visible') { r.left = Math.max(r.left, box.left); r.right = Math.min(r.right, box.right); }
-    if (style.overflowY !== 'visible') { r.top = Math.max(r.top, box.top); r.bottom = Math.min(r.bottom, box.bottom); }
-  }
+  const seen = frame(element), r = {};
+  for (const side of ['left', 'top']) r[side] = Math.max(whole[side], seen[side]);
+  for (const side of ['right', 'bottom']) r[side] = Math.min(whole[side], seen[side]);
   r.width = r.right - r.left;
   r.height = r.bottom - r.top;
   return r;
 }
 
-function texts() {
+// All texts that are seen, with the corners of each: the page stands still meanwhile.
+const texts = once(function () {
   const found = [];
   const seen = (element) => element.checkVisibility({checkOpacity: true, checkVisibilityCSS: true});
   document.querySelectorAll('svg text').forEach(function (element) {
@@ -41,7 +58,7 @@ function texts() {
     }
   }
   return found;
-}
+});
 
 function overlapping() {
   function apart(a, b) {
@@ -55,7 +72,7 @@ function overlapping() {
     }
     return false;
   }
-  const found = texts(), bad = [];
+  const found = texts().slice(), bad = [];
   found.forEach(function (t) { t.top = Math.min(...t.quad.map((p) => p.y)); t.foot = Math.max(...t.quad.map((p) => p.y)); });
   found.sort((a, b) => a.top - b.top);
   for (let i = 0; i < found.length; i++) {
@@ -72,11 +89,11 @@ function cut() {
   const alone = document.documentElement.tagName === 'svg';
   for (const text of texts()) {
     const xs = text.quad.map((p) => p.x), ys = text.quad.map((p) => p.y);
-    const frame = text.element.closest('svg');
-    const box = frame && !alone ? frame.ownerSVGElement || frame : null;
+    const drawing = text.element.closest('svg');
+    const box = drawing && !alone ? drawing.ownerSVGElement || drawing : null;
     const r = alone ? {left: 0, top: 0, right: 1e9, bottom: 1e9} : box ? box.getBoundingClientRect() : {left: 0, top: -1e9, right: wide, bottom: 1e9};
     const outside = Math.min(...xs) < r.left - 1 || Math.max(...xs) > r.right + 1 || Math.min(...ys) < r.top - 1 || Math.max(...ys) > r.bottom + 1;
-    const hidden = !frame && getComputedStyle(text.element).overflowX !== 'visible' && text.element.scrollWidth > text.element.clientWidth + 1;
+    const hidden = !drawing && getComputedStyle(text.element).overflowX !== 'visible' && text.element.scrollWidth > text.element.clientWidth + 1;
     if (outside || hidden) bad.push(text.words.slice(0, 80));
   }
   return bad.slice(0, 20);
@@ -109,12 +126,11 @@ function faint() {
     }
     return layers.reverse().reduce((back, front) => over(front, back), [255, 255, 255, 1]);
   };
+  const opacity = once((element) => (element ? +getComputedStyle(element).opacity * opacity(element.parentElement) : 1));
   const bad = [], home = scrollY;
   for (const text of texts()) {
     const style = getComputedStyle(text.paint), ink = parts(style[text.property]), size = parseFloat(style.fontSize);
     if (!ink) continue;
-    let opacity = 1;
-    for (let up = text.paint; up; up = up.parentElement) opacity *= +getComputedStyle(up).opacity;
     const least = size >= 24 || (size >= 18.66 && +style.fontWeight >= 700) ? 3 : 4.5;
     for (const share of [0.02, 0.5, 0.98]) {
       const at = (axis) => (text.quad[0][axis] + text.quad[3][axis]) / 2 * (1 - share) + (text.quad[1][axis] + text.quad[2][axis]) / 2 * share;
@@ -124,11 +140,15 @@ function faint() {
       }
       const y = down - scrollY;
       if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
-      const back = ground(x, y), front = over([ink[0], ink[1], ink[2], ink[3] * opacity], back);
+      const back = ground(x, y), front = over([ink[0], ink[1], ink[2], ink[3] * opacity(text.paint)], back);
       const a = light(front), b = light(back), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
       if (ratio < least) { bad.push(text.words.slice(0, 60) + ': ' + ratio.toFixed(2)); break; }
     }
   }
   scrollTo({left: scrollX, top: home, behavior: 'instant'});
   return bad.slice(0, 20);
+}
+
+function unreadable() {
+  return [overlapping(), cut(), faint()].flat();
 }

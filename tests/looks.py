@@ -33,6 +33,11 @@ def faint(page):
     return _run(page, "faint")
 
 
+def unreadable(page):
+    """Return all of that, with the texts of the page found once."""
+    return _run(page, "unreadable")
+
+
 def show_drawing(page, path):
     """Show an SVG inside a white page, at its own size."""
     drawing = path.read_text(encoding="utf-8")

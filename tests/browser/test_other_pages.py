@@ -11,7 +11,7 @@ from causeway.plotting.figures import comparison, fleet
 from causeway.plotting.pages import comparison_page, fleet_page
 from causeway.validation.cases import CASES
 from causeway.validation.result_page import METHODS, as_page
-from looks import cut, faint, overlapping
+from looks import unreadable
 
 LONG = (
     "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool,"
@@ -65,9 +65,7 @@ def test_a_page_is_silent_fits_and_can_be_read(name, count, width, tmp_path, wat
     assert watched.said == []
     assert watched.outside() == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    assert overlapping(page) == []
-    assert cut(page) == []
-    assert faint(page) == []
+    assert unreadable(page) == []
 
 
 def test_the_fleets_applications_fit_with_the_intervals_of_a_whole_day(tmp_path, watched):

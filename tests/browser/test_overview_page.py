@@ -9,7 +9,7 @@ import pytest
 from variability_samples import HOSTILE, NAMES
 
 from causeway.core.tables import SCHEMAS, write_table
-from looks import cut, faint, overlapping
+from looks import unreadable
 from report import summarise_findings, write_overview
 
 NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(200)))
@@ -60,9 +60,7 @@ def test_text_is_whole_dark_enough_and_alone_in_its_place(results, watched, widt
     assert page.evaluate(OVERFLOWING) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.evaluate("document.querySelectorAll('details.rest').forEach(function (one) { one.open = false; })")
-    assert faint(page) == []
-    assert cut(page) == []
-    assert overlapping(page) == []
+    assert unreadable(page) == []
     assert watched.said == []
     assert watched.outside() == []
 

@@ -9,7 +9,7 @@ from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.coordinate_axes import coordinates_of
 from causeway.plotting.pages.causal_graphs import draw_causal_graphs
 from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
-from looks import cut, faint, overlapping
+from looks import unreadable
 from report import summarise_findings, write_overview
 
 NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
@@ -69,9 +69,7 @@ def test_every_text_of_a_page_can_be_read(made, watched, name, width):
     watched.page.set_viewport_size({"width": width, "height": 900})
     page = watched.show(made / name)
     page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
-    assert overlapping(page) == []
-    assert cut(page) == []
-    assert faint(page) == []
+    assert unreadable(page) == []
 
 
 def test_nothing_in_the_overview_is_cut_at_1280_pixels(made, watched):

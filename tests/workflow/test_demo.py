@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from feature_columns import unregistered
-from looks import cut, faint, overlapping
+from looks import unreadable
 from notebook_cells import cells_run
 from queried import wrong_findings
 from support import ROOT, copy_checkout, run_snakemake
@@ -250,15 +250,10 @@ def items_of(report):
     ]
 
 
-def unreadable(page, path):
-    """Return what of an opened item cannot be read: texts over another, cut off or fainter than AA, and whether there
-    is anything to scroll sideways.
-    """
-    found = []
-    if path.suffix == ".html":
-        wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-        found += ["wider than the window"] if wide else []
-    return found + overlapping(page) + cut(page) + faint(page)
+def wrong_of(page, path):
+    """Return what of an opened item cannot be read, and whether there is anything to scroll sideways."""
+    wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return unreadable(page) + (["wider than the window"] if wide and path.suffix == ".html" else [])
 
 
 def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched):
@@ -278,7 +273,7 @@ def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched):
         for width in (1280, 1920):
             page.set_viewport_size({"width": width, "height": 900})
             page.wait_for_timeout(100 if has_scripts else 0)
-            found = unreadable(page, path)
+            found = wrong_of(page, path)
             wrong |= {f"{path.name} at {width}": found} if found else {}
     assert wrong == {}
     assert watched.said == []
