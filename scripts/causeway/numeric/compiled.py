@@ -6,11 +6,29 @@ on disk beside the module (or in `NUMBA_CACHE_DIR`), so only the first import af
 function holds Python's global lock while it runs.
 """
 
+import importlib
+import sys
 from functools import partial
 
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+
+
+def _leave_out_linear_algebra() -> None:
+    """Let numba begin without scipy.linalg, unless the program has loaded that.
+
+    Before its first function numba looks for linear algebra, which no function here calls: to load it takes as long as
+    numba itself, in each of the hundred processes of a run.
+    """
+    if "scipy.linalg" in sys.modules:
+        return
+    sys.modules["scipy.linalg"] = None  # whoever imports it finds that there is none
+    importlib.import_module("numba.np.arraymath")
+    del sys.modules["scipy.linalg"]
+
+
+_leave_out_linear_algebra()
 
 compiled = partial(njit, cache=True, nogil=True)
 compiled_borrowing = partial(compiled, _nrt=False)
