@@ -8,7 +8,7 @@ the most frequent. Columns that add nothing to those before them are left out.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
@@ -223,18 +223,21 @@ def orthonormal_transform(gram: np.ndarray, share: float) -> np.ndarray:
     long as `share` bounds the condition (L. N. Trefethen, D. Bau, Numerical Linear Algebra, SIAM 1997, lecture 23).
     """
     residual = gram.copy()
-    chosen = []
-    while len(chosen) < len(gram):
-        best = int(np.argmax(np.diag(residual)))
-        if residual[best, best] <= share:
+    chosen: list[int] = []
+    for _ in range(len(gram)):
+        best = int(residual.diagonal().argmax())
+        pivot = residual[best, best]
+        if pivot <= share:
             break
-        column = residual[:, best] / np.sqrt(residual[best, best])
-        residual = residual - np.outer(column, column)
-        residual[[*chosen, best]] = residual[:, [*chosen, best]] = 0.0
+        column = residual[:, best] / np.sqrt(pivot)
+        residual -= column[:, None] * column
+        residual[best] = residual[:, best] = 0.0
         chosen.append(best)
-    triangle = np.linalg.cholesky(gram[np.ix_(chosen, chosen)])
     transform = np.zeros((len(gram), len(chosen)))
-    transform[chosen] = solve_triangular(triangle, np.eye(len(chosen)), lower=True).T
+    if chosen:  # called so often, for so few columns, that LAPACK's own routine is a third of `solve_triangular`
+        triangle = np.linalg.cholesky(gram[np.ix_(chosen, chosen)])
+        inverse, _ = dtrtrs(triangle.T, np.eye(len(chosen)), lower=0, trans=1)
+        transform[chosen] = inverse.T
     return transform
 
 

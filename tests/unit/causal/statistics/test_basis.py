@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores, numeric_functions
+from causeway.causal.statistics.basis import (
+    GroupCentring,
+    build_basis,
+    normal_scores,
+    numeric_functions,
+    orthonormal_transform,
+)
 
 
 def test_normal_scores_take_ties_at_their_average_rank():
@@ -46,3 +52,13 @@ def test_columns_row_after_row_are_centred_and_weighted_alike(groups):
     columns = rng.standard_normal((60, 5))
     centring = GroupCentring(groups, rng.uniform(0.5, 3, 60))
     assert centring.weighted_rows(columns.T) == pytest.approx(centring.weighted(columns).T, abs=1e-12)
+
+
+def test_an_orthonormal_basis_takes_the_longest_column_first_and_leaves_out_what_is_nearly_in_it():
+    """By hand: of columns a and b of unit length with a product of .6, (b - .6 a) / .8 is what is new in b."""
+    gram = np.array([[1.0, 0.6], [0.6, 1.0]])
+    assert orthonormal_transform(gram, 0.1) == pytest.approx(np.array([[1, -0.75], [0, 1.25]]))
+    assert orthonormal_transform(gram, 0.65) == pytest.approx(np.array([[1], [0]]))  # .64 is new
+    longer = np.diag([1.0, 1.5]) @ gram @ np.diag([1.0, 1.5])
+    assert orthonormal_transform(longer, 0.1) == pytest.approx(np.array([[0, 1.25], [1 / 1.5, -0.5]]))
+    assert orthonormal_transform(gram, 2.0).shape == (2, 0)
