@@ -34,6 +34,23 @@ def named(kernels, part):
     return next(documents for name, documents in kernels.items() if part in name)
 
 
+@pytest.fixture(scope="module")
+def steps_of_h100(tmp_path_factory, data):
+    """Return what is found of the four kernels of the H100 job that vary most, with steps and without."""
+    folders = {steps: tmp_path_factory.mktemp("h100") for steps in (True, False)}
+    sources = [f"{NSYS}/h100_2gpu_1s.sqlite"]
+    return {steps: explained(own, data, sources, steps=steps, kernels_count=4) for steps, own in folders.items()}
+
+
+@pytest.fixture(scope="module")
+def nukexc(tmp_path_factory, data):
+    """Return nukexc's export and what is found in it, or skip."""
+    path = data / "nsys_sqlite/nukexc/report1.sqlite"
+    if not path.is_file():
+        pytest.skip(f"no {path} beside this checkout")
+    return path, explained(tmp_path_factory.mktemp("nukexc"), data, ["nsys_sqlite/nukexc/report1.sqlite"])
+
+
 def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
     found = explained(tmp_path, data, RODINIA, kernels_share=0.999)
     fan1 = named(found, "Fan1")
@@ -185,14 +202,13 @@ def pairs_of(path, name):
 
 @pytest.mark.parametrize("steps", [True, False])
 @pytest.mark.parametrize("part", ["64x256x8_stage3", "BinaryFunctor<float, float, float"])
-def test_kernels_of_the_h100_job_differ_by_their_order_in_the_program(tmp_path, data, part, steps):
+def test_kernels_of_the_h100_job_differ_by_their_order_in_the_program(steps_of_h100, data, part, steps):
     """By hand: of the grids that a step launches twice, the second launch always takes another time; all of them as
     the first one would change the mean of all launches of the kernel so much. Where steps are not known, the launch
     before tells the two apart.
     """
     (path,) = data.glob(f"{NSYS}/h100_2gpu_1s.sqlite")
-    found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], steps=steps, kernels_count=4)
-    documents = named(found, part)
+    documents = named(steps_of_h100[steps], part)
     feature = "launch_in_step" if steps else "launched_after"
     (row,) = [row for row in documents["contributions"] if row["feature"] == feature]
     every, pairs = pairs_of(path, documents["graph"]["scope_name"])
@@ -334,12 +350,10 @@ def test_the_training_jobs_copies_are_no_cause_and_of_all_kernels_what_is_found_
     assert max(weak) < ENOUGH_ROBUSTNESS
 
 
-def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_one(tmp_path, data):
+def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_one(nukexc):
     """Of nukexc's product with most of the variability the launch before is always the same."""
-    path = data / "nsys_sqlite/nukexc/report1.sqlite"
-    if not path.is_file():
-        pytest.skip(f"no {path} beside this checkout")
-    found = named(explained(tmp_path, data, ["nsys_sqlite/nukexc/report1.sqlite"]), "nt_n_tilesize32x64x32")
+    path, documents = nukexc
+    found = named(documents, "nt_n_tilesize32x64x32")
     (row,) = (
         one for one in found["contributions"] if one["verdict"] == "supported" and one["feature"] != "unexplained"
     )
@@ -356,12 +370,9 @@ def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_
     assert row["mean_change_low"] < by_hand < row["mean_change_high"]
 
 
-def test_kernels_that_swap_rows_follow_the_size_of_the_last_copy_from_the_host(tmp_path, data):
+def test_kernels_that_swap_rows_follow_the_size_of_the_last_copy_from_the_host(nukexc):
     """An LU factorisation copies the pivots before the kernels that swap rows by them: 55 to 62 effective launches."""
-    path = data / "nsys_sqlite/nukexc/report1.sqlite"
-    if not path.is_file():
-        pytest.skip(f"no {path} beside this checkout")
-    documents = explained(tmp_path, data, ["nsys_sqlite/nukexc/report1.sqlite"])
+    path, documents = nukexc
     query = """SELECT gridX, "end" - start, (SELECT bytes FROM CUPTI_ACTIVITY_KIND_MEMCPY AS copies
                    WHERE copyKind = 1 AND copies.start <= kernels.start ORDER BY copies.start DESC LIMIT 1)
                FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernels JOIN StringIds ON id = demangledName WHERE value LIKE ?"""
