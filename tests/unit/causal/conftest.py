@@ -5,6 +5,9 @@ import importlib
 import pytest
 from threadpoolctl import threadpool_limits
 
+from causeway.causal.effects import contributions, location_scale
+from causeway.causal.examination import examine
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
@@ -16,3 +19,29 @@ def _one_thread():
     importlib.import_module("sklearn.ensemble")
     with threadpool_limits(limits=1):
         yield
+
+
+@pytest.fixture
+def exact_shares():
+    """Let a test have the shares and slopes of causes as users get them, in a file with `rough_shares`."""
+
+
+@pytest.fixture
+def rough_shares(request, monkeypatch):
+    """Estimate the shares and slopes of causes by the same steps, of which each is repeated as little as can be: they
+    take half of a search, and tests of which causes are found do not look at them.
+    """
+    if "exact_shares" in request.fixturenames:
+        return
+    monkeypatch.setitem(location_scale.TREES, "max_iter", 1)
+    monkeypatch.setattr(location_scale, "ALTERNATIONS", 1)
+    for name in ("PICK_FREEZE_DRAWS", "PICK_FREEZE_DRAWS_IN_DRAW"):
+        monkeypatch.setattr(contributions, name, 1)
+    for name in ("FOLDS", "DRAWS"):  # what is left out of a fold needs another, and a spread two draws
+        monkeypatch.setattr(contributions, name, 2)
+
+
+@pytest.fixture
+def no_baselines(monkeypatch):
+    """Leave out what other methods name beside the causes: it changes nothing of these."""
+    monkeypatch.setattr(examine, "baselines", lambda *_: [])

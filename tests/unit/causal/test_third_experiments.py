@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from recorded_experiments import RECORDED, Experiment, close
 
+pytestmark = pytest.mark.usefixtures("rough_shares", "no_baselines")
 GPU = "h200"
 
 
@@ -116,6 +117,7 @@ def test_where_a_hidden_argument_and_the_launch_before_change_in_phases_nothing_
     assert not found.supported(found.of_dataset)
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_of_a_text_that_grows_the_size_is_named_and_the_time_is_not(experiment):
     """Two dozen texts are few observations of a size that explains nearly all: its interval is wide and holds the truth."""
     found = experiment("generation")

@@ -11,6 +11,7 @@ import pytest
 from recorded_experiments import RECORDED, Experiment, close
 from whole_way import documents_of
 
+pytestmark = pytest.mark.usefixtures("rough_shares", "no_baselines")
 H200 = "h200"
 H100 = "h100"
 
@@ -58,6 +59,7 @@ def test_the_input_that_decides_is_named_and_not_the_largest(tmp_path):
     assert abs(found.change({"table_mib": 64}, {"table_mib": 1024})) < 5
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_of_two_kernels_beside_the_one_that_reads_memory_is_named(tmp_path):
     found = Experiment(H200, "neighbour_kinds", tmp_path, whole=True)
     rows = found.supported()
@@ -119,6 +121,7 @@ def test_of_counters_the_amount_of_work_is_named_and_not_what_warps_wait_less_fo
     assert min(row["mean_change_high"] for row in stalls) > 0
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_of_grids_beside_the_largest_is_named(tmp_path):
     """Compared with the grid that is met most often."""
     found = Experiment(H100, "grids_beside", tmp_path)

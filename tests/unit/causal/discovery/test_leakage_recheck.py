@@ -8,6 +8,8 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
+
 
 def arrows(columns, y):
     outcome, _ = discover(

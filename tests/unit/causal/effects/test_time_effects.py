@@ -13,11 +13,11 @@ from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects import scope_times
 from causeway.causal.effects.interventions import what_ifs
-from causeway.causal.effects.location_scale import TREES
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors, time_effects
 from causeway.numeric.process import single_threaded
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 SCOPE = Scope("d", "kernel_variability", "k", resamples=0)
 
 
@@ -218,11 +218,10 @@ def test_a_u_shaped_effect_is_not_monotone():
     assert not found["x"].monotone
 
 
-def test_intervals_cover(monkeypatch):
+def test_intervals_cover():
     """Forty tables with a bent effect and a cause of the spread: 90 % intervals of the mean's change cover in 32 or
     more (the chance of fewer is below one in a hundred if they cover nine tenths), and tell the effect from none.
     """
-    monkeypatch.setitem(TREES, "max_iter", 1)  # those of shares, which are not asked here
     covered = []
     widths = []
     for seed in range(40):

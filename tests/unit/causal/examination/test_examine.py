@@ -24,7 +24,10 @@ from causeway.causal.report.documents import write_scope
 from causeway.causal.statistics.sensitivity import robustness_value
 from causeway.numeric.process import single_threaded
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("rough_shares"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 
 def scm(seed, n=1200):
@@ -277,6 +280,7 @@ def test_baselines_name_correlated_columns_and_false_causes_on_null_data():
     assert not any(row["cause"] for row in rows)
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_the_documents_are_whole_and_the_same_again(tmp_path):
     table = make_table(31, n=700, p=40)
     outcomes = []

@@ -13,7 +13,10 @@ from causeway.causal.preparation.counter_scale import better_standardised, stand
 from causeway.causal.preparation.prepare import prepare
 from causeway.causal.selection.design_cache import DesignCache
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("rough_shares"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 N = 1200
 KERNELS = 10
 

@@ -13,6 +13,7 @@ from causeway.causal.preparation.definition import without_definition
 from causeway.causal.preparation.prepare import LEAKED
 from causeway.core.vocabulary import MEMORY_STALL
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 1500
 KINDS = np.array(["host to device", "device to device"], dtype=object)
 
@@ -58,6 +59,7 @@ def test_where_only_the_definition_matters_no_cause_is_named(seed):
     assert any("transfer_copy_kind explain " in note for note in outcome.notes)
 
 
+@pytest.mark.usefixtures("exact_shares")
 @pytest.mark.parametrize("seed", range(6))
 def test_a_cause_beyond_the_definition_is_named_with_its_sign(seed):
     """Most launches outlast their transfer, so a longer launch means a longer stall."""

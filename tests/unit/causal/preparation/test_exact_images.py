@@ -11,6 +11,7 @@ from causeway.causal.preparation.exact_images import has_time_unit, is_image, is
 from causeway.causal.preparation.leak_attribution import calculated_from
 from causeway.causal.preparation.prepare import prepare
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 600
 
 

@@ -10,6 +10,7 @@ from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 ROWS = 600
 TOTAL = "transfers_in_flight"
 H2D = "h2d_bytes_in_flight"
@@ -94,6 +95,7 @@ def test_bytes_that_differ_between_configurations_alone_are_not_counted_as_measu
     assert set(of_columns(*columns)) == {TOTAL}
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_copies_in_both_directions_make_launches_slower_each_by_its_own():
     """Drawn at random: nothing, a copy from the host (+10), one to the host (+3). Beside the number of copies, the
     bytes to the host were a cause that makes launches quicker."""
@@ -282,6 +284,7 @@ def test_inputs_that_vary_together_are_told_by_their_sum(effect):
     assert set(of_columns(*inputs(size, size), response=duration - duration.mean())) == {TABLE, INDICES}
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_of_a_matrix_product_rows_and_inner_size_are_the_causes():
     """The time goes with m k; so do, less closely, the sizes of both matrices, n being constant."""
     rng = np.random.default_rng(16)
@@ -355,6 +358,7 @@ def counters(instructions, memory, noise):
     return columns, 20 * np.log(instructions) + memory + 0.02 * noise[1]
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_waiting_for_something_makes_no_launch_quicker():
     """The counter is the amount of work turned round, and closer to the time than the amount itself is."""
     rng = np.random.default_rng(18)

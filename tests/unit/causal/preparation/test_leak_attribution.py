@@ -10,6 +10,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.leak_attribution import calculated_from
 from causeway.causal.preparation.prepare import prepare
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 1200
 
 

@@ -12,6 +12,8 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.categorical import category_candidates, in_numbers, listed, pooling_notes
 from causeway.causal.preparation.places import clocks_of_places
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
+
 
 def texts(values):
     return np.array([str(value) for value in values], dtype=object)
@@ -96,6 +98,7 @@ def ruled_out(columns, rows):
     return clocks_of_places(columns, rows, response, len(rows))
 
 
+@pytest.mark.usefixtures("exact_shares")
 @pytest.mark.parametrize(
     ("ranks", "slow", "levels"),
     [(62, range(40, 48), {*map(str, range(40, 48))}), (62, (13,), {"13"}), (128, (13,), {"12 to 13"})],

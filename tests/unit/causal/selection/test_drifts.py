@@ -12,6 +12,7 @@ from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document
 from causeway.causal.selection.drifts import p_value_beside_waves, stretches
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 1000
 TIME = np.arange(N) / N
 DRIFTS = {

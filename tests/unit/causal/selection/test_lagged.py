@@ -16,6 +16,7 @@ from causeway.causal.selection.lagged import is_slow, p_value_given, past, refus
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import Basis
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 1200
 
 
