@@ -14,6 +14,8 @@ from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope
 from causeway.core.tables import read_table
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
+
 
 def found(table, **options):
     return discover(columns_of(table), rows_of(table.y, table.kernel), Scope("d", "y", "dataset", **options))[0]
@@ -27,7 +29,10 @@ def signs(table, outcome):
     return [(arrow.sign, truth.get(arrow.sign_of)) for arrow, truth in known]
 
 
-@pytest.mark.parametrize("p", [30, 100, 500])
+@pytest.mark.usefixtures("exact_shares")
+@pytest.mark.parametrize(
+    "p", [pytest.param(30, marks=pytest.mark.slow), 100, pytest.param(500, marks=pytest.mark.slow)]
+)
 def test_parents_signs_shares_and_aliases(p):
     sums = np.zeros(3)
     pairs = []
@@ -93,6 +98,7 @@ def test_nothing_found_says_what_would_have_been_seen():
         ]
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_pooled_kernels_with_a_paradox_between_them():
     sums = np.zeros(3)
     pairs = []
@@ -149,6 +155,7 @@ def test_bins_kept_for_their_variability_do_not_bias_the_slope_or_invent_a_corre
     assert {arrow.name for arrow in outcome.arrows} == {"x", "z"}
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_an_arrow_is_said_in_words():
     rng = np.random.default_rng(9800)
     moving = np.where(rng.random(1200) < 0.2, np.exp(rng.standard_normal(1200)) * 1e6, 0.0)
@@ -178,6 +185,7 @@ def test_the_previous_deviation_is_a_control_and_no_cause():
     assert any("successive launches resemble each other" in note for note in outcome.notes)
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_the_same_input_gives_the_same_bytes(tmp_path):
     table = make_table(9950, n=400, p=60)
     for folder in ("a", "b"):
@@ -222,6 +230,7 @@ def test_degenerate_input_is_refused_with_its_reason(name, tmp_path):
     assert read_table(tmp_path / "contributions.parquet", "contributions").num_rows == 0
 
 
+@pytest.mark.usefixtures("exact_shares")
 @pytest.mark.parametrize(
     "columns",
     [

@@ -30,7 +30,7 @@ def arrows(columns, y, resamples=0):
     return {arrow.name: arrow for arrow in outcome.arrows}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 20))])
 def test_a_lever_behind_a_mediator_is_named(seed):
     found = arrows(*mediation(8800 + seed), resamples=10 if seed < 2 else 0)
     assert set(found) == {"launches_in_flight", "sectors"}
