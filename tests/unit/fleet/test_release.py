@@ -4,10 +4,13 @@ import hashlib
 import json
 import multiprocessing
 import shutil
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from deployment import SCRIPTS
 from fleet_samples import BUDGET, small_layout, vectors_of
 from scipy.stats import chisquare
 
@@ -67,6 +70,20 @@ def test_a_test_seed_gives_the_same_noise_and_servers_differ():
     assert (one != SeededNoise(2).draw(sections, "leader/x")).any()
     secure = [SecureNoise().draw(sections, "leader/x") for _ in range(2)]
     assert (secure[0] != secure[1]).any()
+
+
+def test_a_server_loads_no_more_than_it_needs_to_draw_noise():
+    """All of opendp loads scikit-learn, two CPU-seconds in which the first release would wait."""
+    program = """
+import sys
+from fractions import Fraction
+from causeway.fleet.protection.noise import SecureNoise
+from causeway.fleet.report_layout import Section
+section = Section(name="", rows=3, columns=4, contribution_bound=1, epsilon=Fraction(1, 2), part="detail", first=0)
+print(SecureNoise().draw([section], "").size, {"sklearn", "scipy.stats"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=SCRIPTS)
+    assert done.stdout == "12 set()\n"
 
 
 def test_production_noise_takes_no_seed_and_seeded_noise_no_production_ledger(tmp_path):

@@ -34,13 +34,17 @@ class SecureNoise:
 
     def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
         """Return int64 noise, shape (cells of all sections,); `purpose` changes nothing, each call draws anew."""
-        import opendp.prelude as dp
+        # not `opendp.prelude`, which loads scikit-learn: two CPU-seconds of a server's first release
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+        from opendp.mod import enable_features
 
-        dp.enable_features("contrib")
+        enable_features("contrib")
         parts = []
         for section in sections:
-            domain = dp.vector_domain(dp.atom_domain(T=int))
-            mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=section.noise_scale)
+            domain = vector_domain(atom_domain(T=int))
+            mechanism = make_laplace(domain, l1_distance(T=int), scale=section.noise_scale)
             parts.append(np.array(mechanism([0] * (section.rows * section.columns)), np.int64))
         return np.concatenate(parts)
 
