@@ -8,7 +8,6 @@ leads the second by the margin; else the sequence is of an unknown application a
 from dataclasses import dataclass, fields
 
 import numpy as np
-from datasketch import MinHash
 
 from causeway.fleet.attribution.catalogue import Catalogue
 from causeway.fleet.attribution.tokens import grams_of
@@ -140,6 +139,8 @@ def cluster(tokens: np.ndarray, catalogue: Catalogue, epoch_key: bytes, clusters
     -------
     int, 0 to clusters - 1
     """
+    from datasketch import MinHash  # a third of a CPU-second, which programs that look for no cluster need not wait
+
     grams = grams_of(tokens, catalogue.k)
     seed = int.from_bytes(epoch_key[:4], "little")
     sketch = MinHash(num_perm=MINHASH_PERMUTATIONS, seed=seed)
