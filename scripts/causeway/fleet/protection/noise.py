@@ -4,6 +4,7 @@ alone, from a seed.
 The production source takes no seed.
 """
 
+import functools
 from typing import Protocol
 
 import numpy as np
@@ -94,10 +95,16 @@ def noise_half_width(scale: float, confidence: float, terms: int = 2) -> float:
 
     For the tails of two see `noise_tail`; discrete noise has slightly lighter ones than continuous noise rounded up.
     """
+    return _unit_half_width(confidence, terms) * scale
+
+
+@functools.cache
+def _unit_half_width(confidence: float, terms: int) -> float:
+    """Return `noise_half_width` of noises of scale 1: tables ask for the same few again and again."""
     low = 0.0
     high = 60.0
     for _ in range(80):
         middle = (low + high) / 2
         tail = 0.5 * np.exp(-middle) if terms == 1 else float(noise_tail(np.float64(middle)))
         low, high = (middle, high) if 2 * tail > 1 - confidence else (low, middle)
-    return high * scale
+    return high

@@ -10,10 +10,18 @@ from causeway.fleet.release import designer
 from causeway.fleet.release.cell_noise import ServerNoise, of_servers
 from causeway.fleet.release.estimates import estimate, unknown_reports
 from causeway.fleet.release.release import Release, released_cells, requests
+from causeway.fleet.report_layout import DETAIL, TRAFFIC
 
 LAYOUT = small_layout()
 CATALOGUE = learn({"a": ["x", "y", "z", "w"], "b": ["p", "q", "r"], "c": ["u", "v", "t"]})
 EXACT = dict.fromkeys(LAYOUT.by_name, ServerNoise(0.0))
+SCALES = {
+    part: np.concatenate(
+        [np.full(one.rows * one.columns, one.noise_scale) for one in LAYOUT.sections if one.part == part]
+    )
+    for part in (DETAIL, TRAFFIC)
+}
+"""Scale of the noise of each cell, by part of the report."""
 
 
 def day_of(n, hours=24, seed=1, occupied=1.0, **values):
@@ -46,12 +54,8 @@ def released(sums, by_hour, threshold, rng=None):
     for request in requests(1):
         found = released_cells(sums, request, LAYOUT)
         if rng is not None:
-            scales = [
-                np.full(section.rows * section.columns, section.noise_scale)
-                for section in LAYOUT.sections
-                if section.part == request.part
-            ]
-            found = found + np.rint(rng.laplace(0, np.concatenate(scales), (2, len(found))).sum(0)).astype(np.int64)
+            noise = rng.laplace(0, SCALES[request.part], (2, len(found)))
+            found = found + np.rint(noise.sum(0)).astype(np.int64)
         if request.window < 0:
             detail = found if by_hour.sum() >= threshold else None
         elif by_hour[request.window] >= threshold:
