@@ -8,9 +8,11 @@ import pytest
 from recorded_experiments import RECORDED, Experiment, close
 from whole_way import documents_of
 
+pytestmark = pytest.mark.usefixtures("rough_shares", "no_baselines")
 H100 = "h100"
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_a_cold_cache_is_the_launch_before(tmp_path):
     found = Experiment(H100, "cache", tmp_path, whole=True)
     rows = found.supported()
@@ -24,6 +26,7 @@ def test_a_cold_cache_is_the_launch_before(tmp_path):
     assert not of_all, "idle times and waits differ after the kernel that acts, and do nothing"
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_copies_in_each_direction_have_their_own_effects(tmp_path):
     found = Experiment(H100, "copies", tmp_path)
     rows = found.supported()
@@ -36,6 +39,7 @@ def test_copies_in_each_direction_have_their_own_effects(tmp_path):
         assert close(rows[f"{direction}_bytes_in_flight"], truth), direction
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_a_launch_beside_a_longer_kernel_is_explained_by_it_and_not_by_idle_times(tmp_path):
     found = Experiment(H100, "neighbours", tmp_path, whole=True)
     rows = found.supported()
@@ -45,6 +49,7 @@ def test_a_launch_beside_a_longer_kernel_is_explained_by_it_and_not_by_idle_time
     assert "idle_before_ns" not in found.supported(found.of_dataset)
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_the_size_of_an_operators_input_is_the_cause_where_the_grid_is_one(tmp_path):
     found = Experiment(H100, "sizes", tmp_path)
     (row,) = found.supported().values()
@@ -103,6 +108,7 @@ def test_a_clock_under_a_power_cap_is_the_cause_and_not_power_heat_or_idle_times
     assert math.isclose(row["mean_change_percent"], inverse, rel_tol=0.25), "the time goes with one over the clock"
 
 
+@pytest.mark.usefixtures("exact_shares")
 def test_counters_name_stalls_and_never_a_throughput(tmp_path):
     """Strides of shared memory and distinct addresses of atomics were drawn: the time of one kernel is waiting for
     shared memory, of the other for the memory. Throughputs and instructions per cycle follow from the time."""

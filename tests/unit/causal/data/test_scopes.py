@@ -225,6 +225,7 @@ def run_all(job):
     return job.output.scopes.parent
 
 
+@pytest.mark.usefixtures("rough_shares", "no_baselines")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_batches_and_dataset_end_in_a_folder_per_scope(job):
     tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
@@ -305,6 +306,7 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
         assert document["p_value"] is document["q_value"] is None
 
 
+@pytest.mark.usefixtures("rough_shares", "no_baselines")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_the_whole_dataset_is_a_scope(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
