@@ -5,8 +5,8 @@ efficient.
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from causeway.core.formatting import name_in_sentence
-from causeway.core.queries import cell, in_document
+from causeway.core.formatting import name_in_sentence, time
+from causeway.core.queries import cell, in_document, value_at, within
 from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
 from causeway.findings import headlines
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding
@@ -24,6 +24,8 @@ METRIC_NAMES = {
     "span": "span",
 }
 UNITS = {"efficiency": "percentage points"}
+OTHER_PARTS = ("launches_ns", "configurations_ns", "lone_ns")
+"""Parts of a change of the GPU time that are none of the same launches."""
 UNDECIDED = "inconclusive: the data do not decide"
 KERNEL_SUGGESTIONS = {
     CHANGE_WORDS["time_per_launch"][0]: (
@@ -45,13 +47,19 @@ RUN_SUGGESTIONS = {
     ),
     CHANGE_WORDS["span"][0]: "Look at where the difference in GPU time comes from, and at what the devices wait for.",
 }
+OTHER_WORK = (
+    "Look at which kernels are new, and which are launched more often, in the comparison's table: whether the work has"
+    " grown, or is done in another way."
+)
+"""What to try where launches and kernels of one side alone add GPU time."""
 
 
 def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
-    """Return the findings of one comparison: each claimed change of the whole run and of the kernels with the most
-    time; else that there is none. What concerns less than `NOTICEABLE` of the GPU time stays in the table: a kernel
-    with a smaller share of it on both sides, an efficiency that moves by fewer points, durations that deviate by less
-    from their mean on both sides. Of runs that were not compared, that they were not, and why.
+    """Return the findings of one comparison: each claimed change of the whole run, what launches and kernels of one
+    side alone change, and each claimed change of the kernels with the most time; else that there is none. What concerns
+    less than `NOTICEABLE` of the GPU time stays in the table: a kernel with a smaller share of it on both sides, an
+    efficiency that moves by fewer points, durations that deviate by less from their mean on both sides. Of runs that
+    were not compared, that they were not, and why.
 
     Parameters
     ----------
@@ -67,7 +75,9 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     whole = [index for index in claimed if rows[index]["level"] == "run"]
     kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
-    found = [_change(document, rows, index) for index in [*whole, *kernels[:MOST]]]
+    found = [_change(document, rows, index) for index in whole]
+    found += _changed_work(document) if claimed else []
+    found += [_change(document, rows, index) for index in kernels[:MOST]]
     return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
 
 
@@ -194,8 +204,8 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
         headline = headlines.of_one_recording(subject, baseline)
     other = _other_work_percent(document)
     also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
-    if other is not None and not is_small:
-        headline = headlines.of_other_work(subject, baseline, other)
+    if other is not None:
+        headline = headlines.of_other_work(subject, baseline, other, headline)
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
@@ -219,10 +229,50 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
     return []
 
 
+def _changed_work(document: Mapping) -> list[Finding]:
+    """Return that launches and kernels of one side alone change the GPU time, which no claim on the same launches
+    holds; nothing where they change less than `NOTICEABLE` of it.
+    """
+    percent = _other_work_percent(document)
+    if percent is None:
+        return []
+    baseline, candidate = _datasets(document)
+    folder = f"compare/{baseline}__{candidate}"
+    path = f"{folder}/comparison.json"
+    parts = " + ".join(value_at("change_ns", part, kind="integer") for part in OTHER_PARTS)
+    before = value_at("baseline", "gpu_time_ns", kind="integer")
+    subject = headlines.short(candidate)
+    gpu_times = " to ".join(time(document[side]["gpu_time_ns"]) for side in ("baseline", "candidate"))
+    finding = Finding(
+        dataset=candidate,
+        kind="comparison",
+        key=f"{baseline}/other_work",
+        subject=subject,
+        quantity="GPU time of launches and kernels of one side alone",
+        effect=Effect(value=percent, unit="percent"),
+        headline=headlines.of_other_work(subject, baseline, percent),
+        sentence=(
+            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}; further and fewer launches, other"
+            f" configurations, and kernels that only one of them runs change it by {percent:+.3g} %. The changes of the"
+            " same launches do not hold that."
+        ),
+        verdict=SUPPORTED,
+        evidence=Evidence(
+            table=path,
+            query=within(path, f"(100 * ({parts}))::DOUBLE / {before}"),
+            value=percent,
+        ),
+        assumption=document["assumption"],
+        link=f"{folder}/comparison.html",
+        suggestion=OTHER_WORK if percent > 0 else None,
+    )
+    return [finding]
+
+
 def _other_work_percent(document: Mapping) -> float | None:
     """Return by how much launches and kernels of one side alone change the baseline's GPU time, in percent; None where
     that is less than `NOTICEABLE`. No change of the same launches holds it.
     """
     before = document["baseline"]["gpu_time_ns"]
-    other = sum(document["change_ns"][part] for part in ("launches_ns", "configurations_ns", "lone_ns"))
+    other = sum(document["change_ns"][part] for part in OTHER_PARTS)
     return 100 * other / before if before and abs(other) >= NOTICEABLE * before else None

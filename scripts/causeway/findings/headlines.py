@@ -237,8 +237,8 @@ def of_configurations(subject: str, configurations: int, deviation: float, by_th
 
 
 def of_little(target: str, percent: float, subject: str, several: bool) -> str:
-    """Return the headline of a target that barely varies; `percent` are its deviations over what was measured. Of
-    `several` configurations of the kernel that is within them: their means may differ.
+    """Return the headline of a target that barely varies: `percent` of what was measured, within its `several`
+    configurations, whose means may differ.
     """
     what = VARYING[target].capitalize() if target in VARYING else target
     within = " within a configuration" if several else ""
@@ -253,8 +253,8 @@ def of_little_stall(alone_ns: int, percent: float) -> str:
 
 
 def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None, several: bool = False) -> str:
-    """Return the headline of a loss of GPU time; of one that is waiting, with what devices wait for most, where a
-    reason of `WAITING` is known for that; of `several` devices, that it is measured by the busiest one.
+    """Return the headline of a loss of GPU time: of waiting what devices wait for most, where one of `WAITED_FOR` is
+    known; of `several` devices, that it is measured by the busiest one.
     """
     if waits_for is not None:
         return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
@@ -301,9 +301,7 @@ def of_waiting(reason: str, idle_ns: int, percent: float) -> str:
 
 
 def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int, removed: str = "it") -> str:
-    """Return the headline of a loss with what a replay without it saves of a run's time, where that is not too long;
-    `removed` is what the replay takes away where that is more than the loss.
-    """
+    """Return the headline with what a replay without `removed` saves of a run's time, where that is not too long."""
     share = 100 * saved_ns / run_ns if run_ns else 0.0
     gain = _percent(share) if share >= NO_CHANGE else "no"
     longer = f"{headline.rstrip('.')}; without {removed} the run is {gain} shorter."
@@ -351,9 +349,7 @@ def of_slow_steps(
     one: str = "Step",
     behind: str | None = None,
 ) -> str:
-    """Return the headline of slow steps of a rank, by the one with the largest excess, called `one`; `behind` is what
-    is behind their idle time, where that is known.
-    """
+    """Return the headline of slow steps of a rank, by the `largest` excess; `behind` their idle time may be known."""
     which = f"{one} {steps[0]}" if len(steps) == 1 else f"{one}s {first_of(steps, 2)}"
     why = SLOW[largest["cause"]]
     if largest["waits_for"] is not None:
@@ -371,9 +367,7 @@ def of_input(subject: str, is_refused: bool) -> str:
 
 
 def of_comparison(subject: str, baseline: str, verdict: str, amount: str, *, is_run: bool) -> str:
-    """Return the headline of a change from one run to another; `amount` is metric and change in words, the subject the
-    candidate itself or a kernel in it.
-    """
+    """Return the headline of a change; `amount` is metric and change in words, the subject a run or a kernel in it."""
     return f"{subject} is {verdict} than {'' if is_run else 'in '}{short(baseline)}: {amount}."
 
 
@@ -387,12 +381,11 @@ def of_one_recording(subject: str, baseline: str) -> str:
     return f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
 
 
-def of_other_work(subject: str, baseline: str, percent: float) -> str:
-    """Return the headline of a comparison that claims no change of the same launches, while other launches and kernels
-    change the GPU time by `percent`.
-    """
-    work = f"other launches and kernels change the GPU time by {percent:+.3g} %"
-    return f"{subject}: no change from {short(baseline)} is beyond noise for the same launches; {work}."
+def of_other_work(subject: str, baseline: str, percent: float, claim: str | None = None) -> str:
+    """Return the headline of other work that changes the GPU time, behind a `claim` on the same launches, if any."""
+    front = f"{subject}:" if claim is None else f"{claim.rstrip('.')} for the same launches;"
+    than = f" than in {short(baseline)}" if claim is None else ""
+    return f"{front} other launches and kernels{than} change the GPU time by {percent:+.3g} %."
 
 
 def of_small_changes(subject: str, baseline: str) -> str:

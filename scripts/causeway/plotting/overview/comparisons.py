@@ -116,7 +116,8 @@ def _time(names: Mapping[str, str], found: tuple[int, Mapping] | None, folder: s
             ]
         )
     place, row = found
-    return joined(["The time for the same launches changed by ", change(place, row, folder), "."])
+    verdict = f" ({row['verdict']})."
+    return joined(["The time for the same launches changed by ", change(place, row, folder), verdict])
 
 
 def change(place: int, row: Mapping, folder: str) -> Markup:

@@ -117,7 +117,9 @@ def test_each_compared_pair_says_the_headlines_of_its_findings_with_its_page(mad
     assert len(said) == 3
     slower, whole, halves = said
     assert slower.startswith("broken is slower than demo: time for the same launches ")
-    assert re.search(r"The time for the same launches changed by \+\d+(\.\d+)? % \[\+\d+.*?, \+\d+.*?\]\.", slower)
+    assert re.search(
+        r"The time for the same launches changed by \+\d+(\.\d+)? % \[\+\d+.*?, \+\d+.*?\] \(slower\)\.", slower
+    )
     assert headlines
     assert all(any(headline in pair for pair in said) for headline in headlines)
     assert "noise learned from 2 further runs" in slower

@@ -1,8 +1,10 @@
 """The comparison's page: how the run changed stands first, and bold is only what concerns a share of the GPU time."""
 
 import html
+import json
 import re
 
+import duckdb
 import pytest
 from compared_samples import compared
 
@@ -17,6 +19,7 @@ def made(**of_tiny):
     1 us with 174 us of 640 ms is slower, the run 19 % shorter, its efficiency 0.16 points higher.
     """
     document, rows = compared(["gemm", "tiny", "new"])
+    document["change_ns"] |= {"launches_ns": 0, "lone_ns": 0}
     for side, gpu_ns in (("baseline", 640_354_000), ("candidate", 649_808_000)):
         document[side]["gpu_time_ns"] = gpu_ns
     for row in rows:
@@ -171,3 +174,44 @@ def test_a_gate_says_what_further_launches_and_new_kernels_take():
     document["candidate"]["gpu_time_ns"] = document["baseline"]["gpu_time_ns"] = 0
     text = gate_markdown({"states": [], "reasons": [], "outcome": PASSES}, [(document, rows)], [[]])
     assert "\nGPU time 0 ns → 0 ns: no difference.\n" in text
+
+
+@pytest.mark.parametrize(("lone_ns", "percent"), [(-12_944_751_474, "-99.8"), (12_944_751_474, "+99.8"), (-1, None)])
+def test_claims_on_the_same_launches_do_not_hide_other_work(lone_ns, percent, tmp_path, monkeypatch):
+    """As of a video decoder that lost its slow kernels: one that stayed takes 24 % longer, 2 ms, and nothing said that
+    the GPU time went from 13 s to 31 ms. -12,944,751,474 of 12,973,358,938 ns is -99.779 %.
+    """
+    document, rows = made(baseline_total_ns=9_260_110, candidate_total_ns=11_504_183)
+    document["baseline"]["gpu_time_ns"] = 12_973_358_938
+    document["candidate"]["gpu_time_ns"] = 30_948_868
+    document["change_ns"] = {"time_ns": 2_341_404, "launches_ns": 0, "configurations_ns": 0, "lone_ns": lone_ns}
+    folder = tmp_path / "compare" / "the_run_before_the_change_of_compiler__the_run_after_the_change_of_compiler"
+    folder.mkdir(parents=True)
+    (folder / "comparison.json").write_text(json.dumps(document))
+    monkeypatch.chdir(tmp_path)
+    found = {one.key.partition("/")[2]: one for one in comparison_findings(document, rows)}
+    said = [one for key, one in found.items() if key == "other_work"]
+    assert len(said) == (percent is not None)
+    assert any("tiny is slower" in one.headline for one in found.values())
+    _, bold = head_of(document, rows)
+    assert ("other launches and kernels" in bold) == (percent is not None)
+    for one in said:
+        assert one.headline == (
+            "the_run_after_the_change_of_compiler: other launches and kernels than in"
+            f" the_run_before_the_change_of_compiler change the GPU time by {percent} %."
+        )
+        assert "from 13 s to 30.9 ms" in one.sentence
+        assert one.scope_name is None  # of the run: the overview says it with the pair
+        assert bool(one.suggestion) == (lone_ns > 0)
+        assert duckdb.connect().sql(one.evidence.query).fetchall()[0][0] == one.evidence.value
+        assert one.evidence.value == pytest.approx(100 * lone_ns / 12_973_358_938, abs=0, rel=1e-15)
+
+
+def test_small_changes_do_not_hide_other_work():
+    document, rows = made()
+    document["change_ns"] |= {"lone_ns": -320_177_000}  # half of 640,354,000 ns
+    _, bold = head_of(document, rows)
+    assert bold == (
+        "the_run_after_the_change_of_compiler: only small changes from the_run_before_the_change_of_compiler are beyond"
+        " noise for the same launches; other launches and kernels change the GPU time by -50 %."
+    )
