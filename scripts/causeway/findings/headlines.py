@@ -308,6 +308,13 @@ def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int, removed
     return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
 
+def with_part_saved(headline: str, subject: str, saved_ns: int, lost_ns: int) -> str:
+    """Return the headline of a loss with what a replay saves of it, where it saves more elsewhere."""
+    part = "all" if time(saved_ns) == time(lost_ns) else time(saved_ns) if saved_ns else "none"
+    longer = f"{headline.rstrip('.')}; a replay saves {part} of it."
+    return longer if word_count(longer, subject) <= MOST_WORDS else headline
+
+
 def of_exposed_copies(alone_ns: int, percent: float) -> str:
     """Return the headline of copies that no kernel overlaps."""
     return f"Memcpy and memset run without a kernel beside them for {time(alone_ns)}, {_percent(percent)} of GPU time."

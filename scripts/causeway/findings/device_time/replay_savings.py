@@ -14,8 +14,6 @@ from causeway.findings.record import Finding, Replay
 
 OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at work."
 """What is said of a replay that saves more than the loss."""
-REMOVED = {"host_free": "host time"}
-"""What a replay takes away that is more than the idle time of devices for which it stands."""
 COUNTED = {"launches_free": "launch calls"}
 """What a replay takes away for a finding that counts launches and states no loss."""
 UNBOUNDED = ("no_straggler",)
@@ -93,12 +91,15 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     query = f"({gain}) * ({count})"
     if row["change"] not in UNBOUNDED:
         query = f"least({query}, ({finding.recoverable_query}))"
-    is_all = saved * devices == most
-    removed = "it" if is_all else REMOVED.get(row["change"], "it")
+    is_more = saved * devices > most
+    if is_more and row["change"] not in UNBOUNDED:  # what is saved before the first work is no part of the loss
+        headline = headlines.with_part_saved(finding.headline, finding.subject, most, finding.recoverable_ns)
+    else:
+        headline = headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"])
     return replace(
         found,
-        headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"], removed),
-        sentence=f"{found.sentence}{'' if is_all else OUTSIDE}",
+        headline=headline,
+        sentence=f"{found.sentence}{OUTSIDE if is_more else ''}",
         recoverable_ns=most,
         recoverable_query=f"SELECT ({query})::BIGINT",
     )
