@@ -24,7 +24,7 @@ from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
-from causeway.findings.device_time.waiting import waiting_findings
+from causeway.findings.device_time.waiting import waiting_findings, without_replays
 from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.kernels import configuration_findings, variability_findings
 from causeway.findings.quality import quality_findings
@@ -106,8 +106,9 @@ def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
         own = {one.key: one for one in lost.values() if one.dataset == dataset}
         facts = gpu_time_ns(of[dataset]), own.get("orchestration"), of[dataset].get("formats", ())
         has_calls = bool((of[dataset].get("launch_path") or {}).get("called"))
-        waits = waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), *facts, has_calls=has_calls)
-        lost |= {one.id: one for one in waits}
+        rows = read_rows_of_run(path, "waiting").to_pylist()
+        waits = waiting_findings(dataset, rows, *facts, has_calls=has_calls)
+        lost |= {one.id: one for one in without_replays([*own.values(), *waits], rows, facts[0])}
         if waits and "idle" in own:
             del lost[own["idle"].id]
     return list(lost.values())

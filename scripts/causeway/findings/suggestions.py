@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER, waits_for_engine
+from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER, NO_LAUNCHER, waits_for_engine
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
@@ -238,6 +238,8 @@ ENGINE = (
     "The host waits for a video engine: queue pictures ahead, and take them on another thread than the one that"
     " launches."
 )
+UNSEEN = (HOST_CODE, NO_LAUNCHER)
+"""What stands for a host of which the export does not tell what it did."""
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )
@@ -269,7 +271,7 @@ def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str
     for begins, words in NAMED:
         if 2 * sum(ns for detail, ns in details.items() if detail.startswith(begins)) > sum(details.values()):
             return words
-    unseen = details.get(HOST_CODE, 0)
+    unseen = sum(details.get(one, 0) for one in UNSEEN)
     calls = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL))
     launching = sum(ns for detail, ns in details.items() if detail.startswith(IN_CALL) and "launch" in detail.lower())
     named = sum(details.values()) - unseen - calls
@@ -318,6 +320,6 @@ def for_slow_steps(cause: str, reason: str | None, detail: str | None) -> str:
         for begins, words in NAMED:
             if detail.startswith(begins):
                 return words
-    if reason == "launch_starved" and detail == HOST_CODE:
+    if reason == "launch_starved" and detail in UNSEEN:
         return LATE_UNSEEN
     return SLOW_STEPS[cause]

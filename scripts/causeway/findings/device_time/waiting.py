@@ -19,6 +19,8 @@ UNKNOWN = "unknown"
 """The reason of what the export does not tell."""
 NOT_KNOWN = " How much of it could be saved is not known, as the reason of most of it is not."
 """What is said of such a loss: a host that takes no time would not take it away, and no replay does."""
+NOT_REPLAYED = " How much of it could be saved is not known, nor why devices wait for most of the time."
+"""What is said of every other loss of such a dataset."""
 HELD = "held_back"
 """In the words of findings, the reason `unknown` where most of it is `HELD_BACK`: the launch calls are known."""
 
@@ -106,6 +108,32 @@ def waiting_findings(
     if 2 * by_reason[UNKNOWN] < idle:
         return [found, waits]
     return [replace(found, sentence=f"{loss.sentence}{NOT_KNOWN}", undone_by=None), waits]
+
+
+def without_replays(losses: Sequence[Finding], rows: Sequence[Mapping], gpu_ns: int) -> list[Finding]:
+    """Return losses of a dataset, for which no replay stands where devices wait for half of its GPU time or more for a
+    reason that is not known: a replay keeps these gaps as they were, whatever is taken away, and hardly ends earlier.
+
+    Parameters
+    ----------
+    losses : sequence of Finding
+        Of the dataset.
+    rows : sequence of mapping
+        Rows of `waiting.parquet`; those of steps are left out.
+    gpu_ns : int
+        GPU time of the dataset.
+    """
+    unknown = sum(row["wait_ns"] for row in rows if row["step"] is None and row["reason"] == UNKNOWN)
+    if not gpu_ns or 2 * unknown < gpu_ns:
+        return list(losses)
+    return [
+        one
+        if one.undone_by is None
+        else replace(
+            one, undone_by=None, sentence=f"{one.sentence}{NOT_REPLAYED if one.recoverable_ns is not None else ''}"
+        )
+        for one in losses
+    ]
 
 
 def _of_loss(loss: Finding, idle_ns: int, devices: int) -> str:

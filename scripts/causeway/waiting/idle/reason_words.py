@@ -1,6 +1,6 @@
 """The reasons for which a device is idle, and the words for what is behind them."""
 
-from causeway.core.codes import HELD_BACK, HOST_CODE
+from causeway.core.codes import HELD_BACK, HOST_CODE, NO_LAUNCHER
 from causeway.core.vocabulary import WAITING_REASONS
 
 NAMES = tuple(WAITING_REASONS)
@@ -20,7 +20,7 @@ NAMES = tuple(WAITING_REASONS)
 NO_CALLS = "the export has no runtime calls"
 NO_CORRELATION = "no call is correlated with the work that ended the gap"
 NOT_RECORDED = HOST_CODE
-NO_THREAD = "the launching thread is not recorded"
+NO_THREAD = NO_LAUNCHER
 BETWEEN_NODES = "between nodes of one graph launch"
 ON_IDLE_DEVICE = "from the end of the launch call to the start"
 BETWEEN_QUEUED = "between queued work"
