@@ -139,8 +139,9 @@ def _without_their_calls(graph: Graph, plain: Durations, change: OneChange) -> O
 
 
 def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
-    """Give launches without cost, then a host that takes no time but for what it waits for and what is no time of the
-    program: calls of MPI and the profiler's own work.
+    """Give launches without cost, unless no launch call has a length (of calls that stand for the moment at which work
+    was enqueued nothing is known), then a host that takes no time but for what it waits for and what is no time of
+    the program: calls of MPI and the profiler's own work.
     """
     array = graph.scratch.array
     for word in ("launches_free", "host_free"):
@@ -159,7 +160,8 @@ def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
                     call[part] = np.where(graph.calls.scope[part] == NO_SCOPE, stays, 0)
                 saved[-1] += int((plain.call[part] - call[part] + plain.gap[part] - gap[part]).sum())
                 graph.scratch.used(part.stop - part.start)
-        yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=max(saved))
+        if word == "host_free" or any(saved):
+            yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=max(saved))
 
 
 def _staying(graph: Graph, part: slice, start: np.ndarray, end: np.ndarray) -> np.ndarray:
