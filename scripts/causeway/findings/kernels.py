@@ -7,11 +7,11 @@ from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import name_in_sentence, saving, share, significant, spread, time_three_digits
 from causeway.core.formatting import time as time_of
 from causeway.core.queries import of_table, rows_where
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
 from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to
-from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, SIZES, THIS_KERNEL
+from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, SIZES, THIS_KERNEL
 
 MOST = 0.5
 """Share of the variance from which a straight line in a launch's threads is named: more than all else together."""
@@ -45,6 +45,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
         whole = "the launches' time" if analysis.target == KERNEL_VARIABILITY else f"the summed {analysis.target}"
         means = " from the means of their configurations" if over else ""
         sentence += f" That is little: all launches deviate{means} by {significant(100 * of_time, 2)} % of {whole}."
+    advice = THIS_KERNEL if _has_cause(analysis, row["kernel"]) else ITS_LAUNCHES
     return [
         _of_kernel(
             analysis,
@@ -55,7 +56,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             quantity=f"share of the {target}",
             headline=_headline(analysis, subject, row, value, of_time),
             sentence=sentence,
-            suggestion=None if barely else COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else THIS_KERNEL,
+            suggestion=None if barely else COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else advice,
             is_negligible=barely,
         )
     ]
@@ -107,6 +108,16 @@ def configuration_findings(analysis: Analysis) -> list[Finding]:
             suggestion=COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else SIZES if follows else CONFIGURATIONS,
         )
     ]
+
+
+def _has_cause(analysis: Analysis, kernel: str) -> bool:
+    """Return whether a search of a kernel, or of a dataset that has no other, found a supported cause."""
+    scopes = (kernel, "dataset") if len(analysis.kernels) == 1 else (kernel,)
+    return any(
+        search.graph["scope"] in scopes
+        and any(row["feature"] != UNEXPLAINED and row["verdict"] == SUPPORTED for row in search.contributions)
+        for search in analysis.searches
+    )
 
 
 def _of_kernel(analysis: Analysis, index: int, subject: str, query: str, effect: Effect, **facts) -> Finding:

@@ -82,6 +82,8 @@ COLLECTIVE = (
 )
 """Of causes of the time of a collective: where to look, no change to make."""
 THIS_KERNEL = "Look at this kernel first: its causes stand under Why, its launches in the explorer."
+ITS_LAUNCHES = "Look at this kernel first: what differs between its longest launches and its usual ones."
+"""The same of a kernel of which no cause was found."""
 SIZES = (
     "How much work a launch gets decides its time: look at why launches differ in size (batches, sequences, graphs),"
     " then pad or bucket them to a few sizes, split the largest, batch the smallest."

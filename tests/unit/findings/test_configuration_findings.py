@@ -3,12 +3,12 @@
 import duckdb
 import pyarrow as pa
 import pytest
-from made_results import analysis, kernel
+from made_results import analysis, cause, kernel, search
 
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.findings.headlines import MOST_WORDS, word_count
-from causeway.findings.kernels import configuration_findings
-from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, SIZES
+from causeway.findings.kernels import configuration_findings, variability_findings
+from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, SIZES, THIS_KERNEL
 
 
 def several(number=0, between=3_000_000.0, within=1_000_000.0, **more):
@@ -81,3 +81,23 @@ def test_its_number_stands_in_the_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert duckdb.sql(finding.evidence.query).fetchall() == [(5_000_000.0,)]
     assert finding.evidence.rows == (1,)
+
+
+@pytest.mark.parametrize(
+    ("scope", "verdicts", "kernels", "stands"),
+    [
+        ("k0", ["supported"], 2, True),
+        ("k0", ["inconclusive", "supported"], 2, True),
+        ("k0", ["inconclusive"], 2, False),
+        ("k0", [], 2, False),  # two launches, nothing was searched
+        ("k1", ["supported"], 2, False),
+        ("dataset", ["supported"], 2, False),
+        ("dataset", ["supported"], 1, True),  # the only kernel
+    ],
+)
+def test_the_kernel_that_varies_most_is_not_sent_to_causes_that_were_not_found(scope, verdicts, kernels, stands):
+    searches = [search(scope, [cause(verdict=verdict) for verdict in verdicts])]
+    rows = [kernel(number, 0.6 - 0.2 * number) for number in range(kernels)]
+    (finding,) = variability_findings(analysis(searches, rows))
+    assert finding.scope == "k0"
+    assert finding.suggestion == (THIS_KERNEL if stands else ITS_LAUNCHES)
