@@ -29,6 +29,11 @@ def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
         found["small_kernels"].sentence
         == "50 % of 4,000 launches are shorter than 10.0 µs and have 12 % of the kernel time."
     )
+    path = efficiency()["launch_path"]
+    for part, words in ((0, "0"), (0.0002, "less than 1"), (0.0051, "1"), (0.0151, "2")):
+        short = efficiency(launch_path=path | {"small_time_share": part})
+        said = next(one.sentence for one in efficiency_findings(short) if one.key == "small_kernels")
+        assert said.endswith(f"have {words} % of the kernel time.")
     assert efficiency_findings(efficiency(why="no launches")) == []
     shared = {
         finding.id: finding

@@ -242,7 +242,9 @@ def _small_kernels(document: Mapping) -> list[Finding]:
         f"{value:.0f} % of {path['launches']:,} launches are shorter than {time_three_digits(path['small_kernel_ns'])}"
     )
     if path["small_time_share"] is not None:
-        sentence += f" and have {100 * path['small_time_share']:.0f} % of the kernel time"
+        part = f"{100 * path['small_time_share']:.0f}"
+        part = "less than 1" if part == "0" and path["small_time_share"] else part
+        sentence += f" and have {part} % of the kernel time"
     finding = _finding(
         document,
         key="small_kernels",

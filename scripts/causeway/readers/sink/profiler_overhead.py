@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.formatting import share
 from causeway.readers.common.constants import EPOCH_2100_NS, NULL, UNNAMED_OVERHEAD
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.vocabularies import BoundedVocabulary
@@ -93,10 +94,10 @@ class ProfilerOverhead:
         issues.add("other_processes", sum(self._rows.pop(process) for process in others))
         busy = max((self.within(first_ns, last_ns, process) for process in self._rows), default=0)
         if busy:
-            share = busy / (last_ns - first_ns)
+            part = busy / (last_ns - first_ns)
             where = " in the process with most of it" if len(self._rows) > 1 else ""
-            detail = f"{100 * share:.1f} % of the time between the first launch and the last{where}"
-            kind = "heavy_profiler_overhead" if share > HEAVY_SHARE else "profiler_overhead"
+            detail = f"{share(part)} of the time between the first launch and the last{where}"
+            kind = "heavy_profiler_overhead" if part > HEAVY_SHARE else "profiler_overhead"
             issues.add(kind, sum(self._rows.values()), detail)
 
     def table(self, ranks: Mapping[int, int]) -> pa.Table:

@@ -92,6 +92,12 @@ def test_an_exports_note_counts_the_profiler_in_the_processes_that_launch_alone(
     ]
 
 
+def test_a_share_that_rounds_to_nothing_is_not_said_to_be_none(tmp_path):
+    """3.75 ms of 13.4 s in a real export, 148 times, were "0.0 %"; here 25 µs of 91 ms, 0.027 %."""
+    read = Read(nsys(tmp_path / "x.sqlite", [(20 * MS, 20 * MS + 25_000, (700 << 24) + 5, 2, 3)]), tmp_path / "t")
+    assert "< 0.1 % of the time" in read.issue("profiler_overhead")["detail"]
+
+
 def test_an_export_of_several_processes_states_the_one_with_most_of_it(tmp_path):
     path = nsys(tmp_path / "x.sqlite", [(20 * MS, 30 * MS, (p << 24) + 5, 2, 3) for p in (600, 700)])
     connection = sqlite3.connect(path)
