@@ -381,7 +381,7 @@ REPLAYED_CHANGES = {
     "copies_free": "copies and the calls that make them take no time",
     "launches_free": "launch calls take no time",
     "host_free": "the host takes no time but for what it waits for",
-    "kernel_faster": "a kernel is a tenth faster",
+    "kernel_faster": "kernels of one short name are a tenth faster",
     "no_straggler": "the rank that delays the others runs as their median",
 }
 """Changes with which a run is replayed, in words."""
