@@ -97,18 +97,16 @@ def of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Findi
 
 
 def losses(efficiencies: list[dict], waiting: list[str]) -> list[Finding]:
-    """Return what device time is lost to, and why the devices of each dataset wait, which replaces the coarser reasons
-    of idle time.
-    """
+    """Return what device time is lost to, and why devices wait, which replaces the coarser reasons of idle time."""
     lost = {finding.id: finding for document in efficiencies for finding in efficiency_findings(document)}
     of = {document["dataset"]: document for document in efficiencies}
     for path, dataset in zip(waiting, map(dataset_of, waiting), strict=True):
         own = {one.key: one for one in lost.values() if one.dataset == dataset}
-        facts = gpu_time_ns(of[dataset]), own.get("orchestration"), of[dataset].get("formats", ())
-        has_calls = bool((of[dataset].get("launch_path") or {}).get("called"))
-        rows = read_rows_of_run(path, "waiting").to_pylist()
-        waits = waiting_findings(dataset, rows, *facts, has_calls=has_calls)
-        lost |= {one.id: one for one in without_replays([*own.values(), *waits], rows, facts[0])}
+        called = (of[dataset].get("launch_path") or {}).get("called")
+        facts = dataset, read_rows_of_run(path, "waiting").to_pylist(), gpu_time_ns(of[dataset])
+        more = own.get("orchestration"), of[dataset].get("formats", ())
+        waits = waiting_findings(*facts, *more, has_calls=bool(called))
+        lost |= {one.id: one for one in without_replays([*own.values(), *waits], *facts[1:])}
         if waits and "idle" in own:
             del lost[own["idle"].id]
     return list(lost.values())
