@@ -38,6 +38,8 @@ ASSUMPTION = (
     "no unmeasured common cause of the feature and the target, and no searched column is an effect of the target"
 )
 AT_START = "; what is in flight counts at the start of a launch: what begins later is not in the effect or its worth"
+TOTALS = ("_bytes", "_sum")
+"""How names of counters end that are totals of a launch: ours of bytes, and `sum` of Nsight Compute and rocprof."""
 BY_SIGN = {RAISING: RAISES, LOWERING: LOWERS}
 
 
@@ -163,10 +165,12 @@ def _is_time_itself(row: Mapping) -> bool:
 
 
 def _is_size_of_work(row: Mapping) -> bool:
-    """Return whether a cause is how much a launch works on: that a larger launch takes longer is no loss, and whether
-    sizes could be others, or are those of different layers, is not known here.
+    """Return whether a cause is how much a launch works on, or a total that grows with it, as of its bytes or
+    instructions: that a larger launch takes longer is no loss, and whether sizes could be others, or are those of
+    different layers, is not known here.
     """
-    return record_of(row["feature"], row.get("group") or "").suggestion == "input_size"
+    record = record_of(row["feature"], row.get("group") or "")
+    return record.suggestion == "input_size" or (record.tier == headlines.COUNTER and record.name.endswith(TOTALS))
 
 
 def _is_in_flight(row: Mapping) -> bool:
