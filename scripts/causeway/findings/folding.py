@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from causeway.core.vocabulary import SUPPORTED
-from causeway.findings.record import Finding
+from causeway.findings.record import MOMENTS, Finding
 
 FOLDED = ("cause", "no_cause", "variability")
 """Kinds of statements that are about one kernel."""
@@ -35,8 +35,14 @@ def _group_of(finding: Finding) -> tuple:
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
 
 
+def _worth_of(one: Finding) -> tuple[int, int]:
+    """Return what acting upon a cause could save, then what sizes of the work cost, which promise nothing; ns."""
+    of_sizes = 0 if one.worth is None or one.role in MOMENTS else one.worth.ns
+    return one.recoverable_ns or 0, of_sizes
+
+
 def _folded(group: Sequence[Finding]) -> Finding:
     causes = [one for one in group if one.kind == "cause" and one.verdict == SUPPORTED]
     first = next((one for one in group if one.explains is None), group[0])
-    main = max(causes, key=lambda one: one.recoverable_ns or 0, default=first)  # of equal ones the first
+    main = max(causes, key=_worth_of, default=first)  # of equal ones the first
     return replace(main, also=tuple(one for one in group if one is not main))

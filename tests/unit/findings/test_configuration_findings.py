@@ -7,6 +7,7 @@ from made_results import analysis, cause, kernel, search
 
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.findings.causes import cause_findings
+from causeway.findings.folding import folded
 from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.kernels import configuration_findings, variability_findings
 from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, SIZES, THIS_KERNEL
@@ -124,3 +125,12 @@ def test_a_total_of_a_launch_promises_no_saving(counter, group, is_total):
     assert (finding.recoverable_ns is None) == is_total
     assert ("its variation costs 400 µs" in finding.headline) != is_total
     assert finding.worth.ns == 400_000
+
+
+def test_of_totals_that_promise_nothing_the_one_that_costs_most_stands_in_front():
+    """Of two that move together, as bytes and instructions, one was given the sign of a correction."""
+    rows = [cause("a_sum", cost=400_000.0, group="counters"), cause("dram_bytes", cost=900_000.0, group="counters")]
+    found = cause_findings(analysis(target="gpu_time"), search("k0", rows))
+    for order in (found, found[::-1]):
+        (main,) = folded(order)
+        assert (main.key, [one.key for one in main.also]) == ("dram_bytes", ["a_sum"])
