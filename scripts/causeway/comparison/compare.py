@@ -36,6 +36,8 @@ ASSUMPTIONS = {
         " no order that matters."
     ),
 }
+SIDES = ("baseline", "candidate")
+READ_IN_PART = "was read in part only"
 PARTS = ("time_ns", "launches_ns", "configurations_ns", "lone_ns")
 
 
@@ -88,8 +90,10 @@ def run(
         If a dataset is named twice.
     """
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
-    runs, why = _measured([name for side in names for name in side], folders)
+    runs, unread = _measured([name for side in names for name in side], folders)
     mains = [runs.get(side[0]) for side in names]
+    why = "" if all(mains) else ". ".join(unread.values())
+    gaps = _unread_repeats(names, unread)
     matches = [] if why else match_kernels(*(main.kernels for main in mains))
     if not why and all(match.how in (NEW, GONE) for match in matches):
         why = (
@@ -97,28 +101,38 @@ def run(
             " architecture, or by their position in the order of launches; there is nothing to compare"
         )
     if why:
-        document = _not_compared(names, mains, choices, f"{why}.")
+        document = _not_compared(names, mains, choices, f"{why}.", gaps)
         rows = []
         LOG.warning("%s", why)
     else:
-        measured = [[runs[name] for name in side] for side in names]
-        document, rows = _compared(measured, matches, efficiency, causes, replays, choices)
+        measured = [[runs[name] for name in side if name in runs] for side in names]
+        document, rows = _compared(measured, gaps, matches, efficiency, causes, replays, choices)
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
     table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
     write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
 
 
-def _measured(names: Sequence[str], folders: Mapping[str, Sequence[str]]) -> tuple[dict[str, Run], str]:
-    """Return the runs by dataset, and why others could not be measured; empty where all were."""
+def _measured(names: Sequence[str], folders: Mapping[str, Sequence[str]]) -> tuple[dict[str, Run], dict[str, str]]:
+    """Return the runs by dataset, and why others could not be measured, by dataset."""
     runs = {}
-    missing = []
+    unread = {}
     for name in names:
         try:
             runs[name] = measure(name, folders[name])
         except NotComparableError as error:
-            missing.append(str(error))
-    return runs, ". ".join(missing)
+            unread[name] = str(error)
+    return runs, unread
+
+
+def _unread_repeats(names: Sequence[Sequence[str]], unread: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the repeats that could not be measured, each with its side and why: the rest is compared without them."""
+    return [
+        {"side": word, "dataset": name, "why": unread[name]}
+        for word, side in zip(SIDES, names, strict=True)
+        for name in side[1:]
+        if name in unread
+    ]
 
 
 def _noise_of(names: Sequence[Sequence]) -> str:
@@ -126,14 +140,19 @@ def _noise_of(names: Sequence[Sequence]) -> str:
 
 
 def _not_compared(
-    names: Sequence[Sequence[str]], mains: Sequence[Run | None], choices: Mapping, why: str
+    names: Sequence[Sequence[str]],
+    mains: Sequence[Run | None],
+    choices: Mapping,
+    why: str,
+    unread: Sequence[Mapping[str, str]],
 ) -> dict[str, object]:
     """Return the document of two runs with nothing to compare: what is known of each, and why."""
     unknown = dict.fromkeys(("assumption", "same_content", "matched", "change_ns", "causes", "replays", "replayed"))
     return {
         "schema_version": "1",
         "why": why,
-        **{word: _facts(side, main) for word, side, main in zip(("baseline", "candidate"), names, mains, strict=True)},
+        **{word: _facts(side, main) for word, side, main in zip(SIDES, names, mains, strict=True)},
+        "unread_repeats": list(unread),
         "noise": _noise_of(names),
         **unknown,
         "choices": dict(choices),
@@ -147,13 +166,16 @@ def _not_compared(
 
 def _compared(
     measured: Sequence[Sequence[Run]],
+    unread: Sequence[Mapping[str, str]],
     matches: Sequence[Match],
     efficiency: Mapping[str, str],
     causes: Sequence[Mapping[str, str]],
     replays: Mapping[str, str],
     choices: Mapping,
 ) -> tuple[dict[str, object], list[Mapping]]:
-    """Return the document of two runs, per side those measured, and the rows of the table."""
+    """Return the document of two runs, per side those measured, and the rows of the table; `unread` are the repeats
+    that could not be measured.
+    """
     shared, copies = _shared(measured)
     sides = [Side([one for one in side if one.dataset not in {copy.dataset for copy in copies}]) for side in measured]
     names = [[one.dataset for one in side.runs] for side in sides]
@@ -187,8 +209,11 @@ def _compared(
         "why": None,
         "baseline": _facts(names[0], sides[0].main),
         "candidate": _facts(names[1], sides[1].main),
+        "unread_repeats": list(unread),
         "noise": noise,
-        "assumption": " ".join([*_sentences(shared, copies), *_other_devices(sides), ASSUMPTIONS[noise]]),
+        "assumption": " ".join(
+            [*_sentences(shared, copies), *map(_unread, unread), *_other_devices(sides), ASSUMPTIONS[noise]]
+        ),
         "same_content": {
             "sides": None if shared is None else asdict(shared),
             "repeats": [asdict(copy) for copy in copies],
@@ -203,7 +228,11 @@ def _compared(
         "causes": compare_causes([read_causes(side) for side in causes], rate) if all(causes) else None,
         "replays": replayed,
         "replayed": replayed and replayed_times(both),
-        "not_compared": _gaps(sides, every, efficiency, causes, replayed),
+        "not_compared": [
+            *(f"{one['dataset']} is in no number: {one['why']}." for one in unread),
+            *(sentence for side in measured for one in side for sentence in _incomplete(one)),
+            *_gaps(sides, every, efficiency, causes, replayed),
+        ],
     }
     return document, rows
 
@@ -232,6 +261,22 @@ def _sentences(shared: Shared | None, copies: Sequence[Shared]) -> list[str]:
     if shared is not None:
         found.insert(0, f"{shared.words()}: it was measured once, which says nothing of how two runs differ.")
     return found
+
+
+def _unread(repeat: Mapping[str, str]) -> str:
+    """Return that a repeat could not be measured; why stands elsewhere, as it holds words of an export."""
+    return (
+        f"{repeat['dataset']}, a repeat of the {repeat['side']}, could not be measured: it is in no number, and no"
+        " noise is learned from it."
+    )
+
+
+def _incomplete(run: Run) -> list[str]:
+    """Return one sentence for each export of a run that was not read, or in part."""
+    return [
+        f"{run.dataset}: export {export} {'could not be read and is in no number' if is_refused else READ_IN_PART}."
+        for export, is_refused in run.incomplete
+    ]
 
 
 def _other_devices(sides: Sequence[Side]) -> list[str]:

@@ -122,9 +122,9 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
 
 
 def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list[dict]:
-    """Return a state for each thing that a comparison lacks: an export that was refused or read in part, or ranks that
-    only one side has; and why the runs were not compared, where they were not. Whatever the limits, a gate does not
-    open on them.
+    """Return a state for each thing that a comparison lacks: an export that was refused or read in part, also of a
+    repeat that is in no number, a repeat that holds nothing to compare, or ranks that only one side has; and why the
+    runs were not compared, where they were not. Whatever the limits, a gate does not open on them.
 
     Parameters
     ----------
@@ -138,8 +138,13 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
     ranks = []
     for side in ("baseline", "candidate"):
         main = document[side]["dataset"]
-        repeats = document[side].get("repeats", [])
-        for export in (export for dataset in (main, *repeats) for export in exports.get(dataset, ())):
+        unread = [one for one in document.get("unread_repeats", ()) if one["side"] == side]
+        copies = [one["dataset"] for one in (document.get("same_content") or {}).get("repeats", ())]
+        named = dict.fromkeys((main, *document[side].get("repeats", []), *(one["dataset"] for one in unread), *copies))
+        for one in unread:
+            if all(export["status"] == "read" for export in exports.get(one["dataset"], ())):
+                found.append(f"{one['dataset']}, a repeat of the {side}, is in no number: {one['why']}")
+        for export in (export for dataset in named for export in exports.get(dataset, ())):
             if export["status"] != "read":
                 word = "could not be read" if export["status"] == "refused" else "could be read in part only"
                 why = export["error"]["found"] if export["error"] else "see its capabilities.json"

@@ -75,6 +75,8 @@ class Launches:
         Of the exports whose launches these are, as far as they are known.
     devices : dict of (int, int) to (str or None)
         Names of the devices by rank and number.
+    incomplete : list of (str, bool)
+        Exports that were not read whole, each with whether it was refused.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class Launches:
         self._configurations = Names()
         self._regions = Names()
         self._exports = []
+        self.incomplete = _not_read_whole(folders)
         ranks: set[int] = set()
         for folder in map(Path, folders):
             source = _source(folder)
@@ -158,6 +161,12 @@ class Launches:
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                     found = _batch(batch, table, scale, numbers, regions, ranks)
                     yield found if has_times else replace(found, start=None)
+
+
+def _not_read_whole(folders: Sequence[str | Path]) -> list[tuple[str, bool]]:
+    """Return the exports of a dataset that were not read whole, each with whether it was refused."""
+    states = [(Path(folder).name, read_json(Path(folder) / "capabilities.json").get("status")) for folder in folders]
+    return [(export, state == "refused") for export, state in states if state not in (None, "read")]
 
 
 def _why_refused(folders: Sequence[str | Path]) -> str:

@@ -81,6 +81,8 @@ class Run:
         Of its exports.
     devices : dict of (int, int) to (str or None)
         Names of its devices by rank and number.
+    incomplete : list of (str, bool)
+        Exports that were not read whole, each with whether it was refused.
     """
 
     dataset: str
@@ -92,6 +94,7 @@ class Run:
     span_ns: int | None
     recordings: list[Recording]
     devices: dict[tuple[int, int], str | None]
+    incomplete: list[tuple[str, bool]]
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
@@ -184,6 +187,7 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
         span_ns=span,
         recordings=launches.recordings,
         devices=launches.devices,
+        incomplete=launches.incomplete,
     )
     _second_pass(launches, run, kernel_of)
     return run

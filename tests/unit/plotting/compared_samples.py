@@ -108,6 +108,7 @@ def compared(names, ranks=2):
         "candidate": side("the_run_after_the_change_of_compiler", total + sum(change.values())),
         "assumption": "One run on each side: how much two runs of the same program differ was not measured.",
         "same_content": {"sides": None, "repeats": []},
+        "unread_repeats": [],
         "matched": {"exact": len(names) - 1, "normalised": 1, "sequence": 0, "new": 1, "gone": 0},
         "matches": [{"how": "normalised", "baseline": names[0], "candidate": names[0], "note": "one of two instances"}],
         "decomposition": parts,

@@ -77,6 +77,7 @@ def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping
     }
     under = [
         _noise(document, folder),
+        *_unread(document, folder),
         *citations.figure_links(links, "pair", folder),
         citations.away("its table", f"{folder}/comparison.parquet"),
     ]
@@ -195,3 +196,14 @@ def _noise(document: Mapping, folder: str) -> Markup:
     lengths = [value_at(side, "repeats", kind="length") for side in ("baseline", "candidate")]
     query = within(f"{folder}/comparison.json", f"({' + '.join(lengths)})::BIGINT")
     return tag("span", "noise learned from ", citations.count(repeats, query), f" further run{'s' * (repeats > 1)}")
+
+
+def _unread(document: Mapping, folder: str) -> list[Markup]:
+    """Return which repeats are in no number, as they could not be measured."""
+    query = in_document(f"{folder}/comparison.json", "unread_repeats", kind="length")
+    names = [one["dataset"] for one in document["unread_repeats"]]
+    if not names:
+        return []
+    number = citations.count(len(names), query)
+    named = joined([citations.name(name) for name in names], ", ")
+    return [tag("span", number, f" repeat{'s' * (len(names) > 1)} could not be measured: ", named)]

@@ -186,7 +186,9 @@ def _facts(comparison: Mapping) -> list[tuple[str, str]]:
         return facts
     repeats = sum(len(comparison[side]["repeats"]) for side in SIDES)
     noise = f"{repeats} further run{'s' * (repeats > 1)}" if repeats else "the halves of each run"
-    return [*facts, ("noise learned from", noise)]
+    facts.append(("noise learned from", noise))
+    unread = [one["dataset"] for one in comparison["unread_repeats"]]
+    return [*facts, *([("not measured", ", ".join(unread))] if unread else [])]
 
 
 def _devices(devices: Sequence[Mapping]) -> str:
