@@ -3,5 +3,5 @@
 Nothing is computed here that stands in a table, and nothing is drawn.
 
 Imports run from left to right: `document` > `comparison`, `device_time`, `folding`, `invariants`, `kernels`,
-`quality` > `causes` > `headlines`, `suggestions` > `record`.
+`quality` > `causes`, `comparison_headlines` > `headlines`, `suggestions` > `record`.
 """

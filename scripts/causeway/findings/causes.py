@@ -37,6 +37,8 @@ ALL_KERNELS = "All kernels together"
 ASSUMPTION = (
     "no unmeasured common cause of the feature and the target, and no searched column is an effect of the target"
 )
+SAME_WORK = "; launches at other places do the same work: of layers of different size the difference is no loss"
+"""What must also hold of a place in the program: one configuration may serve layers of different size."""
 AT_START = "; what is in flight counts at the start of a launch: what begins later is not in the effect or its worth"
 TOTALS = ("_bytes", "_sum")
 """How names of counters end that are totals of a launch: ours of bytes, and `sum` of Nsight Compute and rocprof."""
@@ -229,7 +231,8 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         search,
         row["sentence"],
         kind="cause",
-        assumption=ASSUMPTION + (AT_START if _is_in_flight(row) else ""),
+        assumption=ASSUMPTION
+        + (AT_START if _is_in_flight(row) else SAME_WORK if headlines.is_of_position(row) else ""),
         key=row["feature"],
         subject=subject,
         quantity=quantity if change else EXPLAINED,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from causeway.core.formatting import name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
 from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
-from causeway.findings import headlines
+from causeway.findings import comparison_headlines, headlines
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding
 
 MOST = 10
@@ -182,7 +182,7 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
         scope_name=None if whole else row["candidate"],
         subject=short,
         quantity=METRIC_NAMES[row["metric"]],
-        headline=headlines.of_comparison(
+        headline=comparison_headlines.of_comparison(
             short, baseline, row["verdict"], _amount(row, with_interval=False), is_run=whole
         ),
         sentence=f"{subject} is {row['verdict']} than {'' if whole else 'in '}{baseline}: {_amount(row)}.",
@@ -197,15 +197,19 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
     """
     baseline, candidate = _datasets(document)
     subject = headlines.short(candidate)
-    headline = headlines.of_small_changes(subject, baseline) if is_small else headlines.of_no_change(subject, baseline)
+    headline = (
+        comparison_headlines.of_small_changes(subject, baseline)
+        if is_small
+        else comparison_headlines.of_no_change(subject, baseline)
+    )
     shared = document["same_content"]["sides"]
     is_one = shared is not None and shared["is_all"]
     if is_one:
-        headline = headlines.of_one_recording(subject, baseline)
+        headline = comparison_headlines.of_one_recording(subject, baseline)
     other = _other_work_percent(document)
     also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
     if other is not None:
-        headline = headlines.of_other_work(subject, baseline, other, headline)
+        headline = comparison_headlines.of_other_work(subject, baseline, other, headline)
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
@@ -250,7 +254,7 @@ def _changed_work(document: Mapping) -> list[Finding]:
         subject=subject,
         quantity="GPU time of launches and kernels of one side alone",
         effect=Effect(value=percent, unit="percent"),
-        headline=headlines.of_other_work(subject, baseline, percent),
+        headline=comparison_headlines.of_other_work(subject, baseline, percent),
         sentence=(
             f"From {baseline} to {candidate} the GPU time goes from {gpu_times}; further and fewer launches, other"
             f" configurations, and kernels that only one of them runs change it by {percent:+.3g} %. The changes of the"

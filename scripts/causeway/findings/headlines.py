@@ -1,4 +1,5 @@
-"""Headlines: each claim in at most 25 plain words, made here and nowhere else.
+"""Headlines: each claim in at most 25 plain words, made here and, of comparisons, in `comparison_headlines`, and
+nowhere else.
 
 The page, `findings.json`, the explorer and the comparison show them as they are. Verdict, number of launches, interval
 and robustness stand in fields beside them.
@@ -30,6 +31,8 @@ LARGE = 50
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
+POSITIONS = ("program_order", "operator")
+"""Suggestions of features that are where the program makes a launch."""
 COUNTER = "counter"
 """The tier of features that are measured during a launch."""
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
@@ -59,6 +62,8 @@ LOSSES = {
     "transfers": "to memcpy and memset that nothing overlaps",
     "orchestration": "while nothing runs on the busiest device",
 }
+OF_ONE_DEVICE = {"orchestration": "while nothing runs on the device"}
+"""The same of a single device, of which none is the busiest."""
 OF_THE_BUSIEST = {
     "communication": "to the busiest device's exposed communication",
     "transfers": "to the busiest device's exposed copies",
@@ -122,8 +127,19 @@ def _percent(value: float) -> str:
     return f"{significant(abs(value), 2)} %"
 
 
-def _costs(worth: Worth | None) -> str:
-    return f"; its variation costs {time(worth.ns)} of GPU time" if worth is not None and worth.is_cost else ""
+def _costs(worth: Worth | None, *, is_of_position: bool) -> str:
+    """Return what a cause costs; of a place in the program only if launches there do the same work as elsewhere."""
+    if worth is None or not worth.is_cost:
+        return ""
+    cost = f"{time(worth.ns)} of GPU time"
+    return f"; if equal-sized, costs {cost}" if is_of_position else f"; its variation costs {cost}"
+
+
+def is_of_position(row: Mapping) -> bool:
+    """Return whether a cause is where the program makes a launch: launches of one configuration at other places may do
+    other work, as layers of different size do, which is no variation.
+    """
+    return record_of(row["feature"], row.get("group") or "").suggestion in POSITIONS
 
 
 def of_cause(
@@ -172,7 +188,7 @@ def of_cause(
     if words is None:
         words = _explained(target, label, row)
     elif row["verdict"] != INCONCLUSIVE:
-        words += _costs(worth)
+        words += _costs(worth, is_of_position=is_of_position(row))
     return f"{subject}: {words}{' (unsure)' if row['verdict'] == INCONCLUSIVE else ''}."
 
 
@@ -225,7 +241,8 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
 
 def of_only_kernel(subject: str, percent: float, launches: int) -> str:
     """Return the headline of a dataset's only kernel; `percent` are its deviations over what was measured."""
-    return f"{subject} is the only kernel; its {launches:,} launches deviate by {_percent(percent)} in all."
+    its = "one launch deviates" if launches == 1 else f"{launches:,} launches deviate"
+    return f"{subject} is the only kernel; its {its} by {_percent(percent)} in all."
 
 
 def of_configurations(subject: str, configurations: int, deviation: float, by_threads: float | None) -> str:
@@ -258,7 +275,7 @@ def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = Non
     """
     if waits_for is not None:
         return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
-    words = LOSSES | OF_THE_BUSIEST if several else LOSSES
+    words = LOSSES | (OF_THE_BUSIEST if several else OF_ONE_DEVICE)
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {words[part]}."
 
 
@@ -355,12 +372,16 @@ def of_slow_steps(
     largest: Mapping,
     one: str = "Step",
     behind: str | None = None,
+    late: Sequence[int] = (),
 ) -> str:
-    """Return the headline of slow steps of a rank, by the `largest` excess; `behind` their idle time may be known."""
+    """Return the headline of slow steps of a rank, by the one with the largest excess, called `one`; `behind` is what
+    is behind their idle time, where that is known, `late` are the ranks that are slow in these steps for a reason of
+    their own, for which this one waits.
+    """
     which = f"{one} {steps[0]}" if len(steps) == 1 else f"{one}s {first_of(steps, 2)}"
     why = SLOW[largest["cause"]]
-    if largest["waits_for"] is not None:
-        why = f"rank {largest['waits_for']} is late"
+    if late:
+        why = f"rank {late[0]} is late" if len(late) == 1 else f"ranks {first_of(late, 4)} are late"
     elif largest["name"] is not None:
         why += f", most of all {short(largest['name'])}"
     elif behind is not None:
@@ -371,30 +392,3 @@ def of_slow_steps(
 def of_input(subject: str, is_refused: bool) -> str:
     """Return the headline of an input that could not be used."""
     return f"{subject} {'could not be read and is in no result' if is_refused else 'was read only in part'}."
-
-
-def of_comparison(subject: str, baseline: str, verdict: str, amount: str, *, is_run: bool) -> str:
-    """Return the headline of a change; `amount` is metric and change in words, the subject a run or a kernel in it."""
-    return f"{subject} is {verdict} than {'' if is_run else 'in '}{short(baseline)}: {amount}."
-
-
-def of_no_change(subject: str, baseline: str) -> str:
-    """Return the headline of a comparison that claims no change."""
-    return f"{subject}: no change from {short(baseline)} is beyond noise."
-
-
-def of_one_recording(subject: str, baseline: str) -> str:
-    """Return the headline of a comparison of a recording with itself."""
-    return f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
-
-
-def of_other_work(subject: str, baseline: str, percent: float, claim: str | None = None) -> str:
-    """Return the headline of other work that changes the GPU time, behind a `claim` on the same launches, if any."""
-    front = f"{subject}:" if claim is None else f"{claim.rstrip('.')} for the same launches;"
-    than = f" than in {short(baseline)}" if claim is None else ""
-    return f"{front} other launches and kernels{than} change the GPU time by {percent:+.3g} %."
-
-
-def of_small_changes(subject: str, baseline: str) -> str:
-    """Return the headline of a comparison in which nothing changed but what is worth little."""
-    return f"{subject}: only small changes from {short(baseline)} are beyond noise."

@@ -1,4 +1,6 @@
-"""Two runs that hold nothing to compare: the comparison says why, the gate stays closed, and pages go on."""
+"""Two runs that hold nothing to compare, or a repeat that holds nothing: the comparison says why, the gate stays
+closed, and pages go on.
+"""
 
 import json
 
@@ -19,7 +21,10 @@ from causeway.plotting.pages.history_page import draw_history_page
 from causeway.readers.normalise import normalise
 from comparison_runs import CHOICES, write_run
 from queried import answers, same
+from variability_tables import write_export
 
+WIDE = {**NONE, "max_slowdown_percent": 50}
+"""A limit that two runs of one program keep."""
 SET = {**NONE, **dict.fromkeys(LIMITS, 5), "min_efficiency": 0.5, "forbid_new_kernels": True}
 
 
@@ -156,3 +161,139 @@ def test_another_fault_than_nothing_to_compare_is_no_result(results):
         compare(results, ["good"], ["again"])
     assert not (results / "compare").exists()
     assert json.loads((results / "empty" / "tables" / "e0" / "capabilities.json").read_text())["status"] == "refused"
+
+
+@pytest.fixture
+def repeated(tmp_path):
+    """Return a results folder of four runs of one program, one whose export is empty and one without a launch."""
+    for seed, name in enumerate(("a", "a2", "b", "b2"), start=1):
+        write_run(tmp_path / name, seed, iterations=60)
+    (tmp_path / "empty.sqlite").write_bytes(b"")
+    folder = tmp_path / "empty" / "tables" / "e0"
+    folder.parent.mkdir(parents=True)
+    normalise(tmp_path / "empty.sqlite", folder, export="e0", source="empty.sqlite")
+    columns = {key: [] for key in ("start_ns", "duration_ns", "configuration", "rank")}
+    write_export(tmp_path / "idle" / "tables" / "e0", columns, configurations=[("advance", {"grid_x": 64})])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("sides", "kept"),
+    [
+        ((["a", "a2", "empty"], ["b", "b2"]), (["a", "a2"], ["b", "b2"])),
+        ((["a", "a2"], ["b", "empty", "b2"]), (["a", "a2"], ["b", "b2"])),
+        ((["a", "empty"], ["b"]), (["a"], ["b"])),
+        ((["a", "idle"], ["b", "empty"]), (["a"], ["b"])),
+    ],
+    ids=str,
+)
+def test_what_is_compared_beside_an_unread_repeat_is_what_is_compared_without_it(sides, kept, repeated):
+    document, rows = compare(repeated, *sides)
+    without, others = compare(repeated, *kept)
+    assert rows == others
+    assert rows
+    for key in ("why", "noise", "matched", "verdicts", "decomposition", "change_ns", "baseline", "candidate"):
+        assert document[key] == without[key]
+    assert without["unread_repeats"] == []
+    left_out = {name for side in sides for name in side} - {name for side in kept for name in side}
+    assert {one["dataset"] for one in document["unread_repeats"]} == left_out
+
+
+def test_the_document_says_which_repeat_and_why(repeated):
+    document, _ = compare(repeated, ["a", "idle"], ["b", "empty"])
+    assert document["unread_repeats"] == [
+        {
+            "side": "baseline",
+            "dataset": "idle",
+            "why": "dataset idle cannot be compared: its exports hold no kernel launch",
+        },
+        {"side": "candidate", "dataset": "empty", "why": REFUSED.removesuffix(".")},
+    ]
+    assert document["noise"] == "halves"
+    assert document["assumption"].startswith(
+        "idle, a repeat of the baseline, could not be measured: it is in no number, and no noise is learned from it."
+        " empty, a repeat of the candidate, could not be measured:"
+    )
+    assert "One run on each side" in document["assumption"]
+    assert document["not_compared"][:2] == [
+        "idle is in no number: dataset idle cannot be compared: its exports hold no kernel launch.",
+        f"empty is in no number: {REFUSED}",
+    ]
+
+
+def closed(repeated, *sides):
+    """Return the sentences on which the gate stays closed, and what it says as a whole."""
+    document, rows = compare(repeated, *sides)
+    names = {name for side in sides for name in side}
+    states = judge(document, rows, WIDE)
+    states += missing(document, read_capabilities(repeated / name / "tables" / "e0" for name in sorted(names)))
+    stops = reasons(states, strict=False)
+    return (
+        stops,
+        outcome(states, stops),
+        gate_markdown(
+            {"states": states, "reasons": stops, "outcome": outcome(states, stops)}, [(document, rows)], [[]]
+        ),
+    )
+
+
+def test_the_gate_opens_on_what_was_measured_only_if_nothing_was_not(repeated):
+    assert closed(repeated, ["a", "a2"], ["b", "b2"])[:2] == ([], "passes")
+
+
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+def test_the_gate_stays_closed_on_an_export_of_a_repeat_that_was_refused(side, repeated):
+    sides = (["a", "a2", "empty"], ["b", "b2"]) if side == "baseline" else (["a", "a2"], ["b", "b2", "empty"])
+    stops, whole, text = closed(repeated, *sides)
+    assert stops == [f"a -> b: export e0 of the {side} could not be read: it has zero bytes; the gate stays closed."]
+    assert whole == COULD_NOT_TELL
+    assert "could not tell" in text
+    assert "is in no number, and no noise is learned from it" in text
+
+
+def test_the_gate_stays_closed_on_a_repeat_that_was_read_and_has_no_launch(repeated):
+    stops, whole, _ = closed(repeated, ["a", "a2"], ["b", "b2", "idle"])
+    assert stops == [
+        "a -> b: idle, a repeat of the candidate, is in no number: dataset idle cannot be compared: its exports hold no"
+        " kernel launch; the gate stays closed."
+    ]
+    assert whole == COULD_NOT_TELL
+
+
+def test_an_unread_main_run_is_not_replaced_by_its_repeat(repeated):
+    document, rows = compare(repeated, ["a", "a2"], ["empty", "b"])
+    assert (document["why"], rows) == (REFUSED, [])
+    assert [one["dataset"] for one in document["unread_repeats"]] == []
+
+
+def test_page_finding_and_overview_name_the_repeat(repeated):
+    document, rows = compare(repeated, ["a", "a2"], ["b", "b2", "empty"])
+    findings = comparison_findings(document, rows)
+    assert all("empty, a repeat of the candidate, could not be measured" in one.assumption for one in findings)
+    figures = {
+        "changes": draw_changes(document, rows),
+        "totals": draw_totals(document),
+        "ratios": draw_ratios(document, rows),
+    }
+    page = str(draw_comparison(document, rows, ["a headline"], **figures))
+    assert "empty, a repeat of the candidate, could not be measured" in page
+    assert f"empty is in no number: {REFUSED}" in page
+    section = str(compared_runs([(document, rows)], summarise(findings, {}, "0")["findings"], []))
+    assert "repeat could not be measured" in section
+    assert ">empty<" in section
+    clean = str(compared_runs([compare(repeated, ["a", "a2"], ["b", "b2"])], [], []))
+    assert "could not be measured" not in clean
+
+
+def test_an_export_that_was_not_read_whole_is_named(repeated):
+    """The main run keeps what its other exports hold; which one is not in it stands among what was not compared."""
+    home = repeated / "compare" / "a__b"
+    folders = {"a": [repeated / "a" / "tables" / "e0"], "b": [repeated / "b" / "tables" / "e0"]}
+    (repeated / "b" / "tables" / "e1").mkdir()
+    for path in (repeated / "empty" / "tables" / "e0").iterdir():
+        (repeated / "b" / "tables" / "e1" / path.name).write_bytes(path.read_bytes())
+    folders["b"].append(repeated / "b" / "tables" / "e1")
+    run([["a"], ["b"]], folders, {}, [{}, {}], {}, CHOICES, home / "comparison.json", home / "comparison.parquet")
+    ((document, _),) = read_comparisons([home / "comparison.json"])
+    assert document["why"] is None
+    assert document["not_compared"][0] == "b: export e1 could not be read and is in no number."

@@ -5,9 +5,12 @@ import re
 
 import pytest
 from made_findings import sized
+from made_results import analysis, cause, efficiency, search
 
 from causeway.core.feature_registry import FEATURES, sampled_metric
-from causeway.findings import headlines
+from causeway.findings import comparison_headlines, headlines
+from causeway.findings.causes import cause_findings
+from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.record import DIRECTIONS, Worth
 
@@ -70,9 +73,9 @@ def every_headline():
     yield from (headlines.of_input("runs/rank_0.sqlite", refused) for refused in (True, False))
     for is_run in (True, False):
         amount = "time for the same launches +4.2 %"
-        yield headlines.of_comparison(short, "before", "slower", amount, is_run=is_run)
-    yield headlines.of_no_change("after", "before")
-    yield headlines.of_small_changes("after", "before")
+        yield comparison_headlines.of_comparison(short, "before", "slower", amount, is_run=is_run)
+    yield comparison_headlines.of_no_change("after", "before")
+    yield comparison_headlines.of_small_changes("after", "before")
 
 
 def syllables(word):
@@ -135,7 +138,7 @@ def test_headlines_have_none_of_our_own_words():
         ),
         (
             {"feature": "launched_after", "level": "sum-of-rows-0a1b2c3d4e (grid 8)"},
-            "mean time rises 4.2 % with launch before it = sum-of-rows (grid 8); its",
+            "mean time rises 4.2 % with launch before it = sum-of-rows (grid 8); if equal-sized, costs 12.3 s",
         ),
         ({"direction": "not monotone"}, "mean time is not monotone in bytes copied host-to-device; its"),
         (
@@ -192,11 +195,47 @@ def test_a_run_that_is_shorter_by_next_to_nothing_is_no_shorter(saved, run, word
 )
 def test_a_launch_in_a_step_is_known_by_its_grid_and_block(level, said):
     headline = of_cause("launch_in_step", level=level)
-    assert f": mean time rises 4.2 % {said}; its variation costs 12.3 s of GPU time." in headline
+    assert f": mean time rises 4.2 % {said}; if equal-sized, costs 12.3 s of GPU time." in headline
     assert headlines.word_count(headline, headlines.short(KERNEL)) <= headlines.MOST_WORDS
 
 
 def test_a_launch_before_it_with_a_grid_of_three_sizes_fits_a_headline():
     headline = of_cause("launched_after", level="gemm-0a1b2c3d4e (grid 32 x 8 x 4)")
-    assert "with launch before it = gemm (grid 32×8×4); its variation" in headline
+    assert "with launch before it = gemm (grid 32×8×4); if equal-sized, costs" in headline
     assert headlines.word_count(headline, headlines.short(KERNEL)) <= headlines.MOST_WORDS
+
+
+@pytest.mark.parametrize(("devices", "word"), [(1, "the device"), (2, "the busiest device")])
+def test_a_single_device_is_not_the_busiest(devices, word):
+    """50 ms of 100 ms of GPU time in which nothing runs."""
+    parts = {"useful": 50, "load_imbalance": 0, "communication": 0, "transfers": 0, "orchestration": 50}
+    parts = {part: ms * 1_000_000 for part, ms in parts.items()}
+    document = efficiency(waterfall_ns=parts, device={"n_devices": devices}, elapsed_ns=100_000_000 // devices)
+    (found,) = [one for one in efficiency_findings(document) if one.key == "orchestration"]
+    assert found.headline == f"50 % of the GPU time (50 ms) is lost while nothing runs on {word}."
+    assert found.sentence.endswith(f" is lost to orchestration: nothing runs on {word}.")
+    assert "the others may need less" not in found.sentence  # they wait for longer
+
+
+@pytest.mark.parametrize(("launches", "said"), [(1, "one launch deviates"), (2, "2 launches deviate")])
+def test_a_single_launch_deviates(launches, said):
+    assert headlines.of_only_kernel("k", 40.0, launches) == f"k is the only kernel; its {said} by 40 % in all."
+
+
+@pytest.mark.parametrize(
+    ("feature", "is_of_position"),
+    [
+        ("launch_in_step", True),
+        ("launched_after", True),
+        ("module", True),
+        ("operator", True),
+        ("h2d_bytes_in_flight", False),
+        ("layout", False),
+    ],
+)
+def test_what_a_place_in_the_program_costs_is_said_to_hold_for_equal_work_alone(feature, is_of_position):
+    """Layers of 1 and 3 ms with one grid differ by 2 ms, and not a microsecond of that is variation."""
+    (found,) = cause_findings(analysis(), search(causes=[cause(feature)]))
+    assert ("if equal-sized, costs 540 µs of GPU time" in found.headline) == is_of_position
+    assert ("its variation costs 540 µs of GPU time" in found.headline) != is_of_position
+    assert ("of layers of different size the difference is no loss" in found.assumption) == is_of_position

@@ -1,5 +1,6 @@
 """Findings on losses of GPU time and on stragglers."""
 
+import copy
 import json
 
 import duckdb
@@ -12,6 +13,7 @@ from causeway.core.formatting import time_three_digits
 from causeway.efficiency.ranks import stragglers as ranks_compared
 from causeway.efficiency.ranks.collectives import MatchedCollectives
 from causeway.findings.device_time.efficiency import efficiency_findings, little_memory_stall
+from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.document import DatasetTime, summarise
 
@@ -209,3 +211,62 @@ def test_copies_within_a_device_are_not_to_be_pinned(within_ms, pins):
     document = efficiency(waterfall_ns=parts, elapsed_ns=100_000_000, copies=rows)
     (found,) = [one for one in efficiency_findings(document) if one.key == "transfers"]
     assert ("pinned" in found.suggestion, "in place" in found.suggestion) == (pins, not pins)
+
+
+def in_two(verdict="straggler"):
+    """Return a document in which rank 7 is late in two communicators: for 2.5 ms in one and for 1.5 ms in the other."""
+    document = stragglers(verdict)
+    other = copy.deepcopy(document["groups"][0])
+    other["communicator"] = "tensor"
+    other["excess_transfer_ns"] = 700_000
+    other["ranks"][1] |= {"waiting_for_it_ns": 1_600_000, "alone_ns": 1_500_000}
+    document["groups"].insert(0, other)
+    return document
+
+
+def test_what_a_rank_costs_in_two_communicators_is_counted_once(tmp_path, monkeypatch):
+    """Of 2.5 and 1.5 ms on each of two ranks the larger stands; the sum of 8 ms may be the same time twice."""
+    found = straggler_findings(in_two())
+    assert [one.recoverable_ns for one in found] == [None, 5_000_000]
+    assert [one.worth.ns for one in found] == [1_600_000, 2_500_000]
+    assert found[0].sentence.endswith(
+        " That may be the same time as in the collectives of communicator a'b; DROP TABLE x, and is not added to it."
+    )
+    assert "is not added" not in found[1].sentence
+    time = {"demo": DatasetTime(gpu_ns=10**8)}
+    (one,) = summarise(found, time, "0")["findings"]
+    assert (one["id"], one["recoverable_ns"]) == ("demo/dataset/straggler/c1/rank7", 5_000_000)
+    assert [more["id"] for more in one["also"]] == ["demo/dataset/straggler/c0/rank7"]
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "stragglers.json").write_text(json.dumps(in_two()), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert duckdb.connect().execute(one["recoverable_query"]).fetchall() == [(5_000_000,)]
+
+
+def test_the_replay_of_a_late_rank_saves_once():
+    """The replay takes the lateness away in all communicators: 3 ms of the run, on two devices."""
+    row = {"change": "no_straggler", "name": "rank 7", "step": None, "limited_by": None, "limited_name": None}
+    row |= {"time_ns": 100_000_000, "predicted_ns": 97_000_000}
+    row |= {"device_time_ns": 100_000_000, "predicted_device_time_ns": 97_000_000}
+    found = with_replays(straggler_findings(in_two()), {"demo": [row]}, {"demo": 2})
+    assert [one.recoverable_ns for one in found] == [None, 6_000_000]
+    assert [one.replay is not None for one in found] == [False, True]
+
+
+def test_slow_transfers_of_two_communicators_are_counted_once_and_apart_from_the_late_rank():
+    found = straggler_findings(in_two("mixed"))
+    assert [(one.subject, one.recoverable_ns) for one in found] == [
+        ("rank 7", None),
+        ("demo", None),
+        ("rank 7", 5_000_000),
+        ("demo", 800_000),
+    ]
+
+
+@pytest.mark.parametrize("verdict", ["straggler", "inconclusive"])
+def test_one_communicator_and_those_without_a_late_rank_stay_as_they_are(verdict):
+    document = in_two(verdict)
+    document["groups"][0]["ranks"][1]["rank"] = 5
+    found = straggler_findings(document)
+    assert [one.explains for one in found] == [None, None]
+    assert [one.recoverable_ns for one in found] == ([3_000_000, 5_000_000] if verdict == "straggler" else [None, None])

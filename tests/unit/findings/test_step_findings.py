@@ -12,6 +12,8 @@ from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
 from causeway.findings.suggestions import BLOCKING_STEPS, DATA_LOADER, LATE_UNSEEN, SLOW_STEPS, WAITING
 
 HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
+OWN = "slower_kernels"
+WAITS = "exposed_communication"
 RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "on_device": False, "reason": None}
 RANK |= dict.fromkeys(("period", "confidence", "coverage"))
 
@@ -217,3 +219,53 @@ def test_less_than_half_of_the_profilers_own_work_leaves_a_slow_step_the_program
         (finding,) = step_findings(document, rows, {0: waits})
         assert (finding.worth is None) == (ids is not None)
         assert finding.id == (ids or "d/step_time/dataset/step/rank0/idle_inside")
+
+
+def of_rank_0(steps):
+    """Return the finding on the steps in which rank 0 waits for others."""
+    document, rows = made(steps)
+    document["ranks"] = [{**document["ranks"][0], "rank": rank} for rank in range(8)]
+    return next(one for one in step_findings(document, rows) if one.key == f"rank0/{WAITS}")
+
+
+def test_steps_that_wait_for_different_ranks_name_each():
+    """In step 4 rank 3 is slow, in step 9 rank 5, which costs more."""
+    found = of_rank_0(
+        [
+            slow(0, 4, WAITS, waits_for=3),
+            slow(3, 4, OWN, name="k"),
+            slow(0, 9, WAITS, 600_000, waits_for=5),
+            slow(5, 9, OWN, 600_000, name="k"),
+        ]
+    )
+    assert found.headline == "Steps 4, 9 of rank 0 took 50 % longer (1 ms): ranks 3, 5 are late."
+    assert found.sentence.endswith(
+        "; ranks 3, 5 are slow in the same steps for reasons of their own, in step 9 rank 5 most."
+    )
+
+
+def test_two_ranks_that_are_slow_in_one_step_are_both_named():
+    found = of_rank_0(
+        [
+            slow(0, 4, WAITS, waits_for=3),
+            slow(3, 4, OWN, name="k"),
+            slow(2, 4, OWN, 300_000, name="k"),
+            slow(1, 4, WAITS, waits_for=3),  # it waits as rank 0 does
+            slow(6, 4, None, cause_ns=None),  # of which no cause is known
+            slow(7, 5, OWN, name="k"),  # in another step, in which rank 0 is as usual
+        ]
+    )
+    assert found.headline.endswith(": ranks 2, 3 are late.")
+    assert found.sentence.endswith("in step 4 rank 3 most.")
+
+
+def test_a_single_late_rank_is_said_as_before():
+    found = of_rank_0([slow(0, 4, WAITS, waits_for=3), slow(3, 4, OWN, name="k")])
+    assert found.headline.endswith(": rank 3 is late.")
+    assert found.sentence.endswith("; rank 3 is slow in the same step for a reason of its own.")
+
+
+def test_many_late_ranks_fit_a_headline():
+    steps = [slow(0, step, WAITS, waits_for=step) for step in range(1, 8)]
+    found = of_rank_0([*steps, *(slow(step, step, OWN, name="k") for step in range(1, 8))])
+    assert word_count(found.headline, found.subject) <= MOST_WORDS

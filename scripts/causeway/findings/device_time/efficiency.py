@@ -20,6 +20,8 @@ BUSIEST = " That is the time of the busiest device, times all devices: the other
 CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
 """The replayed change that takes a loss away."""
 LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
+OF_ONE_DEVICE = {"orchestration": "orchestration: nothing runs on the device"}
+"""The same of a single device, of which none is the busiest."""
 
 
 def efficiency_findings(document: Mapping) -> list[Finding]:
@@ -115,7 +117,8 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
     found = []
     devices = document["device"]["n_devices"]
     whole = f"{value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')}"
-    for part, words in LOSSES.items():
+    losses = LOSSES if devices > 1 else LOSSES | OF_ONE_DEVICE
+    for part, words in losses.items():
         path = ("roles", "within_ns") if part == "load_imbalance" and _differ(document) else ("waterfall_ns", part)
         lost = document[path[0]][path[1]]
         if lost < NOTICEABLE * total:
@@ -238,9 +241,8 @@ def _small_kernels(document: Mapping) -> list[Finding]:
     if (path["small_share"] or 0) < SMALL_SHARE:
         return []
     value = 100 * path["small_share"]
-    sentence = (
-        f"{value:.0f} % of {path['launches']:,} launches are shorter than {time_three_digits(path['small_kernel_ns'])}"
-    )
+    are = "launch is" if path["launches"] == 1 else "launches are"
+    sentence = f"{value:.0f} % of {path['launches']:,} {are} shorter than {time_three_digits(path['small_kernel_ns'])}"
     if path["small_time_share"] is not None:
         part = f"{100 * path['small_time_share']:.0f}"
         part = "less than 1" if part == "0" and path["small_time_share"] else part

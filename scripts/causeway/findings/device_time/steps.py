@@ -11,6 +11,8 @@ from causeway.findings import headlines, suggestions
 from causeway.findings.device_time.step_waits import IDLE, StepWait, slow_by_profiler, wait_behind
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
+COMMUNICATION = "exposed_communication"
+"""The cause of a slow step in which a rank waits for another one."""
 FEWEST_REPEATS = 20
 LEAST_CONFIDENCE = 0.95
 MOST_TIMES_AS_LONG = 3.0
@@ -78,6 +80,7 @@ def _slow(
     longer = sum(step["duration_ns"] for step in steps) / sum(step["usual_ns"] for step in steps) - 1
     excess = sum(step["duration_ns"] - step["usual_ns"] for step in steps)
     largest = max(steps, key=lambda step: (step["cause_ns"], -step["step"]))
+    late = _late_ranks(document, steps)
     numbers = [step["step"] for step in steps]
     is_annotated = document["source"] == "annotations"
     is_known = is_annotated or of_profiler or _are_steps(document, rank, steps)
@@ -93,11 +96,13 @@ def _slow(
         key=f"rank{rank}/{cause}{f'/{PROFILER}' if of_profiler else ''}",
         subject=f"rank {rank}",
         quantity="time of slow steps",
-        headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest, one, behind and behind.detail),
+        headline=headlines.of_slow_steps(
+            rank, numbers, 100 * longer, excess, largest, one, behind and behind.detail, late
+        ),
         sentence=(
             f"{one}{'s' * (len(numbers) > 1)} {first_of(numbers)} of rank {rank}{source} took {100 * longer:,.0f} %"
             f" longer than usual, {time_three_digits(excess)} in all; {time_three_digits(value)} of GPU time is"
-            f" because {headlines.SLOW[cause]}{_named(largest)}{_said(behind, numbers)}."
+            f" because {headlines.SLOW[cause]}{_named(largest, late)}{_said(behind, numbers)}."
             + ("" if is_known else " Whether that is a loss is not known: it may be the rest of a longer step.")
             + (" The program without a profiler does not lose that." if of_profiler else "")
         ),
@@ -133,8 +138,20 @@ def _are_steps(document: Mapping, rank: int, slow: Sequence[Mapping]) -> bool:
     return is_sure and all(step["duration_ns"] <= MOST_TIMES_AS_LONG * step["usual_ns"] for step in slow)
 
 
-def _named(step: Mapping) -> str:
-    """Return what is known of the cause, as the end of a sentence: launches, the kernel that loses most, ratio."""
+def _late_ranks(document: Mapping, steps: Sequence[Mapping]) -> list[int]:
+    """Return the ranks, ascending, that are slow for a reason of their own in steps in which a rank waits for one."""
+    waiting = {step["step"] for step in steps if step["waits_for"] is not None}
+    named = {step["waits_for"] for step in steps} - {None}
+    others = {
+        one["rank"] for one in document["slow"] if one["step"] in waiting and one["cause"] not in (None, COMMUNICATION)
+    }
+    return sorted(named | others)
+
+
+def _named(step: Mapping, late: Sequence[int]) -> str:
+    """Return what is known of the cause, as the end of a sentence: launches, the kernel that loses most, ratio, and
+    the ranks that are slow in the same steps.
+    """
     words = ""
     if step["cause"] == "added_launches" and step["launches"] is not None:
         words += f" ({step['launches']:+,} in step {step['step']})"
@@ -142,6 +159,9 @@ def _named(step: Mapping) -> str:
         words += f", most of all {name_in_sentence(step['name'])}"
     if step["cause"] in ("larger_launches", "lower_clock") and step["ratio"] is not None:
         words += f", by a factor of {step['ratio']:.2f}"
-    if step["waits_for"] is not None:
-        words += f"; rank {step['waits_for']} is slow in the same step for a reason of its own"
+    if len(late) == 1:
+        words += f"; rank {late[0]} is slow in the same step for a reason of its own"
+    elif late:
+        words += f"; ranks {first_of(late)} are slow in the same steps for reasons of their own"
+        words += f", in step {step['step']} rank {step['waits_for']} most" if step["waits_for"] is not None else ""
     return words

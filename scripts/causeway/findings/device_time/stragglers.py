@@ -1,6 +1,7 @@
 """Findings on stragglers: which rank the others wait for, for how long, and why; or that the network is slow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
 from causeway.core.queries import in_document, value_at, within
@@ -26,7 +27,35 @@ def straggler_findings(document: Mapping) -> list[Finding]:
             found.append(_slow_network(document, index))
         if group["verdict"] not in (STRAGGLER, NETWORK, MIXED):
             found.append(_no_straggler(document, index))
+    return _counted_once(document, found)
+
+
+def _counted_once(document: Mapping, findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with what one rank, or the network, costs in several communicators counted once: the time that is
+    waited in one may be the same as in another, and one replay takes both away. The largest stands in front, and the
+    others behind it, without a saving of their own.
+    """
+    largest: dict[tuple, Finding] = {}
+    for one in findings:
+        known = largest.get(_whose(one))
+        if known is None or (one.recoverable_ns or 0) > (known.recoverable_ns or 0):
+            largest[_whose(one)] = one
+    found = []
+    for one in findings:
+        main = largest[_whose(one)]
+        if one is main or one.verdict != SUPPORTED:
+            found.append(one)
+            continue
+        group = document["groups"][int(main.key.partition("/")[0].removeprefix("c"))]
+        said = f" That may be the same time as in the collectives{_of_communicator(group)}, and is not added to it."
+        alone = {"recoverable_ns": None, "recoverable_query": None, "undone_by": None}
+        found.append(replace(one, sentence=f"{one.sentence}{said}", explains=main.id, **alone))
     return found
+
+
+def _whose(finding: Finding) -> tuple:
+    """Return whose loss a finding is about: of a rank, of several that are late together, or of the network."""
+    return finding.subject, finding.undone_by, finding.verdict == SUPPORTED
 
 
 def _finding(document: Mapping, index: int, *, key: str, path: tuple, value: int, **facts: object) -> Finding:

@@ -103,7 +103,7 @@ def waiting_findings(
     if not is_one:
         return [waits]
     waits_for = headlines.WAITED_FOR.get(main) if 2 * by_reason[main] >= idle else None
-    words = headlines.of_loss(loss.key, loss.effect.value, loss.worth.ns, waits_for)
+    words = headlines.of_loss(loss.key, loss.effect.value, loss.worth.ns, waits_for) if waits_for else loss.headline
     found = replace(loss, headline=words, suggestion=waits.suggestion)
     if 2 * by_reason[UNKNOWN] < idle:
         return [found, waits]
