@@ -121,3 +121,32 @@ def test_an_error_of_sheet_or_configuration_leaves_no_older_verdict(
     assert (folder / "gate.json").exists() == is_left
     texts = [(folder / name).read_text() for name in ("gate.md", "gate.svg")]
     assert all(text == "passes" for text in texts) if is_left else all("could not tell" in text for text in texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("fleet: {gpus: none}", "configuration: fleet: "),
+        ("fleet: {no_such_key: 1}", "configuration: fleet: "),
+        ("fleet: null", "configuration: fleet: "),
+        ("fleet: {modes: []}", "configuration: fleet: "),
+        ("fleet: {gpus: 0, learn_from: [b]}", "configuration: fleet: "),
+        ("seed: none", "configuration: seed: "),
+    ],
+)
+def test_an_error_of_the_configuration_leaves_no_older_verdict(more, said, data, tmp_path):
+    config = analysis(tmp_path, "max_slowdown_percent: 5")
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f"\n{more}\n")
+    folder = tmp_path / "results" / "compare"
+    folder.mkdir(parents=True)
+    for name in ("gate.json", "gate.md", "gate.svg"):
+        (folder / name).write_text("passes", encoding="utf-8")
+    done = run_snakemake(tmp_path, "-c1", "gate", config=config)
+    assert done.returncode != 0
+    assert said in done.stdout
+    assert "Traceback" not in done.stdout
+    assert not (folder / "gate.json").exists()
+    assert "could not tell" in (folder / "gate.md").read_text()
+    assert "could not tell" in (folder / "gate.svg").read_text()
