@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.core.errors import CausewayError
+from causeway.core.formatting import counted
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
@@ -22,7 +23,7 @@ def main(job) -> None:
                 " `max_slowdown_percent: 5`"
             )
         undecided = sum(state["state"] == INCONCLUSIVE for state in document["states"])
-        LOG.info("the gate is open: %d limits, %d not decided", len(document["states"]), undecided)
+        LOG.info("the gate is open: %s, %d not decided", counted(len(document["states"]), "limit"), undecided)
 
 
 if "snakemake" in globals():

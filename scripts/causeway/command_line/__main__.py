@@ -32,6 +32,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words, left_over_in_words
 from causeway.core.files.listing import LISTING
 from causeway.core.files.machine_errors import fault_behind, sentence
+from causeway.core.formatting import counted
 from causeway.core.installation import VERSION
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
@@ -181,7 +182,7 @@ def _verdict(folder: Path, files: GateFiles) -> int:
     states = [state["state"] for state in verdicts["states"]]
     if not states:
         raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")
-    is_open = f"the gate is open: {len(states)} limits, {states.count(INCONCLUSIVE)} not decided"
+    is_open = f"the gate is open: {counted(len(states), 'limit')}, {states.count(INCONCLUSIVE)} not decided"
     answer(*verdicts["reasons"], "the gate is closed" if verdicts["reasons"] else is_open)
     return 1 if verdicts["reasons"] else 0
 
@@ -292,7 +293,8 @@ def _verify(options: argparse.Namespace) -> int:
     found = differences(results, known, record.get("folders", []), read_listing(results))
     lines = in_words(results, found, again)
     remark("".join(f"{line}\n" for line in left_over_in_words(found)))
-    answer(*(lines or [f"{len(known)} files are as they were recorded"]))
+    same = "1 file is as it was recorded" if len(known) == 1 else f"{len(known)} files are as they were recorded"
+    answer(*(lines or [same]))
     return 1 if lines else 0
 
 

@@ -83,6 +83,16 @@ def count(value: int) -> str:
     return f"{int(value):,}"
 
 
+def counted(number: int | str, noun: str) -> str:
+    """Return a number, or one as it reads, with its noun, whose plural ends in s.
+
+    >>> counted(1, "launch"), counted(1200, "kernel"), counted("1", "effective sample"), counted(2, "launch")
+    ('1 launch', '1,200 kernels', '1 effective sample', '2 launches')
+    """
+    words = number if isinstance(number, str) else count(number)
+    return f"{words} {noun}" if words == "1" else f"{words} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
 def count_or_digits(value: float | None) -> str:
     """Return a number from 1,000 on as a whole number, below with three significant digits."""
     if value is None:

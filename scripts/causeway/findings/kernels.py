@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import name_in_sentence, saving, share, significant, spread, time_three_digits
+from causeway.core.formatting import counted, name_in_sentence, saving, share, significant, spread, time_three_digits
 from causeway.core.formatting import time as time_of
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
@@ -32,7 +32,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
     subject = subject_of(analysis, row["kernel"], row["name"])
     sentence = (
         f"{name_in_sentence(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
-        f" {total:,} launches"
+        f" {counted(total, 'launch')}"
     )
     of_what = "" if analysis.target != MEMORY_STALL else " of their durations"
     over = f" over {row['configurations']:,} configurations" if row["configurations"] > 1 else ""

@@ -8,7 +8,7 @@ from test_replay_changes import write_replay
 
 from causeway.core.results import read_comparisons
 from causeway.core.tables import write_table
-from causeway.plotting.pages.comparison_page import draw_comparison
+from causeway.plotting.pages.comparison_page import counts_of_verdicts, draw_comparison
 from comparison_runs import write_comparison, write_run
 from variability_tables import table_of
 
@@ -103,3 +103,17 @@ def test_a_long_name_is_cut_with_a_mark_and_whole_on_hover(tmp_path):
         assert title.endswith(end)
         assert len(begin) > 90
         assert len(end) > 60
+
+
+@pytest.mark.parametrize(
+    ("kernels", "said"),
+    [(("advance",), "Of 1 kernel on both sides: "), (("advance", "reduce"), "Of 2 kernels on both sides: ")],
+)
+def test_a_single_kernel_has_no_plural(kernels, said, tmp_path):
+    folders = {name: write_run(tmp_path / name, seed, names=kernels) for seed, name in enumerate(("a", "b"))}
+    ((document, rows),) = read_comparisons([write_comparison(tmp_path, [["a"], ["b"]], folders)])
+    assert counts_of_verdicts(document, rows).startswith(said)
+    document["matches"] = [{"how": "exact", "baseline": "a", "candidate": "a", "note": "told apart"}]
+    page = str(draw_comparison(document, rows, [], changes="", totals="", ratios=""))
+    by_name = "1 kernel is matched by its exact name;" if len(kernels) == 1 else "2 kernels are matched by their exact"
+    assert by_name in page

@@ -167,3 +167,19 @@ def test_names_are_cut_in_their_middle_not_trusted():
     assert formatting.name_in_sentence("a\n b") == "a b"
     cut = formatting.name_in_sentence("x" * 100_000 + "y" * 20)
     assert cut == "x" * 39 + "…" + "y" * 20
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "said"),
+    [
+        (0, "launch", "0 launches"),
+        (1, "launch", "1 launch"),
+        (2, "launch", "2 launches"),
+        (1, "kernel", "1 kernel"),
+        (1001, "limit", "1,001 limits"),
+        ("1", "effective sample", "1 effective sample"),
+        ("99", "effective sample", "99 effective samples"),
+    ],
+)
+def test_one_has_no_plural(number, noun, said):
+    assert formatting.counted(number, noun) == said

@@ -5,13 +5,14 @@ import re
 
 import pytest
 from made_findings import sized
-from made_results import analysis, cause, efficiency, search
+from made_results import analysis, cause, efficiency, kernel, search
 
 from causeway.core.feature_registry import FEATURES, sampled_metric
 from causeway.findings import comparison_headlines, headlines
 from causeway.findings.causes import cause_findings
 from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.headlines import MOST_WORDS, word_count
+from causeway.findings.kernels import variability_findings
 from causeway.findings.record import DIRECTIONS, Worth
 
 KERNEL = "void cutlass::Kernel<gemm, 4>(Params)"
@@ -239,3 +240,9 @@ def test_what_a_place_in_the_program_costs_is_said_to_hold_for_equal_work_alone(
     assert ("if equal-sized, costs 540 µs of GPU time" in found.headline) == is_of_position
     assert ("its variation costs 540 µs of GPU time" in found.headline) != is_of_position
     assert ("of layers of different size the difference is no loss" in found.assumption) == is_of_position
+
+
+@pytest.mark.parametrize(("launches", "said"), [(1, "1 of 1 launch;"), (2, "2 of 2 launches;")])
+def test_a_single_launch_is_no_launches(launches, said):
+    (found, *_) = variability_findings(analysis(kernels=[kernel() | {"launches": launches}]))
+    assert f", in {said}" in found.sentence

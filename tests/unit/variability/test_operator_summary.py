@@ -146,3 +146,61 @@ def test_levels_of_the_same_rows_are_one_table(tmp_path):
         )
         page = "".join(map(str, gpu_time_by_operator(table, "d")))
         assert re.findall("<thead><tr><th>(.*?)</th>", page) == heads
+
+
+def layers(names, level="module"):
+    """Return rows of a summary: the launches of each name take 1 us more than those of the next, from 1 ms on."""
+    facts = {"variability_ns": 7, "launches": 3, "kernels": 2, "names": 1, "kernel": ""}
+    rows = [{"name": name, "gpu_ns": 1_000_000 - 1000 * at, **facts} for at, name in enumerate(names)]
+    return [{"level": "operator", "name": "op", "gpu_ns": 1, **facts}, *(row | {"level": level} for row in rows)]
+
+
+def drawn(rows, folder):
+    """Return the first cell of each row of the last table, and what its numbers are that their queries do not give."""
+    table = pa.Table.from_pylist(rows, SCHEMAS["operator_summary"])
+    write_table(table, folder / "d" / "operator_summary.parquet", "operator_summary")
+    page = "".join(map(str, gpu_time_by_operator(table, "d")))
+    body, queries = citations.settled(page, "results")
+    _, wrong = wrong_numbers(f"<html><body>{body}{queries}</body></html>", folder)
+    cells = re.findall("<tr><td>(.*?)</td>(.*?)</tr>", page.rpartition("<tbody>")[2])
+    return [(re.sub("<.*?>", "", first), re.sub("<.*?>", " ", others).split()) for first, others in cells], wrong
+
+
+def test_modules_that_differ_by_a_number_alone_are_one_row(tmp_path):
+    """48 layers of two parts each and a head: three rows; 1,000 + 999 + ... us are the GPU time of a part."""
+    names = [f"net.layers.{layer}.{part}" for layer in range(48) for part in ("attn", "mlp")]
+    rows, wrong = drawn(layers(["head", *names, None]), tmp_path)
+    assert [name for name, _ in rows] == [
+        "net.layers.0–47.attn (48 names)",
+        "net.layers.0–47.mlp (48 names)",
+        "head",
+        "not known",
+    ]
+    assert wrong == []
+    gpu_us = sum(1000 - (1 + 2 * layer) for layer in range(48))
+    assert rows[0][1][:2] == [f"{gpu_us / 1000:.3g}", "ms"]
+    assert rows[0][1][-2:] == ["144", "–"]  # 48 x 3 launches; which kernels the layers share is not known
+    assert rows[2][1][-2:] == ["3", "2"]
+
+
+def test_a_gap_and_two_numbers_are_said(tmp_path):
+    names = [f"layers.{layer}.experts.{expert}" for layer in (0, 1, 2, 5) for expert in (3, 4, 8)]
+    rows, wrong = drawn(layers(names), tmp_path)
+    assert [name for name, _ in rows] == ["layers.0–2, 5.experts.3–4, 8 (12 names)"]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("names", "level"),
+    [
+        ([f"layers.{layer}" for layer in range(10)], "module"),  # all of them are shown
+        ([f"aten::conv{dimension}d" for dimension in range(12)], "phase"),
+        ([f"layer{chr(97 + at)}" for at in range(12)], "module"),
+        (["1" * 100_000 + "x" * at for at in range(1, 13)], "module"),
+    ],
+)
+def test_other_names_stay_apart(names, level, tmp_path):
+    rows, wrong = drawn(layers(names, level), tmp_path)
+    assert len(rows) == min(len(names), 3 if level == "phase" else 10)
+    assert not any("names)" in name for name, _ in rows)
+    assert wrong == []

@@ -32,6 +32,7 @@ from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluou
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
+from causeway.core.formatting import counted
 from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
@@ -110,7 +111,7 @@ def _discover(
         return Outcome(**base, n_effective=0.0, refusal=refusal), None
     size = independent_rows(rows)
     if size < REFUSED_BELOW:
-        refusal = f"{shown_below(size, REFUSED_BELOW)} effective samples, fewer than {REFUSED_BELOW:.0f}"
+        refusal = f"{counted(shown_below(size, REFUSED_BELOW), 'effective sample')}, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, n_effective=size, refusal=refusal), None
     freed = without_definition(columns, rows, scope.target, base["seed"])
     excluded = dict.fromkeys(freed.dropped, DEFINITION)
@@ -167,8 +168,8 @@ def _discover(
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     }
     if not arrows and n_effective < REFUSED_BELOW:
-        few = shown_below(n_effective, REFUSED_BELOW)
-        refusal = f"{few} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
+        few = counted(shown_below(n_effective, REFUSED_BELOW), "effective sample")
+        refusal = f"{few} after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, refusal=refusal), None
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))

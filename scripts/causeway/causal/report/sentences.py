@@ -13,7 +13,7 @@ from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER, listed
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import elided, percent, ratio, significant, time, variance_of, whole_percent
+from causeway.core.formatting import counted, elided, percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
@@ -326,7 +326,8 @@ def instability(cause: UnstableCause) -> str:
 def samples_in_words(n_effective: float) -> str:
     """Return an effective size in words, below the limit of few ones where it is."""
     few = n_effective < FLAGGED_BELOW
-    return f"{shown_below(n_effective, FLAGGED_BELOW) if few else f'{n_effective:,.0f}'} effective samples"
+    words = shown_below(n_effective, FLAGGED_BELOW) if few else f"{n_effective:,.0f}"
+    return counted(words, "effective sample")
 
 
 def nothing_found(

@@ -150,7 +150,7 @@ def headline(graph: Mapping, scope: str) -> tuple[str, str]:
     """Return the two lines above a graph: what it is about, and what it rests on."""
     about = f"Causes of {graph['target_node']}, {scope}"
     effective = graph.get("n_effective")
-    rests = f"{formatting.count(graph['n_rows'])} launches"
+    rests = formatting.counted(graph["n_rows"], "launch")
     rests += f" ({formatting.count(round(effective))} effective)" if effective is not None else ""
     return about, f"{rests}; verdict: {graph['verdict']}"
 
@@ -161,7 +161,7 @@ def said(graph: Mapping) -> list[str]:
     for remark in [*graph["sentences"], *graph["reasons"]]:
         if remark and not any(remark.strip().removesuffix(".").lower() in known.lower() for known in words):
             words.append(sentence(remark))
-    return words or [f"No cause found ({formatting.count(graph['n_rows'])} launches)."]
+    return words or [f"No cause found ({formatting.counted(graph['n_rows'], 'launch')})."]
 
 
 def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:

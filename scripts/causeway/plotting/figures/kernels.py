@@ -133,7 +133,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
     ]
     rest = kernels[MOST_ROWS:]
     said = (
-        f"{formatting.count(sum(k.launches for k in kernels))} launches of {formatting.count(len(kernels))}"
+        f"{formatting.counted(sum(k.launches for k in kernels), 'launch')} of {formatting.count(len(kernels))}"
         f" kernel{'s' if len(kernels) > 1 else ''}"
     )
     if rest:

@@ -128,13 +128,20 @@ def draw_comparison(
         number_columns=NUMBER_COLUMNS,
         own_launches=OWN_LAUNCHES,
         matches=[_match(match) for match in comparison["matches"][:MOST_ROWS]],
-        matched_exactly=comparison["matched"]["exact"],
+        matched_exactly=_exactly(comparison["matched"]["exact"]),
         causes=None if comparison["causes"] is None else _causes(comparison["causes"]),
         replays=None if comparison["replays"] is None else [_replay(row) for row in comparison["replays"]],
         replayed=_replayed(comparison["replayed"]),
         causes_known=bool(comparison["causes"]),
         not_compared=" ".join(comparison["not_compared"]),
     )
+
+
+def _exactly(kernels: int) -> str:
+    """Return how many kernels are matched by their exact names, as the beginning of a sentence."""
+    if kernels == 1:
+        return "1 kernel is matched by its exact name"
+    return f"{formatting.count(kernels)} kernels are matched by their exact names"
 
 
 def _run(rows: Sequence[Mapping]) -> str:
@@ -164,7 +171,8 @@ def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:
     }
     matched = comparison["matched"]
     verdicts = ", ".join(f"{number} {word}" for word, number in counts.items() if number) or "none on both sides"
-    return f"Of {len(kernels)} kernels on both sides: {verdicts}; {matched['new']} new, {matched['gone']} gone."
+    both = formatting.counted(len(kernels), "kernel")
+    return f"Of {both} on both sides: {verdicts}; {matched['new']} new, {matched['gone']} gone."
 
 
 def _facts(comparison: Mapping) -> list[tuple[str, str]]:
@@ -174,7 +182,7 @@ def _facts(comparison: Mapping) -> list[tuple[str, str]]:
         if one["launches"] is None:
             facts.append((f"{side}: {one['dataset']}", formatting.NOT_MEASURED))
             continue
-        spent = f"{formatting.time(one['gpu_time_ns'])} GPU time, {formatting.count(one['launches'])} launches"
+        spent = f"{formatting.time(one['gpu_time_ns'])} GPU time, {formatting.counted(one['launches'], 'launch')}"
         facts.append((f"{side}: {one['dataset']}", spent))
     if any(comparison[side]["ranks"] is None for side in SIDES):
         return facts

@@ -207,7 +207,7 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
         "id": graph["scope"],
         "label": scope,
         "full_name": full_name(name) if name else "",
-        "lead": f"{formatting.count(graph['n_rows'])} launches; verdict: {graph['verdict']}{q_value}",
+        "lead": f"{formatting.counted(graph['n_rows'], 'launch')}; verdict: {graph['verdict']}{q_value}",
         "sentences": graph["sentences"],
         "remarks": [elided(remark, 400) for remark in remarks],
         "figures": [drawing for drawing in drawings if drawing is not None],

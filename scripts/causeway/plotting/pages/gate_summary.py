@@ -114,7 +114,7 @@ def gate_badge(outcome: str, states: Sequence[Mapping] | None = None) -> Markup:
 def _counted(states: Sequence[Mapping]) -> str:
     broken = sum(state["state"] == BROKEN for state in states)
     undecided = sum(state["state"] in (NOT_JUDGED, INCONCLUSIVE) for state in states)
-    return f"{broken} of {len(states)} limits broken, {undecided} not decided."
+    return f"{broken} of {formatting.counted(len(states), 'limit')} broken, {undecided} not decided."
 
 
 def _limits(states: Sequence[Mapping]) -> list[str]:

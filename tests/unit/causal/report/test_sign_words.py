@@ -11,7 +11,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.examination.examine import examine
-from causeway.causal.report.sentences import cause_sentence, what_if_sentence
+from causeway.causal.report.sentences import cause_sentence, samples_in_words, what_if_sentence
 
 
 def test_a_cause_of_the_value_is_compared_between_ranks_by_what_its_sign_is_about():
@@ -60,3 +60,11 @@ def test_a_setting_that_raises_is_not_called_the_best():
     )
     for known in ({"user_intervention": "small blocks"}, {"after": ("none",)}):
         assert "other levels" not in what_if_sentence(replace(row, **known), "memory_stall")
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(1.2, "1 effective sample"), (2.0, "2 effective samples"), (0.3, "0 effective samples")],
+)
+def test_a_single_effective_sample_has_no_plural(size, said):
+    assert samples_in_words(size) == said

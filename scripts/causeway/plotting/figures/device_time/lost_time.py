@@ -71,7 +71,8 @@ def draw_lost_time(efficiency: Mapping, name: str) -> Markup:
     total = efficiency["elapsed_ns"] * efficiency["device"]["n_devices"]
     if efficiency["why"] or not total:
         return notice("Device time", name, [f"Nothing was measured: {efficiency['why'] or 'no time passed'}."])
-    below = f"{elided(name, 60)}: {formatting.time(total)} of GPU time on {efficiency['device']['n_devices']} devices;"
+    devices = formatting.counted(efficiency["device"]["n_devices"], "device")
+    below = f"{elided(name, 60)}: {formatting.time(total)} of GPU time on {devices};"
     below += " each loss as if all devices were like the busiest"
     left = 330.0
     right = WIDTH - 170.0
