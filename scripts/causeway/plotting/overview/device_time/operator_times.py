@@ -63,8 +63,8 @@ def gpu_time_by_operator(table: "pa.Table", name: str) -> list[Markup]:
 
 
 def _together(rows: Sequence[dict], first: int) -> list[dict]:
-    """Return rows of one level with those in one whose names differ by numbers alone, as `layers.0` and `layers.47` do:
-    the one with most GPU time first. Which kernels such rows share is not known, so that theirs are not counted.
+    """Return rows of one level with those in one whose names differ by numbers alone, as those of layers do: the one
+    with most GPU time first. Which kernels such rows share is not known, so that theirs are not counted.
 
     Parameters
     ----------
