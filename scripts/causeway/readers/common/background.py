@@ -53,7 +53,8 @@ class BackgroundThread:
 
 
 class BackgroundWriter:
-    """Gather pieces of a table into whole row groups, which a thread writes; to be used in a `with` block.
+    """Gather pieces of a table into whole row groups, which a thread writes; to be used in a `with` block, at whose end
+    the rest is written without one.
 
     Attributes
     ----------
@@ -75,8 +76,8 @@ class BackgroundWriter:
     def __exit__(self, failure: object, *more: object) -> None:
         try:
             if failure is None:
-                self._flush()
                 self._background.wait()
+                self._write_pieces(self._pieces)  # the caller would wait for a thread, and a small table needs none
         except BaseException as error:
             failure = type(error)
             raise
@@ -98,8 +99,11 @@ class BackgroundWriter:
                 self._flush()
 
     def _flush(self) -> None:
-        if self._pieces:
-            pieces = self._pieces
-            self._pieces = []
-            self._waiting = 0
-            self._background.start(lambda: self._writer.write(pa.concat_tables(pieces, promote_options="permissive")))
+        pieces = self._pieces
+        self._pieces = []
+        self._waiting = 0
+        self._background.start(lambda: self._write_pieces(pieces))
+
+    def _write_pieces(self, pieces: list[pa.Table]) -> None:
+        if pieces:
+            self._writer.write(pa.concat_tables(pieces, promote_options="permissive"))
