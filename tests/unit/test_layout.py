@@ -42,13 +42,42 @@ def name_of(path):
 NAMES = {name_of(path): path for path in MODULES}
 
 
+KEPT = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Assign)
+PARTS = ("body", "orelse", "handlers", "finalbody", "cases")
+"""Where a statement holds further ones."""
+
+
+def statements_in(tree):
+    """Return the statements of a syntax tree, those inside others as well; no expression holds one."""
+    found = []
+    left = [tree]
+    while left:
+        node = left.pop()
+        found.append(node)
+        for part in PARTS:
+            inner = getattr(node, part, ())
+            if isinstance(inner, list):
+                left += inner
+    return found
+
+
+@functools.cache
+def statements_of(path):
+    """Return a file's imports, classes and assignments; what they hold is let go where no test asks for it."""
+    kept = [node for node in statements_in(parsed(path)) if isinstance(node, KEPT)]
+    for node in kept:
+        if isinstance(node, ast.ClassDef):
+            node.body = []
+    return kept
+
+
 @functools.cache
 def imports_of(path):
     """Return every imported module of a file, also those imported inside functions; of ours, the module itself, not
     a name in it.
     """
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements_of(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -77,8 +106,8 @@ def parsed(path):
 
 @functools.cache
 def classes_in(path):
-    """Return the names of the classes of a file in the order of their definition."""
-    return [node.name for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)]
+    """Return the names of the classes of a file."""
+    return [node.name for node in statements_of(path) if isinstance(node, ast.ClassDef)]
 
 
 def relative(path):
@@ -261,7 +290,7 @@ def assigns_several(node):
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_statement_makes_one_assignment(folder):
-    nodes = [(path.name, node) for path in folder.glob("*.py") for node in ast.walk(parsed(path))]
+    nodes = [(path.name, node) for path in folder.glob("*.py") for node in statements_of(path)]
     assert [(name, node.lineno) for name, node in nodes if assigns_several(node)] == []
 
 
