@@ -39,7 +39,7 @@ def main() -> None:
 
     if arguments.again:
         name, number = arguments.again.rsplit(":", 1)
-        warm_up()
+        warm_up([name])
         print(try_one(name, int(number), sources()[name], arguments.seed) or "nothing is wrong")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like an interrupt: the outcome so far is printed

@@ -9,7 +9,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,9 +96,14 @@ def schedule(at: int, names: list[str]) -> tuple[str, int]:
     return chosen[turn % len(chosen)], turn // len(chosen)
 
 
-def warm_up() -> None:
-    """Read each layout unharmed, so that what libraries open and load for good is there before anything is measured."""
+def warm_up(names: Iterable[str]) -> None:
+    """Read each layout among the sources unharmed, or every one where real exports are among them, so that what
+    libraries open and load for good is there before anything is measured.
+    """
+    made = set(names) if set(names) <= set(LAYOUTS) else set(LAYOUTS)
     for name, make in LAYOUTS.items():
+        if name not in made:
+            continue
         with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
             inputs = Path(folder, "in")
             outputs = Path(folder, "out")

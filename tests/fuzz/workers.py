@@ -64,7 +64,7 @@ def work(connection, names: list[str], first: int, last: int, seed: int, broken:
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
     made = sources()
     usual = sqlite_database.LARGE_ROWS
-    warm_up()
+    warm_up(names)
     for at in range(first, last):
         name, number = schedule(at, names)
         if broken:
