@@ -2,11 +2,13 @@
 sentence that names the place; no traceback, nothing left behind, no partial table that looks whole.
 """
 
+import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -174,14 +176,18 @@ def test_a_folder_where_a_file_is_expected_and_the_wrong_format_in_the_sheet(tmp
     check(Read(path, tmp_path / "t", form=FAMILY[name]))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_no_permission_is_a_refusal(tmp_path, name):
-    path = make(name, tmp_path / "in")
-    largest(path).chmod(0)
+@pytest.fixture(scope="module")
+def without_permission(tmp_path_factory):
+    """Return, by layout, status and reason of a reader that may not read an export's largest file: all in one process."""
+    folder = tmp_path_factory.mktemp("no_permission")
+    paths = {name: str(make(name, folder / name)) for name in LAYOUTS}
+    for path in paths.values():
+        largest(Path(path)).chmod(0)
     program = (
-        "import sys; from pathlib import Path; from causeway.readers.normalise import normalise\n"
-        f"d = normalise(Path({str(path)!r}), Path({str(tmp_path / 't')!r}), export='e', source='export')\n"
-        "print(d['status'], '|', d['error'] and d['error']['found'])"
+        "import json, sys; from pathlib import Path; from causeway.readers.normalise import normalise\n"
+        f"for name, path in json.loads({json.dumps(paths)!r}).items():\n"
+        f"    d = normalise(Path(path), Path({str(folder)!r}, 't', name), export='e', source='export')\n"
+        "    print(json.dumps([name, d['status'], d['error'] and d['error']['found']]))"
     )
     command = [sys.executable, "-c", program]
     if os.geteuid() == 0:  # the superuser may read anything, unless it gives that up
@@ -190,7 +196,14 @@ def test_no_permission_is_a_refusal(tmp_path, name):
         command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts"), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("refused | it cannot be read (Permission denied)"), run.stdout
+    return {name: (status, found) for name, status, found in map(json.loads, run.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_no_permission_is_a_refusal(without_permission, name):
+    status, found = without_permission[name]
+    assert status == "refused"
+    assert found.startswith("it cannot be read (Permission denied)"), found
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
