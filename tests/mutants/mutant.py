@@ -6,11 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = (".git", ".venv", ".snakemake", ".*_cache", "__pycache__", "results", "dist", "build", "browser")
-"""What no test of a mutant needs of a working tree."""
+LEFT_OUT = (".git", ".venv", ".snakemake", ".*_cache", "*.nbi", "*.nbc", "results", "dist", "build", "browser")
+"""What no test of a mutant needs of a working tree. Machine code that numba keeps is left out since it goes by the time
+of one module, and holds functions of others; Python's own goes by each file's time and size.
+"""
 LIMIT_S = 300
 """A mutant may make a loop endless: tests that take more CPU-seconds have caught it; what a busy machine takes by the
 clock says nothing.
@@ -99,6 +102,9 @@ def with_text(tree: Path, path: str, changed: str, tests: tuple[str, ...]) -> tu
 
 def _tried(tree: Path, file: Path, text: str, changed: str, tests: tuple[str, ...], chosen: str) -> tuple[bool, str]:
     try:
+        Path(cache_from_source(file)).unlink(
+            missing_ok=True
+        )  # times have seconds: the mutant could pass for the original
         file.write_text(changed, encoding="utf-8")
         return _caught(tree, tests, chosen)
     finally:

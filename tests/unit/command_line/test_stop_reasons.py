@@ -1,5 +1,6 @@
 """What a command says where Snakemake stops: the sentences of the workflow, and all else as it was printed."""
 
+import functools
 import os
 import re
 import subprocess
@@ -60,13 +61,21 @@ rule internal:
 """
 
 
-@pytest.fixture
-def snakemake(tmp_path):
-    """Return a function that runs targets of a small workflow as the command does; it gives the error."""
-    (tmp_path / "Snakefile").write_text(WORKFLOW.format(folder=tmp_path))
-    line = [sys.executable, "-m", "snakemake", "--snakefile", str(tmp_path / "Snakefile"), "--cores", "1"]
-    line += ["--directory", str(tmp_path), "--show-failed-logs", "--keep-going"]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return the folder of a small workflow, none of whose steps makes a file."""
+    folder = tmp_path_factory.mktemp("stopped")
+    (folder / "Snakefile").write_text(WORKFLOW.format(folder=folder))
+    return folder
 
+
+@pytest.fixture(scope="module")
+def snakemake(folder):
+    """Return a function that runs targets of the workflow as the command does, each once; it gives the error."""
+    line = [sys.executable, "-m", "snakemake", "--snakefile", str(folder / "Snakefile"), "--cores", "1"]
+    line += ["--directory", str(folder), "--show-failed-logs", "--keep-going"]
+
+    @functools.cache
     def stopped(*targets):
         with pytest.raises(CausewayError) as refusal:
             run_workflow([*line, *targets])
@@ -89,10 +98,10 @@ def snakemake(tmp_path):
         (["nothing"], ["no step of the workflow makes nothing"], False),
     ],
 )
-def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, snakemake, tmp_path):
+def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, snakemake, folder):
     *said, last = [*str(snakemake(*targets)).split("\n"), *([] if ran else [""])]
     assert sorted(said) == sorted(reasons)
-    kept = f"What was finished is kept: once this is mended, the same command goes on from there. Logs: {tmp_path}/results/logs"
+    kept = f"What was finished is kept: once this is mended, the same command goes on from there. Logs: {folder}/results/logs"
     assert last == (kept if ran else "")
 
 
