@@ -45,11 +45,19 @@ def spelt(name):
     return demangle.demangle(name.strip(), language="itanium", style="gnu") if name.startswith("_Z") else name.strip()
 
 
-@pytest.mark.parametrize("path", real([path for path in FILES if path.name not in NO_KERNELS]))
-def test_rows_and_times_equal_exact_decimals(path, tmp_path):
-    export = Read(path, tmp_path / "t")
+@pytest.fixture(scope="module")
+def read_and_parsed(request, tmp_path_factory):
+    """Return a real trace as it is read, and its events with a duration."""
+    export = Read(request.param, tmp_path_factory.mktemp("real") / "t")
+    return export, [event for event in events_of(request.param) if event.get("ph") == "X"]
+
+
+@pytest.mark.parametrize(
+    "read_and_parsed", real([path for path in FILES if path.name not in NO_KERNELS]), indirect=True
+)
+def test_rows_and_times_equal_exact_decimals(read_and_parsed):
+    export, events = read_and_parsed
     assert export.status == "read"
-    events = [event for event in events_of(path) if event.get("ph") == "X"]
 
     def expected(*categories):
         chosen = [event for event in events if str(event.get("cat")).lower() in categories]
@@ -69,11 +77,12 @@ def test_rows_and_times_equal_exact_decimals(path, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", real([path for path in FILES if path.name.startswith(("nccl_data", "trace_diff", "b200", "resnet50"))])
+    "read_and_parsed",
+    real([path for path in FILES if path.name.startswith(("nccl_data", "trace_diff", "b200", "resnet50"))]),
+    indirect=True,
 )
-def test_queue_delay_and_configuration_equal_the_arguments(path, tmp_path):
-    export = Read(path, tmp_path / "t")
-    events = [event for event in events_of(path) if event.get("ph") == "X"]
+def test_queue_delay_and_configuration_equal_the_arguments(read_and_parsed):
+    export, events = read_and_parsed
     ends: dict = {}
     for event in events:
         if str(event.get("cat")).lower() in ("cuda_runtime", "cuda_driver", "runtime"):
