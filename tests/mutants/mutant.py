@@ -1,9 +1,11 @@
 """One mutant at a time: a text of the sources is replaced in a copy of the repository, and its tests are run there."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import cache_from_source
@@ -79,8 +81,11 @@ def failing_unchanged(tree: Path, mutants: Iterable[Mutant]) -> str:
     return ""
 
 
-def mutated(tree: Path, mutant: Mutant) -> tuple[bool, str]:
+def mutated(tree: Path, mutant: Mutant, failed: set[str] | None = None) -> tuple[bool, str]:
     """Return whether the tests catch a mutant, and the end of what they said; the copy is as before afterwards.
+
+    The test that caught it, the first that failed, is added to `failed`: by pytest's name of it, or its file where that
+    could not be imported; all files of the mutant where their process ended.
 
     Raises
     ------
@@ -91,7 +96,17 @@ def mutated(tree: Path, mutant: Mutant) -> tuple[bool, str]:
     text = file.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise ValueError(f"{mutant.file} holds {text.count(mutant.old)} times, not once: {mutant.old!r}")
-    return _tried(tree, file, text, text.replace(mutant.old, mutant.new), mutant.tests, mutant.chosen)
+    found = set()
+    result = _tried(tree, file, text, text.replace(mutant.old, mutant.new), mutant.tests, mutant.chosen, found)
+    if failed is not None:
+        failed.update(found or {f"tests/unit/{one}" for one in mutant.tests})
+    return result
+
+
+def passing(tree: Path, names: Iterable[str]) -> tuple[bool, str]:
+    """Return whether some tests, by pytest's names of them, are all there and pass, and the end of what they said."""
+    status, said = _run(tree, sorted(names), "", set())
+    return status == 0, said
 
 
 def with_text(tree: Path, path: str, changed: str, tests: tuple[str, ...]) -> tuple[bool, str]:
@@ -100,25 +115,39 @@ def with_text(tree: Path, path: str, changed: str, tests: tuple[str, ...]) -> tu
     return _tried(tree, file, file.read_text(encoding="utf-8"), changed, tests, "")
 
 
-def _tried(tree: Path, file: Path, text: str, changed: str, tests: tuple[str, ...], chosen: str) -> tuple[bool, str]:
+def _tried(
+    tree: Path, file: Path, text: str, changed: str, tests: tuple[str, ...], chosen: str, failed: set[str] | None = None
+) -> tuple[bool, str]:
     try:
         Path(cache_from_source(file)).unlink(
             missing_ok=True
         )  # times have seconds: the mutant could pass for the original
         file.write_text(changed, encoding="utf-8")
-        return _caught(tree, tests, chosen)
+        return _caught(tree, tests, chosen, failed)
     finally:
         file.write_text(text, encoding="utf-8")
 
 
-def _caught(tree: Path, tests: Sequence[str], chosen: str) -> tuple[bool, str]:
-    command = [sys.executable, "-c", LIMITED, str(LIMIT_S), "-n", "0", "-x", "-p", "no:cacheprovider"]
-    command += ["-k", chosen] * bool(chosen) + [f"tests/unit/{one}" for one in tests]
-    environment = os.environ | {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        run = subprocess.run(
-            command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=STILL_S
-        )
-    except subprocess.TimeoutExpired:
-        return True, f"waited for {STILL_S} s"
-    return run.returncode in FAILED or run.returncode < 0, run.stdout[-2000:]
+def _caught(tree: Path, tests: Sequence[str], chosen: str, failed: set[str] | None = None) -> tuple[bool, str]:
+    status, said = _run(tree, [f"tests/unit/{one}" for one in tests], chosen, set() if failed is None else failed)
+    return status is None or status in FAILED or status < 0, said
+
+
+def _run(tree: Path, tests: Sequence[str], chosen: str, failed: set[str]) -> tuple[int | None, str]:
+    """Run tests to the first that fails, which is added to `failed`; return the status, None after the longest time,
+    and the end of what they said.
+    """
+    with tempfile.TemporaryDirectory() as kept:
+        command = [sys.executable, "-c", LIMITED, str(LIMIT_S), "-n", "0", "-x", "-o", f"cache_dir={kept}"]
+        command += ["-k", chosen] * bool(chosen) + [*tests]
+        environment = os.environ | {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            run = subprocess.run(
+                command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=STILL_S
+            )
+        except subprocess.TimeoutExpired:
+            return None, f"waited for {STILL_S} s"
+        told = Path(kept, "v", "cache", "lastfailed")
+        if told.is_file():
+            failed.update(json.loads(told.read_text(encoding="utf-8")))
+    return run.returncode, run.stdout[-2000:]

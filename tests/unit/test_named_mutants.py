@@ -2,9 +2,11 @@
 (`python -m tests.mutants named` does the same and prints each).
 """
 
+import functools
+
 import pytest
 
-from mutants.mutant import copied_tree, failing_unchanged, mutated
+from mutants.mutant import copied_tree, mutated, passing
 from mutants.named import MUTANTS, QUICK
 from mutants.sample import ROOMS
 from support import why_not_fleet
@@ -17,16 +19,31 @@ def tree(tmp_path_factory):
     return copied_tree(tmp_path_factory.mktemp("copy"))
 
 
-def test_the_tests_of_the_quick_mutants_pass_where_nothing_is_changed(tree):
-    assert not failing_unchanged(tree, [MUTANTS[name] for name in QUICK if name not in NOT_HERE])
+@pytest.fixture(scope="module")
+def tried(tree):
+    """Return a function that tries a mutant once: whether it is caught, what was said, and the tests that failed."""
+
+    @functools.cache
+    def of(name):
+        failed = set()
+        return *mutated(tree, MUTANTS[name], failed), failed
+
+    return of
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_mutant_is_caught(name, tree):
+def test_a_mutant_is_caught(name, tried):
     if name in NOT_HERE:
         pytest.skip(why_not_fleet())
-    caught, said = mutated(tree, MUTANTS[name])
+    caught, said, _ = tried(name)
     assert caught, said
+
+
+def test_the_tests_that_catch_the_quick_mutants_pass_where_nothing_is_changed(tree, tried):
+    catching = [tried(name)[2] for name in QUICK if name not in NOT_HERE]
+    assert all(catching)
+    passed, said = passing(tree, set().union(*catching))
+    assert passed, said
 
 
 @pytest.mark.slow
