@@ -87,12 +87,14 @@ def plain_spaces(text):
     return text.replace("\u00a0", " ")
 
 
-def wrong_numbers(text, results):
+def wrong_numbers(text, results, known=None):
     """Return what is wrong with the numbers of a page: those without a query, with another value, or that read
     otherwise than they are.
+
+    `known` are answers to the page's queries, where they were asked before of the same results.
     """
     page = CitedPage(text)
-    found = answers(page.queries.values(), results)
+    found = answers(page.queries.values(), results) if known is None else known
     wrong = [("no query", words) for words in page.loose] + [("not in the table beside", pair) for pair in page.repeats]
     for query, kind, raw, words in page.citations:
         value = found[page.queries[query]]
