@@ -111,11 +111,12 @@ its grid times its block. rocm_profile_data does not say which, and its launches
 
 PyTorch writes what the launch call was given, on AMD's devices, too, with roctracer as with rocprofiler-sdk
 (RoctracerLogger and RocprofLogger of libkineto): blocks, but work-items for `hipExtModuleLaunchKernel` (rocBLAS,
-MIOpen) and `hipHccModuleLaunchKernel`. The launches of a trace with such a call, or of AMD's devices without calls,
-have no number of threads; other traces count blocks. Older versions write grid, block and the bytes of a copy of the
-call alone: a launch or copy has those of the call with its correlation number, unless several events have it. XLA
-writes blocks where it uses roctracer, and work-items where it uses rocprofiler-sdk, whose launches have `private_mem`:
-so JAX's traces are read.
+MIOpen) and `hipHccModuleLaunchKernel`, whose launches get their grid in blocks here. Where that is no whole number of
+blocks, or a trace has such calls and that of a launch is not known, the launch has no grid, and is counted
+(`grids_of_unknown_unit`). Launches of AMD's devices in a trace without calls have no number of threads. Older versions
+write grid, block and the bytes of a copy of the call alone: a launch or copy has those of the call with its correlation
+number, unless several events have it. XLA writes blocks where it uses roctracer, and work-items where it uses
+rocprofiler-sdk, whose launches have `private_mem`: so JAX's traces are read.
 
 LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases of rocprofv3 that includes what is chosen
 at the launch (dynamic LDS); its CSV files have what the kernel declares.

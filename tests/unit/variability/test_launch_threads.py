@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -107,8 +108,6 @@ def test_what_grids_count_stands_in_the_tables_of_every_export_of_amd(tmp_path):
         (["cudaLaunchKernel"], {}, "blocks"),
         ([], {}, "blocks"),
         (["hipLaunchKernel", "hipModuleLaunchKernel", "hipExtLaunchKernel"], {"roctracer_version": 4.1}, "blocks"),
-        (["hipLaunchKernel", "hipExtModuleLaunchKernel"], {}, "as launched"),
-        (["hipHccModuleLaunchKernel"], {}, "as launched"),
         ([], {"roctracer_version": 4.1}, "as launched"),
         (["hipMemcpyWithStream"], {"hip_runtime_version": 70253211}, "blocks"),
         ([], {"hip_runtime_version": 70253211}, "as launched"),
@@ -128,6 +127,42 @@ def test_pytorch_writes_what_the_launch_call_was_given(tmp_path, calls, top, cou
     assert launch_threads(read_table(folder / "configurations.parquet", "configurations")) == [expected]
 
 
+@pytest.mark.parametrize("call", ["hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"])
+def test_a_grid_in_work_items_is_of_its_own_launches_alone(tmp_path, call):
+    """Of the same sizes, by the call: blocks, work-items, and work-items that are no whole blocks; one has no call."""
+    made = [  # the call, grid and block: grid in blocks and threads by hand
+        ("hipLaunchKernel", [512, 4, 1], [256, 2, 1], (512, 4, 1), 512 * 4 * 256 * 2),
+        (call, [512, 4, 1], [256, 2, 1], (2, 2, 1), 512 * 4),
+        (call, [512, 3, 1], [256, 2, 1], (None, None, None), None),
+        (call, [512], [256], (2, None, None), 512),
+        (None, [512, 4, 1], [256, 2, 1], (None, None, None), None),
+        (call, [512, 4, 1], [256, 2, 1], (2, 2, 1), 512 * 4),
+        ("hipLaunchKernel", [2, 2, 1], [256, 2, 1], (2, 2, 1), 512 * 4),
+    ]
+    events = []
+    for at, (name, grid, block, _, _) in enumerate(made):
+        events.append(kernel(100 + 2 * at, 1, grid=grid, block=block, correlation=at + 1))
+        if name:
+            own = {"cat": "cuda_runtime", "pid": 9, "args": {"correlation": at + 1}}
+            events.append(kernel(10 + 2 * at, 1, name) | own)
+    (name,) = tables_of(tmp_path / "out", [write_trace(tmp_path / "t.json", events)], one_each=False)
+    folder = tmp_path / "out" / "tables" / name
+    assert table_metadata(folder / "configurations.parquet").get("grid", "blocks") == "blocks"
+    known = read_table(folder / "configurations.parquet", "configurations")
+    codes = read_table(folder / "launches.parquet", "launches").column("configuration").to_pylist()
+    threads = launch_threads(known)
+    assert [threads[code] for code in codes] == [one[4] for one in made]
+    grids = list(zip(*(known.column(f"grid_{axis}").to_pylist() for axis in "xyz"), strict=True))
+    assert [grids[code] for code in codes] == [one[3] for one in made]
+    assert codes == [0, 1, 2, 3, 2, 1, 1]
+    (issue,) = (
+        one
+        for one in json.loads((folder / "capabilities.json").read_text())["issues"]
+        if one["kind"] == "grids_of_unknown_unit"
+    )
+    assert issue["count"] == 2
+
+
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "kineto" / "tracelens"
 
 
@@ -139,14 +174,21 @@ def test_real_products_of_matrices_are_given_work_items(tmp_path):
     with gzip.open(source) as file:
         events = json.load(file)["traceEvents"]
     called = {one["args"]["correlation"]: one["name"] for one in events if one.get("cat") == "cuda_runtime"}
-    grids = [one["args"] for one in events if one.get("cat") == "kernel"]
+    grids = [one["args"] for one in sorted(events, key=lambda one: one.get("ts", 0)) if one.get("cat") == "kernel"]
     items = [one for one in grids if called.get(one["correlation"]) == "hipExtModuleLaunchKernel"]
     assert (len(grids), len(items)) == (527, 145)
     assert all(one["grid"][0] % one["block"][0] == 0 for one in items)
     (name,) = tables_of(tmp_path / "out", [source], one_each=False)
-    assert set(
-        launch_threads(read_table(tmp_path / "out" / "tables" / name / "configurations.parquet", "configurations"))
-    ) == {None}
+    folder = tmp_path / "out" / "tables" / name
+    threads = launch_threads(read_table(folder / "configurations.parquet", "configurations"))
+    codes = read_table(folder / "launches.parquet", "launches").column("configuration").to_pylist()
+    expected = [
+        math.prod(one["grid"])
+        if called[one["correlation"]] == "hipExtModuleLaunchKernel"
+        else math.prod(one["grid"] + one["block"])
+        for one in grids
+    ]
+    assert [threads[code] for code in codes] == expected
 
 
 def _states(name):

@@ -113,6 +113,11 @@ CATALOGUE = {
         "caution", "CUDA graphs traced as a whole: the kernels inside have no rows of their own"
     ),
     "no_launch_configuration": Kind("info", "no grid or block sizes: a kernel's launches form one configuration"),
+    "grids_of_unknown_unit": Kind(
+        "caution",
+        "launches whose grid counts work-items that are no whole blocks, or that have no call to say what it counts,"
+        " beside calls that differ in that: it was treated as absent",
+    ),
     "rank_assumed": Kind("info", "the export reports no rank; its position in the dataset was taken"),
     "rank_contradicts": Kind(
         "caution", "the sheet and the export name different ranks, or the export one rank for several processes"

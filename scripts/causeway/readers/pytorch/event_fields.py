@@ -169,10 +169,10 @@ def format_version(facts: Mapping[str, object]) -> str | None:
 
 
 def grid_counts(facts: Mapping[str, object], calls: Collection[str]) -> str:
-    """Return what the grids of a trace count, a word of `launch_threads`: what each launch call was given.
+    """Return what the grids of a trace count, a word of `launch_threads`, but those of calls of `GIVEN_WORK_ITEMS`.
 
     On AMD's devices libkineto writes the sizes of the call that launched (RoctracerLogger.cpp, RocprofLogger.cpp):
-    blocks, but work-items of those that are given a global size. Which call a launch had is not looked up.
+    blocks, but work-items of those that are given a global size; without calls nobody can tell.
 
     Parameters
     ----------
@@ -181,8 +181,6 @@ def grid_counts(facts: Mapping[str, object], calls: Collection[str]) -> str:
     calls : collection of str
         Names of its runtime calls.
     """
-    if not GIVEN_WORK_ITEMS.isdisjoint(calls):
-        return AS_LAUNCHED
     is_amd = any(one in facts for one in ("roctracer_version", "hip_runtime_version"))
     return AS_LAUNCHED if is_amd and not any(name.startswith("hip") for name in calls) else BLOCKS
 

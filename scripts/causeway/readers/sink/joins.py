@@ -22,6 +22,7 @@ DEPTH = 64
 
 _LINKED = ("range", "operator", "inputs")
 """What a launch takes over from the call that made it."""
+_WORK_ITEMS = "work_items"
 
 
 def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -135,6 +136,8 @@ class LaunchCalls:
         inputs, or `NULL`.
     launching : ndarray of bool, shape (names,), or None
         Whether a call of that name (by the events' `name`) launches a kernel; for `unanswered`.
+    work_items : ndarray of bool, shape (names,), or None
+        Whether a call of that name is given a grid in work-items.
 
     Attributes
     ----------
@@ -142,12 +145,19 @@ class LaunchCalls:
         Calls that launch a kernel, none of which was found; complete after `drain`.
     """
 
-    def __init__(self, blocks: Iterator[tuple[EventBatch, ...]], launching: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        blocks: Iterator[tuple[EventBatch, ...]],
+        launching: np.ndarray | None = None,
+        work_items: np.ndarray | None = None,
+    ) -> None:
         self._blocks = blocks
         self._done = False
         self._latest = None
         self._launching = launching
-        self._held = np.empty(0, [*((name, "<i8") for name in ("key", "end", *_LINKED)), ("launching", "?")])
+        self._work_items = work_items
+        columns = ("key", "end", *_LINKED, _WORK_ITEMS)
+        self._held = np.empty(0, [*((name, "<i8") for name in columns), ("launching", "?")])
         self.unanswered = 0
 
     @staticmethod
@@ -172,6 +182,7 @@ class LaunchCalls:
             for name, values in zip(_LINKED, linked, strict=True):
                 more[name] = values
             more["launching"] = False if self._launching is None else self._launching[rows["name"]]
+            more[_WORK_ITEMS] = False if self._work_items is None else self._work_items[rows["name"]]
             fresh.append(more[more["key"] >= 0])
             if sum(map(len, fresh)) > CALLS_HELD:
                 break
@@ -188,11 +199,12 @@ class LaunchCalls:
                 self._held = self._held[keep]
 
     def find(self, launches: EventBatch) -> tuple[np.ndarray, ...]:
-        """Return for each launch (ordered by start) its call's end in ns, and its range, operator and inputs, all
-        int64 of shape (n,) and `NULL` where unknown.
+        """Return for each launch (ordered by start) its call's end in ns, its range, operator and inputs, and whether
+        it was given work-items (0 or 1), all int64 of shape (n,) and `NULL` where unknown.
         """
+        names = (*_LINKED, _WORK_ITEMS)
         end = np.full(len(launches), NULL)
-        linked = [np.full(len(launches), NULL) for _ in _LINKED]
+        linked = [np.full(len(launches), NULL) for _ in names]
         if len(launches):
             self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
             if len(self._held):
@@ -200,7 +212,7 @@ class LaunchCalls:
                 at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
                 hit = (self._held["key"][at] == keys) & (keys >= 0)
                 end[hit] = self._held["end"][at[hit]]
-                for name, values in zip(_LINKED, linked, strict=True):
+                for name, values in zip(names, linked, strict=True):
                     values[hit] = self._held[name][at[hit]]
                 self._held["launching"][at[hit]] = False  # answered
         return end, *linked

@@ -1,5 +1,5 @@
-"""Events as a reader hands them over, before they have final numbers; codes for rows of integers, and ids that fit
-their columns.
+"""Events as a reader hands them over, before they have final numbers; codes for rows of integers, grids in one unit,
+and ids that fit their columns.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.constants import NULL
+from causeway.readers.common.issues import Issues
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct_rows
 
@@ -123,6 +125,12 @@ DENSE_FROM = {"device": (60_000, 1 << 16), "stream": (4_000_000_000, 1 << 32), "
 """Ids that do not fit their column (handles, pointers) are numbered from the first value; those from the second on
 do not fit. The last number before it is shared by all for which there is no other.
 """
+
+
+_FIRST = len(("kernel", "label"))
+_GRID = [_FIRST + LAUNCH_SHAPE.index(f"grid_{axis}") for axis in "xyz"]
+_BLOCK = [_FIRST + LAUNCH_SHAPE.index(f"block_{axis}") for axis in "xyz"]
+"""Places in a row of a configuration."""
 
 
 @dataclass(kw_only=True)
@@ -299,3 +307,77 @@ class RowCodes:
         first, inverse = distinct_rows(columns)
         rows = zip(*[column[first].tolist() for column in columns], strict=True)
         return looked_up(np.fromiter(map(self.code_of, rows), np.int32, len(first)), inverse)
+
+
+class GridsInBlocks:
+    """Give launches the configuration whose grid counts blocks.
+
+    A grid that is no whole number of blocks has no size in blocks whose product with the block is its threads; a
+    launch whose call is not known may have either unit. Both have no grid, and are counted.
+
+    Parameters
+    ----------
+    configurations : RowCodes
+        Kernel, label and `LAUNCH_SHAPE` of each; those in blocks are added.
+    issues : Issues
+        Counts launches that lose their grid.
+    is_mixed : bool
+        Whether some calls were given work-items; else grids stay as they are.
+    """
+
+    def __init__(self, configurations: RowCodes, issues: Issues, is_mixed: bool) -> None:
+        self._configurations = configurations
+        self._issues = issues
+        self._known: dict[tuple[int, int], int] = {}
+        self._is_mixed = is_mixed
+
+    def of(self, configuration: np.ndarray, work_items: np.ndarray) -> np.ndarray:
+        """Return the configurations of launches, with grids in blocks.
+
+        Parameters
+        ----------
+        configuration : ndarray of int, shape (n,)
+            Codes of `configurations`.
+        work_items : ndarray of int64, shape (n,)
+            1 where the launch's call was given work-items, 0 where not, `NULL` where the call is not known.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+        """
+        if not self._is_mixed or not work_items.any():
+            return configuration
+        pairs, inverse, counts = np.unique(
+            np.stack([configuration, work_items]), axis=1, return_inverse=True, return_counts=True
+        )
+        codes = [self._code(*pair, count) for *pair, count in zip(*pairs.tolist(), counts.tolist(), strict=True)]
+        return np.array(codes)[inverse.reshape(-1)]
+
+    def _code(self, code: int, work_items: int, count: int) -> int:
+        """Return the code of the configuration in blocks; count the launches that lose their grid."""
+        if work_items == 0:
+            return code
+        row = list(self._configurations.rows[code])
+        if (code, work_items) not in self._known:
+            made = list(row)
+            for grid, block in zip(_GRID, _BLOCK, strict=True):
+                made[grid] = _blocks(row[grid], row[block]) if work_items == 1 else None
+            if None in made:
+                for grid in _GRID:
+                    made[grid] = NULL
+            self._known[code, work_items] = self._configurations.code_of(tuple(made))
+        found = self._known[code, work_items]
+        lost = self._configurations.rows[found][_GRID[0]] == NULL != row[_GRID[0]]
+        self._issues.add("grids_of_unknown_unit", count if lost else 0)
+        return found
+
+
+def _blocks(items: int, size: int) -> int | None:
+    """Return how many blocks a grid has along one axis, `NULL` where it has no size; None if they are not whole.
+
+    >>> _blocks(1024, 256), _blocks(6, 64)
+    (4, None)
+    """
+    if items == NULL:
+        return NULL
+    return items // size if size > 0 and items % size == 0 else None

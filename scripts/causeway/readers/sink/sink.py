@@ -75,6 +75,7 @@ class Sink:
         self.processes = Processes()
         self.facts = Facts()
         self.overhead = ProfilerOverhead()
+        self.work_item_calls: frozenset[str] = frozenset()  # names of calls whose launches have grids in work-items
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
         self.format_version: str | None = None
@@ -90,7 +91,7 @@ class Sink:
         self.collective_names = Vocabulary()
         self.communicators = BoundedVocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
-        self._configurations = RowCodes()
+        self.configurations = RowCodes()
         self._events = {kind: ExternalSort(folder / f".{kind}.rows") for kind in RECORDS}
         self._devices: dict[tuple[int, int], dict] = {}
         self._same_devices: dict[int, int] = {}
@@ -321,7 +322,7 @@ class Sink:
     def _codes(self, columns: Mapping[str, np.ndarray], n: int) -> np.ndarray:
         """Return configuration codes of rows with kernel, label and any columns of `LAUNCH_SHAPE`."""
         absent = repeated(NULL, n)
-        return self._configurations.codes([columns.get(name, absent) for name in ("kernel", "label", *LAUNCH_SHAPE)])
+        return self.configurations.codes([columns.get(name, absent) for name in ("kernel", "label", *LAUNCH_SHAPE)])
 
     # writing
 
@@ -368,7 +369,7 @@ class Sink:
 
     def configuration_rows(self) -> list[tuple[int, ...]]:
         """Return the configurations by code: kernel, label, then `LAUNCH_SHAPE`."""
-        return self._configurations.rows
+        return self.configurations.rows
 
     def device_facts(self, process: int, device: int) -> dict:
         """Return the facts of a device, {} if the export has none."""

@@ -18,7 +18,7 @@ from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, re
 from causeway.readers.sink.distinct import distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
 from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
-from causeway.readers.sink.records import CounterRows
+from causeway.readers.sink.records import CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import StreamOrder
 from causeway.readers.sink.table_columns import (
@@ -125,6 +125,8 @@ class StarWriter:
             return
         early = without = seen = 0
         numbers = OperatorNumbers(operators)
+        is_mixed = not self.sink.work_item_calls.isdisjoint(self.sink.call_names.texts)
+        grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
                 rows = self._of_ranks(block)
@@ -135,9 +137,9 @@ class StarWriter:
                 if not len(rows):
                     continue
                 queue = rows["queue_ns"]
-                ranges = operator = inputs = repeated(NULL, len(rows))
+                ranges = operator = inputs = work_items = repeated(NULL, len(rows))
                 if self.sink.count_of("calls"):
-                    end, ranges, operator, inputs = calls.find(rows)
+                    end, ranges, operator, inputs, work_items = calls.find(rows)
                     waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
                     early += int(((waited < 0) & (end != NULL)).sum())
                     without += int((end == NULL).sum())
@@ -153,7 +155,7 @@ class StarWriter:
                         {
                             "start_ns": rows["start_ns"],
                             "duration_ns": rows["duration_ns"],
-                            "configuration": self.configurations.of(rows["configuration"]),
+                            "configuration": self.configurations.of(grids.of(rows["configuration"], work_items)),
                             "rank": looked_up(self.rank, rows["process"]),
                             "device": rows["device"],
                             "stream": rows["stream"],
@@ -329,7 +331,8 @@ class _RangesAndCalls:
         self.operators = LaunchOperators(self._of_operators, known, texts.__getitem__, not own)
         if "calls" not in self.writers:
             self.operators.close()
-        self.launch_calls = LaunchCalls(self._calls(), launching)
+        work_items = np.array([name in self.sink.work_item_calls for name in self.sink.call_names.texts], bool)
+        self.launch_calls = LaunchCalls(self._calls(), launching, work_items)
         return self
 
     def __exit__(self, *failure: object) -> None:
