@@ -27,7 +27,7 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.event_fields import ArgumentDecoder, ThreadNumbers, spans_ns
-from causeway.readers.pytorch.kineto import NO_TORCH_EVENTS
+from causeway.readers.pytorch.refusals import NO_TORCH_EVENTS
 from causeway.readers.sink.sink import Sink
 
 BATCH = 1 << 13

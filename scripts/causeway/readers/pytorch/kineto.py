@@ -6,6 +6,7 @@ by up to a nanosecond after six weeks of uptime. Only categories, arguments and 
 `config/columns/kineto.yaml` are looked at.
 """
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ from causeway.readers.pytorch.event_fields import (
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.paddle_events import PaddleEvents
 from causeway.readers.pytorch.range_counters import RangeCounters
+from causeway.readers.pytorch.refusals import without_kernel
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
@@ -54,16 +56,6 @@ LONGEST_NAME = 1024
 
 ARROWS = frozenset("stf")
 """Phases of arrows between events; any other but X of a category that is read is an event without its duration."""
-
-OF_UNITRACE = "gpu_op"
-"""Category of kernels of unitrace, whose calls have Kineto's category of operators."""
-
-NO_TORCH_EVENTS = (
-    "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write",
-    "Name a trace of torch.profiler; of other tools, profile with `nsys profile` or `rocprofv3` and export that, or"
-    " write the kernels as a table (CSV, one row per launch).",
-)
-"""What is found in a Chrome trace without a launch that is read, and what to do."""
 
 
 def probe(path: Path) -> bool:
@@ -80,7 +72,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it is no trace, holds neither launches nor range counters, or is cut; the events before the cut are kept.
     """
-    KinetoReader(path, sink, options).read()
+    with closing(KinetoReader(path, sink, options)) as reader:
+        reader.read()
 
 
 class KinetoReader:
@@ -109,6 +102,11 @@ class KinetoReader:
         self.incomplete: dict[str, int] = {}
         self.cleaned: dict[str, str] = {}
 
+    def close(self) -> None:
+        """Close the trace, and remove what was spilled."""
+        self.text.close()
+        self.sizes.close()
+
     def read(self) -> None:
         """Read all events and facts."""
         source = self.options.source
@@ -119,8 +117,6 @@ class KinetoReader:
             raise ExportError(
                 source, found, 'JSON with "traceEvents"', "Name the .json or .json.gz file that the profiler wrote."
             ) from None
-        finally:
-            self.text.close()
         self._take_pending()
         self.sizes.finish()
         for category, rows in self.seen.items():
@@ -137,27 +133,11 @@ class KinetoReader:
             advice = "Copy it again; a killed program leaves a cut trace."
             failure = ExportError(source, self.text.cut, "a complete trace", advice)
         if not (self.sink.n_launches or self.range_counters.rows):
-            raise failure or self._without_kernel()
+            raise failure or without_kernel(
+                source, self.text, self.map["categories"], self.kinds, self.seen, self.incomplete
+            )
         if failure:
             raise failure
-
-    def _without_kernel(self) -> ExportError:
-        others = [f"{rows} {category}" for category, rows in sorted(self.seen.items())]
-        others += [f"{rows} {category} whose ph is not X" for category, rows in sorted(self.incomplete.items())]
-        found = f"there is no GPU kernel in it ({', '.join(others) or 'no event of any category read'})"
-        advice = "Profile again with ProfilerActivity.CUDA."
-        if any(self.map["categories"][category] == "calls" for category in self.seen):
-            advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
-        if not any(self.kinds.values()):
-            found, advice = NO_TORCH_EVENTS
-        if OF_UNITRACE in self.kinds:
-            found = "it is a trace of Intel's unitrace, which is not read"
-            advice = "Profile with torch.profiler, or write the kernels as a table (CSV, one row per launch)."
-        if self.text.damaged:
-            found = f"the text is damaged after {self.text.first_damage:,} characters: {self.text.damaged:,} events"
-            found += " could not be parsed, and of the others none is of a GPU kernel"
-            advice = "Copy the trace again, or export it again."
-        return ExportError(self.options.source, found, "events of category kernel", advice)
 
     def _events(self) -> None:
         kinds = self.kinds

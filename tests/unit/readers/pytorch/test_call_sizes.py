@@ -1,14 +1,18 @@
 """Sizes that only the calls of a trace state, as PyTorch on AMD's devices wrote them until 2024: an event of the device
-gets the grid, the block and the bytes of the one call that made it.
+gets the grid, the block and the bytes of the one call that made it. What waits for that takes bounded memory.
 """
 
 import random
+import tracemalloc
 from collections import Counter
 
+import numpy as np
 import pytest
 from reading import Read, write_trace
 
-from causeway.readers.pytorch import kineto
+from causeway.readers.common.constants import NULL
+from causeway.readers.pytorch import kineto, waiting_events
+from causeway.readers.pytorch.waiting_events import WaitingEvents
 
 DEVICE = {"device": 2, "stream": 0}
 
@@ -121,3 +125,72 @@ def test_calls_that_are_few_are_taken_before_a_full_batch_of_launches(tmp_path, 
     events += [event("kernel", "k", 100 + 10 * number, 1) for number in range(20)] + [event("kernel", "k", 900, 2)]
     export = Read(write_trace(tmp_path / "t.json", events), tmp_path / "t")
     assert sizes(export) == [(None,) * 6] * 20 + [(7, 1, 1, 64, 1, 1)]
+
+
+@pytest.mark.parametrize("window", [8, 64, 1 << 16])
+def test_pairs_are_those_that_a_search_of_all_finds(tmp_path, monkeypatch, window):
+    monkeypatch.setattr(waiting_events, "WINDOW_ROWS", window)
+    draw = random.Random(7)
+    for trial in range(20):
+        calls = []
+        events = []
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        waiting = WaitingEvents(folder, "launches")
+        numbers = [NULL, 5 << 32 | 1, *range(1, 60)]
+        for _ in range(30):
+            if draw.random() < 0.5:
+                made = [(draw.randrange(2), draw.choice(numbers[1:]), draw.randrange(99)) for _ in range(6)]
+                calls += made
+                waiting.note_calls(*np.array(made).T)
+            else:
+                # some calls make many events
+                many = draw.choice(numbers) if draw.random() < 0.2 else None
+                made = [
+                    (draw.randrange(2), draw.choice(numbers) if many is None else many)
+                    for _ in range(draw.choice([1, 6, 90]))
+                ]
+                process, correlation = np.array(made).T
+                start = np.array([draw.randrange(1000) for _ in made])
+                events += zip(*np.array(made).T.tolist(), start.tolist(), strict=True)
+                waiting.add({"process": process, "correlation": correlation, "start_ns": start})
+        stated = {one[:2]: one[2] for one in calls}
+        of_calls = Counter(one[:2] for one in calls)
+        of_events = Counter(one[:2] for one in events)
+        wanted = [
+            stated[one[:2]] if one[1] != NULL and of_calls[one[:2]] == of_events[one[:2]] == 1 else NULL
+            for one in events
+        ]
+        found = list(waiting.resolved())
+        given = [
+            row
+            for columns, _ in found
+            for row in zip(*(columns[name].tolist() for name in ("process", "correlation", "start_ns")), strict=True)
+        ]
+        assert given == events
+        assert [number for _, part in found for number in part.tolist()] == wanted
+        waiting.close()
+        assert not list(folder.iterdir())
+
+
+def test_memory_does_not_grow_with_the_events(tmp_path):
+    """Of 25 columns a row takes 200 bytes: a million rows would take 200 MB."""
+    rows = 1 << 13
+    names = [f"column {number}" for number in range(22)]
+    waiting = WaitingEvents(tmp_path, "launches")
+    matched = 0
+    tracemalloc.start()
+    try:
+        for at in range(1 << 7):
+            number = np.arange(at * rows, (at + 1) * rows)
+            waiting.note_calls(np.zeros(rows, np.int64), number, number % 7)
+            columns = dict.fromkeys(names, number + 1)
+            waiting.add({"process": number * 0, "correlation": number[::-1], "start_ns": number, **columns})
+        for columns, stated in waiting.resolved():
+            matched += int((stated == columns["correlation"] % 7).sum())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        waiting.close()
+    assert matched == rows << 7 == 1 << 20
+    assert peak < 60 << 20
