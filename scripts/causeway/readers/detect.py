@@ -22,6 +22,13 @@ _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?[,;\t][^\n]*[a-z0-9]__[a-z]')
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
 _NVPROF_LINE = re.compile(rb"^==\d+== (?:NVPROF is profiling|Profiling (?:application|result))", re.MULTILINE)
+_UNIT = rb" ?\((?:[num]|\xc2\xb5|\xce\xbc)?s(?:ec)?\)"
+_NSYS_STATS = re.compile(
+    rb"^([ \t]*(?:API )?Start" + _UNIT + rb"[ \t]{2,}(?:API )?Dur[^\n]*\n)[ \t]*-+[ \t]+-"
+    rb'|[{,]\s*"(?:API )?Start' + _UNIT + rb'"\s*:',
+    re.MULTILINE,
+)
+"""A report of `nsys stats` in columns or as JSON: the names of its first columns."""
 _ROCPROFV3_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"')
 _ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}')  # rocprof v1 writes an empty event first
 _NSYS_JSON = re.compile(rb'\{\s*"data"\s*:\s*\[|\{"(?:Type|\w+Event)"\s*:')
@@ -85,11 +92,34 @@ def detect(path: str | Path) -> str | None:
     return None if is_json and word == "table" else word
 
 
+def is_printed(path: Path) -> bool:
+    """Return whether a text, perhaps compressed, has a report of `nsys stats` in columns or as JSON.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    """
+    return _has_printed_activities(first_bytes(path, PRINTED_BYTES))
+
+
+def _has_printed_activities(text: bytes) -> bool:
+    for found in _NSYS_STATS.finditer(text):
+        if found[1]:
+            cells = re.split(r"\s{2,}", found[1].decode("utf-8", "replace").strip())
+        else:
+            first = text[found.start() : found.start() + HEAD_BYTES].split(b"}", 1)[0]
+            cells = re.findall(r'"([^"]*)"\s*:', first.decode("utf-8", "replace"))
+        if _are_activities(cells):
+            return True
+    return False
+
+
 def _detect_printed(text: bytes) -> str | None:
     """Return the format of a profiler that writes below what a program prints, by a line of its own."""
     if _NCU_HEADER.search(text) or _NCU_MESSAGE.search(text) or _NCU_PIVOT.match(_text_of(text)):
         return "ncu"
-    return "cupti" if _NVPROF_LINE.search(text) else None
+    return "cupti" if _NVPROF_LINE.search(text) or _has_printed_activities(text) else None
 
 
 def _text_of(head: bytes) -> bytes:

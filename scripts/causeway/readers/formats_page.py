@@ -33,7 +33,7 @@ REFUSED = {
     ),
     "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, `nsys analyze`'s,"
     " recipes, nvprof's, `ncu --print-summary`)": ("one row per kernel, none per launch: name the trace beside them"),
-    "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
+    "what `nvprof` and `ncu` print in columns, HTML of `nsys stats`": "the same as CSV is read (`--csv`, `-f csv`)",
     "the source page of Nsight Compute (`--page source`)": "one row per instruction: print `--page raw`",
     "the raw page as the window of Nsight Compute saves it": "print it with `ncu --import REPORT --csv --page raw`",
     "rocprof v1's results.json, rocprofv2's traces; alone, rocprofv3's *_agent_info.csv, traces of memory"
@@ -96,6 +96,9 @@ launches are linked. They print starts in whole microseconds.
 Traces may stand one after the other in one file (Triton's Proton writes one line of JSON for each stream, without a
 device): all are read, their times as of one clock, their ranks as they state them. What stands between or behind them
 is counted as damage.
+
+What `nsys stats` prints in columns (its default), as TSV or as JSON is read as its CSV. In columns it cuts names to 100
+characters: kernels that differ behind that count as one (`cut_names`).
 
 The report cuda_kern_exec_trace of `nsys stats` has no streams, and of the host only the calls that launch: the delays
 of its launches are read, its calls are not.

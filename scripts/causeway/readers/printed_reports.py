@@ -29,7 +29,7 @@ _REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first 
     ),
     (
         rf'^[ \t]*(?:API )?Start{_TIME}[ \t]{{2,}}(?:API )?Dur|[{{,]\s*"(?:API )?Start{_TIME}" *:',
-        "a report of `nsys stats` in columns or as JSON, not as CSV",
+        "a report of `nsys stats` in columns or as JSON, without launches that can be read",
         f"{_NSYS} Until 2022 the report was called `gputrace`.",
     ),
     (

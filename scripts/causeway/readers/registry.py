@@ -293,7 +293,8 @@ _RECORDS = (
                 columns="cupti_csv",
                 title="CSV of CUPTI activity",
                 source=(
-                    "`nvprof --print-gpu-trace --csv`, `nsys stats -r cuda_gpu_trace -f csv`, dumps of activity records"
+                    "`nvprof --print-gpu-trace --csv`, `nsys stats -r cuda_gpu_trace` (csv, tsv, json, column), dumps"
+                    " of activity records"
                 ),
             ),
         ),

@@ -66,6 +66,11 @@ CATALOGUE = {
     "merged_kernels": Kind(
         "caution", "launches of so many kernels that those whose names differ in numbers alone count as one"
     ),
+    "cut_names": Kind(
+        "caution",
+        "launches whose kernel's name was printed cut: kernels that differ behind the cut count as one; CSV has the"
+        " whole names",
+    ),
     "operators_left_out": Kind(
         "info", "launches of so many operators or input sizes that those of the later ones were not kept"
     ),

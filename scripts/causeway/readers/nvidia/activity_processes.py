@@ -5,6 +5,7 @@ without the words for reports and records: `run1_cuda_gpu_trace.csv` and `run1_c
 `memcpy.csv`. nvprof names the process above each of its results, `nsys stats` the database above each report.
 """
 
+import io
 import re
 import zlib
 from collections.abc import Hashable, Iterable
@@ -18,7 +19,8 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
 from causeway.readers.common.files import open_text
 from causeway.readers.common.name_ranks import ranks_in_names
-from causeway.readers.containers.csv_lines import CsvLines
+from causeway.readers.containers.csv_lines import CsvLines, PrintedTables
+from causeway.readers.detect import is_printed
 from causeway.readers.nvidia.activity_columns import Columns, columns_of
 from causeway.readers.nvidia.activity_kinds import RowKinds
 
@@ -64,6 +66,17 @@ class Messages:
             self.lost += int(match[1] or 1)
         elif match := _RESULT.match(line) or _DATABASE.match(line):
             self.source = _in_order(match[1])
+
+
+def lines_of(path: Path, text: io.TextIOBase) -> CsvLines:
+    """Return the lines of a file: those of reports that `nsys stats` prints in columns or as JSON become CSV.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    """
+    return CsvLines(PrintedTables(text) if is_printed(path) else text)
 
 
 def find_header(lines: CsvLines, messages: Messages) -> Columns | None:
@@ -142,7 +155,7 @@ def activity_files(path: Path) -> list[Path]:
         try:
             raw, text = open_text(file)
             with raw, text:
-                columns = find_header(CsvLines(text), Messages()) if file.is_file() else None
+                columns = find_header(lines_of(file, text), Messages()) if file.is_file() else None
                 if columns is not None:
                     (last if "call_start" in columns.position else found).append(file)
         except (OSError, EOFError, zlib.error) as error:
@@ -193,7 +206,7 @@ def _has_launch(path: Path) -> bool:
     try:
         raw, text = open_text(path)
         with raw, text:
-            lines = CsvLines(text)
+            lines = lines_of(path, text)
             messages = Messages()
             columns = find_header(lines, messages)
             if columns.report and not {"device", "stream", "grid_x", "grid"} & columns.position.keys():

@@ -23,7 +23,6 @@ from causeway.readers.common.files import open_text
 from causeway.readers.common.kernel_names import clean_text, is_unnamed, unnamed
 from causeway.readers.common.numbers import with_null
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_lines import CsvLines
 from causeway.readers.nvidia.activity_columns import (
     SIZE_POWERS,
     TIME_POWERS,
@@ -41,11 +40,14 @@ from causeway.readers.nvidia.activity_processes import (
     activity_files,
     by_run,
     find_header,
+    lines_of,
     next_report,
 )
 from causeway.readers.sink.sink import Sink
 
 BATCH_ROWS = 1 << 14
+CUT = ("\u2026", "...")
+"""How a name ends that `nsys stats` has cut: in columns it prints 100 characters."""
 ADVICE = (
     "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`, or write the records with their names, starts"
     " and ends."
@@ -129,7 +131,7 @@ class CsvReader:
         cut = None
         raw, text = open_text(self.path)
         with raw, text:
-            lines = CsvLines(text)
+            lines = lines_of(self.path, text)
             try:
                 rows: list[list[str]] = []
                 self._begin(find_header(lines, self.messages))
@@ -280,6 +282,8 @@ class CsvReader:
                 names, numbers = without_correlations(names)
                 where["correlation"] = np.where(correlation == NULL, numbers, correlation)
             names = [self._kernel_name(text) for text in names or [""] * n]
+            if self.columns.report:
+                sink.issues.add("cut_names", sum(name.endswith(CUT) for name in names), self.path.name)
             kernel = np.array([sink.kernel(text or None) for text in names], np.int64)
             if missing := sum(not text or is_unnamed(text) for text in names):
                 sink.issues.add("missing_name", missing)
