@@ -26,7 +26,8 @@ from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.containers.table_source import TableSource, note_state
 from causeway.readers.nvidia import nsys_extras, synchronisations
 from causeway.readers.nvidia.nsys_tables import KERNELS, NsysTables
-from causeway.readers.sink.batches import repeated
+from causeway.readers.sink.batches import EventBatch, repeated
+from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.sink import Sink
 
 GPUS_UNTIL_2021 = "TARGET_INFO_CUDA_GPU"
@@ -112,10 +113,16 @@ class NsysReader(NsysTables):
                 batch = {name: values[is_call] for name, values in batch.items()}
             self._calls(batch, call_names, synchronising)
         self.mpi_domains = set()
+        self._named_as_calls: list[bool] = []  # by codes of ranges' names
         self.has_mpi_tables = self._has_mpi()
         range_names: dict[int, int] = {}
-        for _, batch in self.tables_giving("ranges"):
-            self._ranges(batch, range_names)
+        self._held = ExternalSort(sink.folder / ".mpi_ranges.rows")
+        try:
+            for _, batch in self.tables_giving("ranges"):
+                self._ranges(batch, range_names)
+            self._settle_held()
+        finally:
+            self._held.close()
         nsys_extras.read_graphs(self)
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)
@@ -260,7 +267,7 @@ class NsysReader(NsysTables):
             if match := _RANK_NAME.match(clean_text(inline[at].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
                 self.sink.processes.state_rank(int(process[at]), int(match[1]))
         code[ranges & (code < 0)] = self._range_code(0, None)
-        ranges &= ~self._mpi_ranges(ranges, code, process, batch)
+        ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
         self.sink.ranges(
             batch["start_ns"][ranges],
@@ -272,7 +279,7 @@ class NsysReader(NsysTables):
         )
 
     def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
-        """Remember the domains, of each process, that are named MPI: their creation stands before their ranges."""
+        """Remember the domains, of each process, that are named MPI."""
         if "domain" not in batch:
             return
         ids = batch.get("name", np.full(len(event), NULL))
@@ -281,28 +288,45 @@ class NsysReader(NsysTables):
             if name == b"MPI":
                 self.mpi_domains.add((int(process[at]), int(batch["domain"][at])))
 
-    def _mpi_ranges(self, ranges: np.ndarray, code: np.ndarray, process: np.ndarray, batch: dict) -> np.ndarray:
-        """Take the ranges of domains named MPI that are named as calls of MPI for such calls, where the export has no
-        table of them; return which these are, bool of shape (n,).
+    def _hold_back(self, ranges: np.ndarray, code: np.ndarray, process: np.ndarray, batch: dict) -> np.ndarray:
+        """Hold back the ranges of any domain that are named as calls of MPI, where the export has no table of them: a
+        domain's creation may stand behind its ranges. Return which these are, bool of shape (n,).
         """
-        found = np.zeros(len(ranges), bool)
-        for of, domain in () if self.has_mpi_tables else self.mpi_domains:
-            found |= ranges & (process == of) & (batch["domain"] == domain)
+        if self.has_mpi_tables or "domain" not in batch:
+            return np.zeros(len(ranges), bool)
         texts = self.sink.range_names.texts
-        calls = [at for at in np.unique(code[found]).tolist() if _MPI_CALL.match(texts[at])]
-        found &= np.isin(code, calls)
-        if not found.any():
-            return found
-        names = {at: self.sink.mpi_names.code(texts[at]) for at in calls}
-        thread = batch.get("global_thread", np.full(len(ranges), NULL))[found]
-        self.sink.mpi(
-            batch["start_ns"][found],
-            batch["end_ns"][found],
-            process[found],
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF),
-            np.array([names[at] for at in code[found].tolist()]),
-        )
+        self._named_as_calls += [bool(_MPI_CALL.match(text)) for text in texts[len(self._named_as_calls) :]]
+        found = ranges & np.array(self._named_as_calls, bool)[code]
+        if found.any():
+            thread = batch.get("global_thread", np.full(len(ranges), NULL))
+            columns = {
+                "start_ns": batch["start_ns"],
+                "end_ns": batch["end_ns"],
+                "process": np.asarray(process, np.int64),
+                "thread": np.where(thread == NULL, NULL, thread & 0xFFFFFF),
+                "code": code,
+                "domain": batch["domain"],
+            }
+            self._held.add(EventBatch({name: values[found] for name, values in columns.items()}))
         return found
+
+    def _settle_held(self) -> None:
+        """Take what was held back: ranges of domains named MPI as calls of MPI, the others as ranges."""
+        kind = self.sink.range_kinds.code("nvtx")
+        texts = self.sink.range_names.texts
+        for rows in self._held.blocks():
+            found = np.zeros(len(rows), bool)
+            for of, domain in self.mpi_domains:
+                found |= (rows["process"] == of) & (rows["domain"] == domain)
+            where = ("start_ns", "end_ns", "process", "thread")
+            calls = rows[found]
+            if len(calls):
+                names = {at: self.sink.mpi_names.code(texts[at]) for at in np.unique(calls["code"]).tolist()}
+                name = np.array([names[at] for at in calls["code"].tolist()])
+                self.sink.mpi(*(calls[one] for one in where), name)
+            others = rows[~found]
+            if len(others):
+                self.sink.ranges(*(others[one] for one in where), others["code"], np.full(len(others), kind))
 
     def _identities(self) -> dict[tuple[object, object], str]:
         """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""

@@ -260,6 +260,22 @@ def test_ranges_of_a_domain_named_mpi_that_are_named_as_its_calls_are_such_calls
     assert read.capabilities["analyses"]["mpi_calls"]["possible"]
 
 
+def test_a_domain_may_be_created_behind_its_ranges(tmp_path):
+    """Further than one batch, and in another order of rows than that of their starts."""
+    connection = sqlite3.connect(mpi_ranges(tmp_path / "x.sqlite"))
+    thread = (700 << 24) + 5
+    rows = [(10_000 + 10 * at, 10_001 + 10 * at, 59, None, (4, 1)[at % 2], 8, thread) for at in range(200_000)]
+    connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.execute(f"INSERT INTO NVTX_EVENTS VALUES (5, NULL, 75, 'MPI', NULL, 8, {thread})")
+    connection.commit()
+    connection.close()
+    read = Read(tmp_path / "x.sqlite", tmp_path / "e")
+    assert read.mpi.num_rows == 3 + 100_000
+    assert read.mpi.column("start_ns").to_pylist() == [10, 40, 60, *(row[0] for row in rows if row[4] == 1)]
+    assert read.ranges.num_rows == 4 + 100_000
+    assert read.ranges.column("start_ns").to_pylist() == [70, 80, 90, 96, *(row[0] for row in rows if row[4] == 4)]
+
+
 def test_a_rank_with_mpi_and_without_gpu_work_is_refused_for_that(tmp_path):
     with_mpi = tmp_path / "x.sqlite"
     connection = sqlite3.connect(with_mpi)
