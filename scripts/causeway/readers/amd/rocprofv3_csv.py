@@ -121,6 +121,11 @@ def _tables(path: Path) -> list[TraceFile]:
     return sorted(found, key=lambda table: (ORDER.index(table.kind), table.label))
 
 
+def _pass_of(table: TraceFile) -> str:
+    """Return the names of the folders of passes that a file lies in, as one text."""
+    return " ".join(part for part in Path(table.group[0]).parts if PASS.fullmatch(part))
+
+
 class V3Reader:
     """The reader of the files of one export."""
 
@@ -131,7 +136,9 @@ class V3Reader:
         rules = column_map("rocprofv3")
         self.markers = rules["markers"]
         sink.metadata[GRID] = rules["grid"]
-        counted = any(table.kind == "counter_collection" for table in tables)
+        counted = [table for table in tables if table.kind == "counter_collection"]
+        several = len({_pass_of(table) for table in counted}) > 1
+        self.per_pass = frozenset(rules["per_pass"] if several else ())
         self.store = CounterStore(sink, rules["units"], rules["duration"]) if counted else None
         self.events = RocmEvents(sink, self.store)
         self.progress = options.progress()
@@ -366,7 +373,8 @@ class V3Reader:
                     rows.append(row)
                     counters.append([])
                     values.append([])
-                counters[-1].append(row[position["counter"]])
+                counter = row[position["counter"]]
+                counters[-1].append(f"{_pass_of(table)} {counter}" if counter in self.per_pass else counter)
                 values[-1].append(row[position["value"]])
         measured.update(*counters)
         self._store(table, file, rows, counters, values)

@@ -225,3 +225,26 @@ def test_passes_that_hold_different_numbers_of_processes_are_not_paired(tmp_path
     assert export.capabilities["ranks"] == [0, 1, 2]
     assert export.issue("executions_in_turn") is None
     assert export.count("processes_in_turn") == 1
+
+
+@pytest.mark.parametrize("folders", [("pmc_1", "pmc_2"), ("pmc_1",), (".",)])
+def test_what_accumulates_the_counter_before_it_is_another_in_each_folder_of_passes(tmp_path, folders):
+    head = "Dispatch_Id,Agent_Id,Process_Id,Kernel_Name,Grid_Size,Workgroup_Size,Counter_Name,Counter_Value"
+    head += ",Start_Timestamp,End_Timestamp"
+    of_pass = ("SQ_IFETCH_LEVEL", "SQ_LEVEL_WAVES")
+    values = {}
+    for number, folder in enumerate(folders):
+        lines = [head]
+        for at in range(1, 4):
+            values[number, at] = (10 * at + number, 100 * at + number)
+            for name, value in zip((of_pass[number], "SQ_ACCUM_PREV_HIRES"), values[number, at], strict=True):
+                begin = 10**9 * (1 + number) + 1000 * at
+                lines.append(f'{at},Agent 1,7,"k(int)",256,64,{name},{value},{begin},{begin + 100}')
+        (tmp_path / "run" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / folder / "7_counter_collection.csv").write_text("\n".join(lines) + "\n")
+    table = Read(tmp_path / "run", tmp_path / "t").counters
+    for number, folder in enumerate(folders):
+        accumulated = f"{folder}_SQ_ACCUM_PREV_HIRES" if len(folders) > 1 else "SQ_ACCUM_PREV_HIRES"
+        found = zip(table.column(of_pass[number]).to_pylist(), table.column(accumulated).to_pylist(), strict=True)
+        assert list(found) == [values[number, at] for at in range(1, 4)]
+    assert sum(name.endswith("HIRES") for name in table.column_names) == len(folders)
