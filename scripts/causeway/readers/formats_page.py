@@ -94,8 +94,8 @@ PaddlePaddle's traces are read as PyTorch's: the duration at the end of each nam
 launches are linked. They print starts in whole microseconds.
 
 Traces may stand one after the other in one file (Triton's Proton writes one line of JSON for each stream, without a
-device): all are read, their times as of one clock, their ranks as they state them. What stands between or behind them
-is counted as damage.
+device): all are read, their times as of one clock, their ranks as they state them. Where their clocks have different
+origins, a caution says so (`differing_clocks`). What stands between or behind them is counted as damage.
 
 What `nsys stats` prints in columns (its default), as TSV or as JSON is read as its CSV. In columns it cuts names to 100
 characters: kernels that differ behind that count as one (`cut_names`).

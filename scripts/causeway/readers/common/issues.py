@@ -139,6 +139,12 @@ CATALOGUE = {
         "events of several processes alternate in one trace, and nothing says whose a device's event is: no launch has"
         " a call; name the trace of each process",
     ),
+    "differing_clocks": Kind(
+        "caution",
+        "traces in one file whose clocks have different origins: times of one are not comparable with those of another;"
+        " give each a file of its own",
+        ("time_line", "overlap"),
+    ),
     "processes_in_turn": Kind(
         "caution",
         "processes of one export that do not all overlap in time: separate runs rather than ranks of one, or machines"

@@ -362,7 +362,9 @@ class KinetoReader:
         """Take the clock's origin, the rank, the devices, and what grids count, from the top level and the calls."""
         facts = self.text.facts
         sink = self.sink
-        base = None if "baseTimeNanoseconds" in self.text.differing else integer(facts.get("baseTimeNanoseconds"))
+        differs = "baseTimeNanoseconds" in self.text.differing
+        base = None if differs else integer(facts.get("baseTimeNanoseconds"))
+        sink.issues.add("differing_clocks", int(differs))
         first = sink.first_start() or self.range_counters.first()
         if base is not None and base >= 0:
             sink.session_start_ns = base

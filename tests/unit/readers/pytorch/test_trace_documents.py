@@ -167,3 +167,19 @@ def test_the_window_stays_small_whatever_the_number_of_documents(tmp_path, monke
     text.close()
     assert (events, text.documents, text.damaged, text.cut) == (60 * 75, 180, 0, None)
     assert longest <= 4 * 5000
+
+
+@pytest.mark.parametrize(("bases", "differ"), [((7, 7), 0), ((7, 8), 1), ((7, None), 0), ((None, None), 0)])
+def test_traces_with_clocks_of_different_origins_are_cautioned_about(tmp_path, bases, differ):
+    texts = []
+    for at, base in enumerate(bases):
+        top = {} if base is None else {"baseTimeNanoseconds": base * 10**18}
+        texts.append(json.dumps({"traceEvents": [kernel(f"{100 + 10 * at}.000", "5.000")], **top}))
+    path = tmp_path / "x.json"
+    path.write_text("\n".join(texts), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.launches.column("start_ns").to_pylist() == [100_000, 110_000]
+    assert export.count("differing_clocks") == differ
+    if differ:
+        issue = export.issue("differing_clocks")
+        assert (issue["severity"], sorted(issue["rules_out"])) == ("caution", ["overlap", "time_line"])
