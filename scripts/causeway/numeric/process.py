@@ -9,9 +9,19 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.installation import pandas_hidden
+from causeway.core.installation import hidden
 
-TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+TRIM = getattr(LIBRARY, "malloc_trim", None)
+MALLOPT = getattr(LIBRARY, "mallopt", None)
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""Parameters of glibc's `mallopt`."""
+LARGE_ARRAY = 1 << 22
+"""Bytes from which an array of a search lies in pages of its own. The system gives such arrays huge pages, if it has
+any, as NumPy asks from this size on.
+"""
+KEPT_FREE = 1 << 25
+"""Bytes that may be free at the end of a search's heap before they are given back: smaller arrays come and go."""
 
 
 @contextlib.contextmanager
@@ -26,7 +36,7 @@ def single_threaded() -> Iterator[None]:
     Libraries must be loaded to be limited, so the trees are imported here; scikit-learn imports pandas if it can, for
     0.3 CPU-seconds and 30 MB, and is given arrays alone.
     """
-    with pandas_hidden():
+    with hidden("pandas"):
         import sklearn.ensemble
         import sklearn.linear_model  # noqa: F401
     from threadpoolctl import threadpool_limits
@@ -50,12 +60,16 @@ def collector_paused() -> Iterator[None]:
 
 
 def share_one_heap() -> None:
-    """Let Arrow take its memory from the heap that everything else takes it from.
+    """Let Arrow take its memory from the heap that everything else takes it from, and keep large arrays out of it.
 
     A search of causes holds little in Arrow's tables and much in arrays; what Arrow's own pool has freed stays with
-    that pool, up to 40 MB of a search.
+    that pool, up to 40 MB of a search. glibc raises the size from which an array has pages of its own to that of each
+    such array that is freed, up to 32 MB; from then on they leave gaps in the heap, up to 100 MB of a search.
     """
     pa.set_memory_pool(pa.system_memory_pool())
+    if MALLOPT:
+        MALLOPT(MMAP_THRESHOLD, LARGE_ARRAY)
+        MALLOPT(TRIM_THRESHOLD, KEPT_FREE)
 
 
 def give_back() -> None:

@@ -226,7 +226,7 @@ class _Unit:
         taken = np.zeros(rows.size) if observations.taken_out is None else observations.taken_out[rows]
         self.observed = self.modelled + taken
         self.positive = bool(np.all(self.observed >= 0))
-        self.size = np.maximum(self.modelled[:, None] + taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
+        self.taken = taken
         self.absolute = observations.absolute
         size = np.bincount(self.kernel, self.weights * np.abs(observations.target[rows]))
         self.unit = np.where(size > 0, size / np.bincount(self.kernel, self.weights), 1.0)[self.kernel]
@@ -282,8 +282,12 @@ class _Unit:
         """Return the times with causes set, by the model and by each draw, shape (n_rows, 1 + DRAWS)."""
         own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
         moved = self._within_reach(model, own) - self.response[:, None]
-        change = self.size * np.expm1(moved) if self.logarithmic else moved
+        change = self._size() * np.expm1(moved) if self.logarithmic else moved
         return self.observed[:, None] + change
+
+    def _size(self) -> np.ndarray:
+        """Return what a cause multiplies of each row's time, by model and draw, shape (n_rows, 1 + DRAWS)."""
+        return np.maximum(self.modelled[:, None] + self.taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
 
     def _within_reach(self, model: TimeModel, own: Mapping[int, np.ndarray]) -> np.ndarray:
         """Return the response with causes set, within reach, shape (n_rows, 1 + DRAWS).

@@ -128,8 +128,6 @@ class TimeModel:
         self.mean = np.column_stack([one.mean for one in fits])
         self.scale = np.column_stack([one.scale for one in fits])
         self.middle = np.asarray([one.middle for one in fits])
-        self.linear = self.design.columns[:, : self.design.n_single] @ self.scale
-        self.residual = response[:, None] - self.design.columns @ self.mean
 
     @property
     def weights(self) -> np.ndarray:
@@ -137,6 +135,16 @@ class TimeModel:
         asked for, since a model is kept for each kernel.
         """
         return np.column_stack([self._weights, self._drawn.of_rows()])
+
+    @property
+    def linear(self) -> np.ndarray:
+        """The logarithm of sigma, float, shape (n_rows, 1 + DRAWS); made when asked for, as the weights are."""
+        return self.design.columns[:, : self.design.n_single] @ self.scale
+
+    @property
+    def residual(self) -> np.ndarray:
+        """The response less mu, float, shape (n_rows, 1 + DRAWS); made when asked for, as the weights are."""
+        return self.response[:, None] - self.design.columns @ self.mean
 
     def widened(self, values: np.ndarray, causes: Collection[int]) -> np.ndarray:
         """Return what was computed from the draws with the spread that it has when some causes are set.
@@ -166,10 +174,11 @@ class TimeModel:
         """
         moved, which = self.design.moved(donors)
         of_scale = which < self.design.n_single
-        after = self.linear + moved[:, of_scale] @ self.scale[which[of_scale]]
+        linear = self.linear
+        after = linear + moved[:, of_scale] @ self.scale[which[of_scale]]
         low = self.middle - LARGEST_LOG_RATIO
         high = self.middle + LARGEST_LOG_RATIO
-        ratio = np.exp(np.clip(after, low, high) - np.clip(self.linear, low, high))
+        ratio = np.exp(np.clip(after, low, high) - np.clip(linear, low, high))
         return self.response[:, None] + moved @ self.mean[which] + self._open(donors) + (ratio - 1.0) * self.residual
 
     def located_with(self, donors: Donors) -> np.ndarray:

@@ -132,6 +132,7 @@ class _Steps:
         evidence = self.evidence
         arrows = self.outcome.arrows
         nodes, edges = self._guarded("the context graph", self._context, ((), ()))
+        give_back()  # of the search and the graph, before the models of the times take as much
         attempts = self._guarded("falsification", lambda: falsify(evidence, arrows), [])
         arrows = marked(arrows, attempts)
         times = self._guarded("the times", lambda: self._times(arrows), None)

@@ -13,6 +13,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import time_effects
+from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.report.sentences import what_if_sentence
 from causeway.numeric.process import single_threaded
 
@@ -135,3 +136,17 @@ def test_the_tail_of_a_stall_is_that_of_the_whole_stall():
     assert found.p99.value < 0.8 * alone
     assert found.cost is None
     assert found.mean.value == pytest.approx(100 * (high - low).mean() / y.mean(), rel=0.1)
+
+
+def test_what_is_kept_of_a_kernel_has_no_number_for_each_row_and_draw():
+    rng = np.random.default_rng(12)
+    x = rng.standard_normal(400)
+    rows = rows_of(1e5 * np.exp(0.05 * x + 0.02 * rng.standard_normal(400)))
+    columns = [Feature("x", x), Feature("idle", rng.standard_normal(400))]
+    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "dataset", resamples=0))
+    with single_threaded():
+        times = ScopeTimes(evidence, outcome.arrows, "kernel_variability", None, 7)
+        time_effects(times, outcome.arrows)
+    (unit,) = times._units
+    assert unit._models
+    assert [name for name, value in vars(unit).items() if np.size(value) >= 400 * DRAWS] == []

@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import t as student
 
-from causeway.causal.effects.time_model import TimeModel
+from causeway.causal.effects.time_model import DRAWS, TimeModel
 from causeway.numeric.block_resampling import block_numbers
 from causeway.numeric.process import single_threaded
 
@@ -70,3 +70,24 @@ def test_the_effect_of_an_episode_of_few_blocks_is_within_its_interval(rows):
             half = student.ppf(0.95, freedom) * np.sqrt((freedom + 1) / freedom) * change[1:].std(ddof=1)
             held.append(abs(change[0] + 0.03 * rows / 800) <= half)
     assert np.mean(held) >= 0.85
+
+
+def test_a_model_that_is_kept_holds_no_number_for_each_row_and_draw():
+    """One is kept for each kernel and choice of causes; what it holds by row and draw weighs more than all else. What is
+    made when asked for is the response less mu, and the logarithm of sigma, by their definition.
+    """
+    _, indicators, late, response = slow_run()
+    blocks = np.arange(800) // 20
+    with single_threaded():
+        model = TimeModel(
+            [indicators, late], response, np.ones(800), blocks, np.zeros(800, int), np.random.default_rng(3)
+        )
+        columns = model.design.columns
+        draw = 7
+        by_hand = [response[row] - float(columns[row] @ model.mean[:, draw]) for row in range(800)]
+        np.testing.assert_allclose(model.residual[:, draw], by_hand, rtol=0, atol=1e-12)
+        n_scale = model.scale.shape[0]
+        by_hand = [float(columns[row, :n_scale] @ model.scale[:, draw]) for row in range(800)]
+        np.testing.assert_allclose(model.linear[:, draw], by_hand, rtol=0, atol=1e-12)
+    held = {name: value.shape for name, value in vars(model).items() if np.size(value) >= 800 * DRAWS}
+    assert held == {}
