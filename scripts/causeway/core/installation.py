@@ -1,5 +1,5 @@
 """Which version this is; where the workflow lies: in a clone the folder of the Snakefile, in an installed package the
-copy inside it; which memory pool jobs take, and the installed package that they do without.
+copy inside it; which memory pool jobs take, and what is installed that they do without.
 """
 
 import contextlib
@@ -30,22 +30,27 @@ def workflow_folder() -> Path:
 
 
 class _NotInstalled(MetaPathFinder):
+    def __init__(self, package: str) -> None:
+        self.package = package
+
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Say that pandas is not there; leave every other module to the finders that follow."""
-        if fullname == "pandas":
+        """Say that the package is not there; leave every other module to the finders that follow."""
+        if fullname == self.package:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 @contextlib.contextmanager
-def pandas_hidden() -> Iterator[None]:
-    """Let what is imported meanwhile believe that pandas is not installed; nothing is done where it is loaded.
+def hidden(package: str) -> Iterator[None]:
+    """Let what is imported meanwhile believe that a package, or a part of one, is not installed; nothing is done
+    where it is loaded.
 
-    Only a process that ends with its job may do this: libraries that ask once no longer recognise its frames there.
+    What asks once for the package does without it from then on. So pandas may be hidden only in a process that ends
+    with its job, as libraries would not recognise its frames.
     """
-    if "pandas" in sys.modules:
+    if package in sys.modules:
         yield
         return
-    finder = _NotInstalled()
+    finder = _NotInstalled(package)
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -62,5 +67,5 @@ def keep_pandas_out() -> None:
     arrow = sys.modules.get("pyarrow")
     if arrow is None:
         return
-    with pandas_hidden():
+    with hidden("pandas"):
         arrow.array([None])

@@ -4,31 +4,22 @@ Each function states its signature, so it is compiled for exactly those types, a
 the middle of a measured pass, never a second time for an array that happens to be read-only. The compiled code is kept
 on disk beside the module (or in `NUMBA_CACHE_DIR`), so only the first import after an installation compiles. No
 function holds Python's global lock while it runs.
+
+numba looks once whether scipy offers linear algebra, for `numpy.convolve` and `numpy.correlate` in compiled code, which
+nothing here uses. That import is a tenth of a second and 18 MB in each process that works without scipy, so
+`scipy.linalg` is hidden meanwhile; products of matrices, which import it when they are compiled, work all the same.
 """
 
-import importlib
-import sys
 from functools import partial
 
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from causeway.core.installation import hidden
 
-def _leave_out_linear_algebra() -> None:
-    """Let numba begin without scipy.linalg, unless the program has loaded that.
-
-    Before its first function numba looks for linear algebra, which no function here calls: to load it takes as long as
-    numba itself, in each of the hundred processes of a run.
-    """
-    if "scipy.linalg" in sys.modules:
-        return
-    sys.modules["scipy.linalg"] = None  # whoever imports it finds that there is none
-    importlib.import_module("numba.np.arraymath")
-    del sys.modules["scipy.linalg"]
-
-
-_leave_out_linear_algebra()
+with hidden("scipy.linalg"):
+    import numba.np.arraymath  # noqa: F401
 
 compiled = partial(njit, cache=True, nogil=True)
 compiled_borrowing = partial(compiled, _nrt=False)

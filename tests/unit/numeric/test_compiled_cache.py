@@ -1,5 +1,5 @@
-"""Programs with compiled functions: jobs that start at once on a machine where nothing was compiled yet each compile
-or load, and none disturbs another; none loads what it does not call.
+"""Jobs that start at once on a machine where nothing was compiled yet: each compiles or loads, and none disturbs
+another.
 """
 
 import os
@@ -42,14 +42,3 @@ def test_jobs_that_compile_at_once_do_no_harm(tmp_path):
     assert run(tmp_path, 1) == begun[:1]
     assert {file.name for file in tmp_path.rglob("*.nb*")} == kept  # loaded, not compiled again
     assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name]
-
-
-def test_a_program_with_compiled_functions_loads_no_linear_algebra_and_may_do_so_later():
-    program = (
-        "import sys\nfrom causeway.numeric import few_values\n"
-        "print([name for name in sys.modules if name.startswith('scipy.linalg')])\n"
-        "import scipy.linalg\nprint(scipy.linalg.det([[2.0, 1.0], [1.0, 3.0]]))\n"
-    )
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "scripts"))
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n5.0\n", "")
