@@ -14,7 +14,8 @@ from causeway.core.installation import hidden
 LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
 TRIM = getattr(LIBRARY, "malloc_trim", None)
 MALLOPT = getattr(LIBRARY, "mallopt", None)
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+TRIM_THRESHOLD = -1
+MMAP_THRESHOLD = -3
 """Parameters of glibc's `mallopt`."""
 LARGE_ARRAY = 1 << 22
 """Bytes from which an array of a search lies in pages of its own. The system gives such arrays huge pages, if it has

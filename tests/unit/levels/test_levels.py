@@ -13,7 +13,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.levels.explorer.query import SPACE, Levels, efficiency
 from causeway.levels.pyramid import build as building
-from causeway.levels.pyramid import ordered_rows
+from causeway.levels.pyramid import ordered_rows, pyramid
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.sketch import Buckets
 from causeway.variability.rows.transfer_links import link
@@ -111,6 +111,32 @@ def test_a_narrow_budget_widens_the_cells_and_loses_nothing(tmp_path, monkeypatc
         for key, one in levels.statistics(levels.widths[0], -(1 << 62), 1 << 62, metric, "stream").items():
             check(levels, one, wanted.pop(key))
         assert not wanted
+
+
+@pytest.mark.parametrize("exports", [1, 2])
+def test_a_small_export_costs_few_opened_files_and_no_memory_given_back(tmp_path, monkeypatch, exports):
+    """Its launches are opened to be counted, for the first of them, for means, for the extent, for a sample and for the
+    sums: six times, not more often in a narrow budget. Memory is given back twice in all, unless exports are large;
+    the bytes are the same.
+    """
+    folders, clocks = write_run(tmp_path, 3000, exports, 3)
+    monkeypatch.setattr(building, "LEAST_BYTES", 40_000)
+    opened = []
+    given_back = []
+    own = ordered_rows.open_table
+    monkeypatch.setattr(ordered_rows, "open_table", lambda path, name: opened.append(name) or own(path, name))
+    for module in (building, pyramid):
+        monkeypatch.setattr(module, "give_back", lambda: given_back.append(1))
+    make(tmp_path, folders, clocks)
+    assert opened.count("launches") == 6 * exports
+    assert len(given_back) == 2
+    monkeypatch.setattr(building, "MANY_LAUNCHES", 3000)
+    monkeypatch.setattr(pyramid, "LARGE_LEVEL", 0)
+    (tmp_path / "large").mkdir()
+    make(tmp_path / "large", folders, clocks)
+    assert len(given_back) > 4 + exports
+    files = [sorted((folder / "levels").rglob("*.*")) for folder in (tmp_path, tmp_path / "large")]
+    assert [file.read_bytes() for file in files[0]] == [file.read_bytes() for file in files[1]]
 
 
 def test_chunks_of_any_size_give_the_same_bytes(tmp_path, monkeypatch):

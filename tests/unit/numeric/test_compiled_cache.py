@@ -42,3 +42,29 @@ def test_jobs_that_compile_at_once_do_no_harm(tmp_path):
     assert run(tmp_path, 1) == begun[:1]
     assert {file.name for file in tmp_path.rglob("*.nb*")} == kept  # loaded, not compiled again
     assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name]
+
+
+STARTED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import causeway.variability.bin_launches
+
+print("scipy.linalg" in sys.modules)
+import numba
+import numpy as np
+import scipy.linalg
+
+first = np.array([[1.0, 2.0], [3.0, 4.0]])
+print(numba.njit(lambda a, b: a @ b)(first, np.array([[5.0, 6.0], [7.0, 8.0]])).tolist())
+print(float(scipy.linalg.det(first)))
+"""
+
+
+def test_compiled_code_starts_without_scipys_linear_algebra_which_still_works_for_who_asks():
+    """Nineteen and twenty-two are 1 * 5 + 2 * 7 and 1 * 6 + 2 * 8; the determinant is 1 * 4 - 2 * 3."""
+    line = [sys.executable, "-c", STARTED, str(ROOT / "scripts")]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    loaded, product, determinant = done.stdout.splitlines()
+    assert loaded == "False"
+    assert product == "[[19.0, 22.0], [43.0, 50.0]]"
+    assert abs(float(determinant) + 2) < 1e-12

@@ -282,12 +282,9 @@ class _Unit:
         """Return the times with causes set, by the model and by each draw, shape (n_rows, 1 + DRAWS)."""
         own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
         moved = self._within_reach(model, own) - self.response[:, None]
-        change = self._size() * np.expm1(moved) if self.logarithmic else moved
+        size = np.maximum(self.modelled[:, None] + self.taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
+        change = size * np.expm1(moved) if self.logarithmic else moved
         return self.observed[:, None] + change
-
-    def _size(self) -> np.ndarray:
-        """Return what a cause multiplies of each row's time, by model and draw, shape (n_rows, 1 + DRAWS)."""
-        return np.maximum(self.modelled[:, None] + self.taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
 
     def _within_reach(self, model: TimeModel, own: Mapping[int, np.ndarray]) -> np.ndarray:
         """Return the response with causes set, within reach, shape (n_rows, 1 + DRAWS).

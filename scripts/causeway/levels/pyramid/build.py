@@ -32,10 +32,9 @@ from causeway.levels.pyramid.ordered_rows import (
     chunks,
     configurations_of,
     durations_of,
+    extent_of,
     launches_in,
-    reach_of,
     sampled_rows,
-    span_of,
 )
 from causeway.levels.pyramid.pyramid import (
     FINEST_NS,
@@ -58,6 +57,10 @@ CELL_COST = 500
 """Bytes that a launch takes at most in the finest pyramid there may be; only for choosing where to begin."""
 SPARE = 3
 """How many times too large a pyramid may seem at first: how large it gets shows only when all rows are seen."""
+MANY_LAUNCHES = 1 << 20
+"""Launches of an export from which memory is given back before their sums: giving back takes as long as a thousand
+launches do, and the next one takes the memory again.
+"""
 COLUMNS = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
 
 
@@ -125,7 +128,8 @@ def build(
     with ranks.together():
         own = expressions(metrics)
         mine = [names[at] for at in ranks.share_of([_bytes(folders[export]) for export in names])]
-        here = {export: folders[export] for export in mine if launches_in(folders[export])}
+        launches = {export: launches_in(folders[export]) for export in mine}
+        here = {export: folders[export] for export in mine if launches[export]}
         keys = {export: configurations_of(folder) for export, folder in here.items()}
         found = (
             {export: _facts(folder, of_export[export]) for export, folder in here.items()},
@@ -150,7 +154,8 @@ def build(
             tables = [(folder / OF_EXPORT, clock), *beside]
             part = budget * facts[export].bytes / size
             levels_here[export], lanes_here[export] = _sums(
-                export, folder, clock, origin, means, buckets, part, sampled, link, link_window_ns, own, tables
+                *(export, folder, launches[export], clock, origin, means, buckets, part, sampled),
+                *(link, link_window_ns, own, tables),
             )
     series = {export: lanes for part in ranks.exchange(lanes_here) for export, lanes in part.items()}
     lanes, number = lanes_of({export: series[export] for export in facts}, nodes)
@@ -216,6 +221,7 @@ def _bytes(folder: Path) -> int:
 def _sums(
     export: str,
     folder: Path,
+    launches: int,
     clock: Clock,
     origin: int,
     means: Means,
@@ -228,14 +234,15 @@ def _sums(
     tables: Sequence[tuple[Path, Clock]],
 ) -> tuple[Level, list[dict]]:
     """Return the finest level of one export, and what its series belong to, in order: streams, then devices."""
-    width = _initial_width(folder, clock, origin, means, export, buckets, budget)
-    give_back()
+    width = _initial_width(folder, launches, clock, origin, means, export, buckets, budget)
+    if launches >= MANY_LAUNCHES:
+        give_back()
     numbers = StreamNumbers()
     sums = Sums(buckets, origin, budget, width)
     transfers = TransferRows(folder / "transfers.parquet", clock, numbers, window)
     mean = means.mean[export]
     kind = means.kind[export]
-    progress = Progress(f"{export}: levels", launches_in(folder), "launches")
+    progress = Progress(f"{export}: levels", launches, "launches")
     done = 0
     for batch in chunks(folder / "launches.parquet", "launches", COLUMNS, clock=clock):
         start = batch.column("start_ns").to_numpy()
@@ -287,7 +294,7 @@ def _sums(
 
 
 def _initial_width(
-    folder: Path, clock: Clock, origin: int, means: Means, export: str, buckets: Buckets, budget: float
+    folder: Path, rows: int, clock: Clock, origin: int, means: Means, export: str, buckets: Buckets, budget: float
 ) -> int:
     """Return a width to begin with, so that few cells have to be widened: as fine as some samples of rows say, and
     finer rather than not.
@@ -295,12 +302,12 @@ def _initial_width(
     The sums of a sample, as many times as it has fewer rows, are those of the whole but for the cells at its ends and
     for transfers.
     """
-    rows = launches_in(folder)
     path = folder / "launches.parquet"
     width = FINEST_NS
     if rows * CELL_COST <= budget:
         return width
-    while width * STEP < span_of(path) * CELL_COST / budget:  # no pyramid is finer, whatever its rows are
+    span, reach = extent_of(path)
+    while width * STEP < span * CELL_COST / budget:  # no pyramid is finer, whatever its rows are
         width *= STEP
     numbers = StreamNumbers()
     sums = Sums(buckets, origin, np.inf, width)
@@ -318,7 +325,6 @@ def _initial_width(
         )
         seen += start.size
     level = sums.finish()
-    reach = reach_of(path)
     series = len(np.unique(level.values[:, 0]))
     while len(level.values) > series:  # else wider cells are no fewer
         # a stretch of less than a cell has a cell of each series, too: there are not more than lie within the reach

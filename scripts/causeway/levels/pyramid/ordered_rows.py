@@ -76,18 +76,16 @@ def sampled_rows(path: Path, name: str, columns: list[str], clock: Clock = OWN_C
             yield on_time_line(rows, "start_ns", clock)
 
 
-def span_of(path: Path) -> int:
-    """Return the ns between the begins of a table of launches, less those between its row groups."""
+def extent_of(path: Path) -> tuple[int, int]:
+    """Return the ns between the begins of a table of launches, which has rows: less those between its row groups, and
+    from the first to the last.
+    """
     with open_table(path, "launches") as file:
-        statistics = [file.metadata.row_group(k).column(0).statistics for k in range(file.metadata.num_row_groups)]
-    return sum(one.max - one.min for one in statistics if one is not None and one.has_min_max)
-
-
-def reach_of(path: Path) -> int:
-    """Return the ns between the first and the last begin of a table of launches, which has rows."""
-    with open_table(path, "launches") as file:
-        groups = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
-        return extremes(file, groups[-1], "start_ns")[1] - extremes(file, groups[0], "start_ns")[0]
+        groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
+        statistics = [group.column(0).statistics for group in groups]
+        filled = [k for k, group in enumerate(groups) if group.num_rows]
+        reach = extremes(file, filled[-1], "start_ns")[1] - extremes(file, filled[0], "start_ns")[0]
+    return sum(one.max - one.min for one in statistics if one is not None and one.has_min_max), reach
 
 
 def launches_in(folder: Path) -> int:

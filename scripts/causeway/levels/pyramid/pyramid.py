@@ -50,6 +50,8 @@ class LaunchChunk:
     lasted: np.ndarray
 
 
+LARGE_LEVEL = 1 << 20
+"""Bytes of a level from which what its merging took is given back."""
 _NONE = np.empty(0, np.int64)
 _NO_NUMBERS = np.empty(0, np.uint32)
 NO_LAUNCHES = LaunchChunk(
@@ -293,8 +295,10 @@ class Sums:
             self._widened()
         else:
             self.level = merged(rows)
+        large = rows.size() >= LARGE_LEVEL
         del rows
-        give_back()
+        if large:
+            give_back()
 
     def finish(self) -> Level:
         """Close every open cell; return the finest level."""
