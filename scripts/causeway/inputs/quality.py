@@ -27,7 +27,7 @@ MEANINGS = {
     "unread_ranks": ("caution", "the job has more ranks than were read: what the others do is in no result"),
     "one_rank_of_a_job": ("info", "the job has more ranks than this one: what it waits for is not known"),
     "filter_without_ranks": ("caution", "the filter names ranks that the dataset does not have"),
-    "same_file": ("caution", "two exports have the same content"),
+    "same_file": ("caution", "exports have the same content"),
     "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
     "few_launches": (
         "caution",

@@ -152,7 +152,7 @@ def test_equal_content_different_kinds_and_few_launches(tmp_path):
             capabilities("2", ranks=[2], session=0, launches=9),
         )
     )
-    assert found["same_file"]["detail"].endswith("0, 1")
+    assert found["same_file"]["detail"] == "exports have the same content: 0, 1"
     assert "rank 2, 9 against a median of 100" in found["few_launches"]["detail"]
     other = capabilities("1", ranks=[1], kind="counters", tables={"counters": 3}, time=None)
     assert "counters, trace" in kinds(quality(tmp_path, first, other))["mixed_kinds"]["detail"]
