@@ -13,7 +13,7 @@ from causeway.comparison.groups import compare_groups, configuration_pairs, lone
 from causeway.comparison.matching import Match, match_kernels
 from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
 from causeway.comparison.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
-from causeway.comparison.replay_changes import compare_replays, read_replays, replayed_times
+from causeway.comparison.replay_changes import SIDES, compare_replays, read_replays, replayed_times
 from causeway.comparison.run_totals import Run, measure
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError, NotComparableError
@@ -36,7 +36,6 @@ ASSUMPTIONS = {
         " no order that matters."
     ),
 }
-SIDES = ("baseline", "candidate")
 READ_IN_PART = "was read in part only"
 PARTS = ("time_ns", "launches_ns", "configurations_ns", "lone_ns")
 

@@ -133,8 +133,8 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
     ]
     rest = kernels[MOST_ROWS:]
     said = (
-        f"{formatting.counted(sum(k.launches for k in kernels), 'launch')} of {formatting.count(len(kernels))}"
-        f" kernel{'s' if len(kernels) > 1 else ''}"
+        f"{formatting.counted(sum(k.launches for k in kernels), 'launch')} of"
+        f" {formatting.counted(len(kernels), 'kernel')}"
     )
     if rest:
         share = formatting.share(math.fsum(k.share for k in rest))

@@ -18,9 +18,6 @@ WINDOW_ROWS = 1 << 16
 OF_CALL = -1
 """The index of a call among the events: it is none."""
 
-_FITTING_BITS = 40
-"""Bits of a correlation that `FittingCorrelations` gives."""
-
 
 class WaitingEvents:
     """Events of one kind, and what calls state of them.
@@ -70,7 +67,7 @@ class WaitingEvents:
         correlation = self._correlations.of(correlation)
         known = correlation >= 0
         if known.any():
-            key = process.astype(np.int64)[known] << _FITTING_BITS | correlation[known]
+            key = process.astype(np.int64)[known] << FittingCorrelations.FITTING_BITS | correlation[known]
             columns = {"start_ns": key, "index": index[known], "stated": stated.astype(np.int64)[known]}
             self._by_call.add(EventBatch(columns))
 

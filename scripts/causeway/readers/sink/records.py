@@ -247,6 +247,7 @@ class FittingCorrelations:
 
     BITS = 32
     MOST = (1 << 8) - 1
+    FITTING_BITS = 40
 
     def __init__(self) -> None:
         self.lost = 0
