@@ -13,7 +13,7 @@ from watching import Watched
 
 # Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
 # about the same time.
-LONG = ("slurm", "workflow", "mpi", "browser")
+LONG = ("slurm", "workflow", "mpi", "browser", "cases")
 LONG_S = 7200
 """Limit of a test in these folders: the programs that they run have limits by progress, this one ends what goes round for ever."""
 TESTS = ROOT / "tests"

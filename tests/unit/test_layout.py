@@ -26,7 +26,8 @@ WINGS = {room.parent.name for room in ROOMS if room.parent.parent == PACKAGE} - 
 TOP = {"command_line": ("api", "readers", "inputs", "efficiency", "waiting", "plotting"), "__init__.py": ("api",)}
 """What stands on the top floor beside the entry scripts, and the wings that it opens."""
 MOST_MODULES = 15
-MOST_LINES = 400
+MOST_LINES = 600
+"""A file may be long if it is one idea; none is split to meet a number."""
 MOST_POSITIONAL = 6
 LAYERS = "Imports run from left to right: "
 FOLDERS = sorted({path.parent for path in [*MODULES, *SCRIPTS, *TESTS]})
