@@ -229,6 +229,39 @@ def test_keys_move_and_a_finding_opens_its_window(made, watched):
     assert span(page) == pytest.approx(whole)
 
 
+def test_a_drag_zooms_once_whatever_the_lane(made, watched):
+    page = opened(made, watched)
+    lanes = page.locator("#lanes .u-over")
+    whole = page.evaluate("CW.state().view")
+    assert lanes.count() > 3
+    for lane in range(lanes.count()):
+        lanes.nth(lane).scroll_into_view_if_needed()
+        box = lanes.nth(lane).bounding_box()
+        y = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + 0.2 * box["width"], y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.4 * box["width"], y, steps=4)
+        page.mouse.move(box["x"] + 0.7 * box["width"], y, steps=4)
+        page.mouse.up()
+        settled(page)
+        low, high = page.evaluate("CW.state().view")
+        pixel = (whole[1] - whole[0]) / box["width"]
+        assert low == pytest.approx(whole[0] + 0.2 * (whole[1] - whole[0]), abs=2 * pixel)
+        assert high == pytest.approx(whole[0] + 0.7 * (whole[1] - whole[0]), abs=2 * pixel)
+        assert page.locator("#lanes .u-select").evaluate_all("all => all.every(one => one.offsetWidth === 0)")
+        page.keyboard.press("Backspace")
+        settled(page)
+        assert page.evaluate("CW.state().view") == whole, "one step back"
+
+
+def test_a_click_on_a_lane_does_not_zoom(made, watched):
+    page = opened(made, watched)
+    whole = page.evaluate("CW.state().view")
+    page.locator("#lanes .u-over").first.click()
+    settled(page)
+    assert page.evaluate("CW.state().view") == whole
+
+
 def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
     page = opened(made, watched)
     names = page.locator(".lane .name").all_text_contents()

@@ -37,6 +37,7 @@ function amount(name, value, counted) {
   if (unit === "share" || (!unit && /_ratio$/.test(name))) return Number((100 * value).toPrecision(3)) + " %";
   return Number(value.toPrecision(3)) + (unit ? " " + (value === 1 ? unit.replace(/^(rank|device)s$/, "$1") : unit) : "");
 }
+var dragged = null;  // the lane in which the pointer went down
 function makeLanes() {
   var known = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "ranks" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); });
   function isEmpty(lane) { return lane[1].every(function (n) { return number(n) < 0 || !index.metrics[number(n)].seen; }); }
@@ -66,14 +67,17 @@ function makeLanes() {
         return { stroke: INKS[i], width: 1.4, dash: i ? i > 1 ? [2, 2 * i] : [7, 4] : undefined, spanGaps: /^Sampled|^Mean of/.test(lane[0]), points: { show: false } };
       })),
       hooks: { setSelect: [function (u) {
-        if (u.select.width < 3) return;
-        var a = u.posToVal(u.select.left, "x") * 1e9, b = u.posToVal(u.select.left + u.select.width, "x") * 1e9;
+        var width = u.select.width, a = u.posToVal(u.select.left, "x") * 1e9, b = u.posToVal(u.select.left + width, "x") * 1e9;
         u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-        go(a, b);
+        // the lanes share their cursor, so that each of them has the selection of a drag: only the lane that was dragged over zooms
+        if (u !== dragged) return;
+        dragged = null;
+        if (width >= 3) go(a, b);
       }] }
     };
     var plot = new uPlot(options, [[0]].concat(names.map(function () { return [null]; })), box);
     plot.over.addEventListener("wheel", wheel, { passive: false });
+    plot.over.addEventListener("mousedown", function () { dragged = plot; });
     return { plot: plot, names: names, stacked: stacked, isCount: lane[2] === "ranks" };
   });
   function say(why, lanes) {
