@@ -66,6 +66,7 @@ rule fleet:
 
 onstart:
     lift_job_limit()
+    watch_pending_jobs()
     withdraw_older_verdict("judge_gate")
 
 

@@ -60,7 +60,7 @@ rule discover_causes:
         "../envs/causal.yaml"
     resources:
         mem_mb=rows_mb,
-        runtime=an_hour,
+        runtime=search_minutes,
     params:
         causes=config["causes"],
         seed=config["seed"],
@@ -84,7 +84,7 @@ rule discover_dataset_causes:
         "../envs/causal.yaml"
     resources:
         mem_mb=rows_mb,
-        runtime=an_hour,
+        runtime=search_minutes,
     params:
         causes=config["causes"],
         seed=config["seed"],
@@ -117,7 +117,7 @@ rule correct_causes:
         "../envs/causal.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     params:
         causes=config["causes"],
     script:

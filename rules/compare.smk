@@ -66,7 +66,7 @@ rule plot_comparison:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/compare/plot_comparison.py"
 
@@ -86,7 +86,7 @@ rule plot_history:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/compare/plot_history.py"
 
@@ -106,7 +106,7 @@ rule judge_gate:
         "../envs/causal.yaml"
     resources:
         mem_mb=1500,
-        runtime=10,
+        runtime=quick_minutes,
     params:
         limits=config["gate"],
     script:
@@ -130,7 +130,7 @@ rule summarise_gate:
         "../envs/report.yaml"
     resources:
         mem_mb=1500,
-        runtime=10,
+        runtime=quick_minutes,
     script:
         "../scripts/compare/summarise_gate.py"
 

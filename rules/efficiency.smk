@@ -160,7 +160,7 @@ rule plot_steps:
         "../envs/report.yaml"
     resources:
         mem_mb=rows_mb,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/efficiency/plot_steps.py"
 
@@ -186,7 +186,7 @@ rule plot_efficiency:
         "../envs/report.yaml"
     resources:
         mem_mb=rows_mb,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/efficiency/plot_efficiency.py"
 
@@ -205,7 +205,7 @@ rule measure_series:
         "../envs/ingest.yaml"
     resources:
         mem_mb=1500,
-        runtime=10,
+        runtime=quick_minutes,
     params:
         series=SERIES,
     script:
@@ -226,6 +226,6 @@ rule plot_series:
         "../envs/report.yaml"
     resources:
         mem_mb=1500,
-        runtime=10,
+        runtime=quick_minutes,
     script:
         "../scripts/efficiency/plot_series.py"

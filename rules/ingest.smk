@@ -20,7 +20,7 @@ rule simulate_run:
         "../envs/simulate.yaml"
     resources:
         mem_mb=2000,
-        runtime=30,
+        runtime=lambda wildcards, attempt: 5 * attempt,
     params:
         scenario=lookup("simulated/{run}", within=config),
     script:
@@ -127,7 +127,7 @@ rule check_quality:
         "../envs/ingest.yaml"
     resources:
         mem_mb=1500,
-        runtime=10,
+        runtime=quick_minutes,
     script:
         "../scripts/ingest/check_quality.py"
 
@@ -147,7 +147,7 @@ rule align_clocks:
         "../envs/ingest.yaml"
     resources:
         mem_mb=1500,
-        runtime=10,
+        runtime=quick_minutes,
     script:
         "../scripts/ingest/align_clocks.py"
 

@@ -131,7 +131,7 @@ rule export_window:
         "../envs/levels.yaml"
     resources:
         mem_mb=4000,
-        runtime=20,
+        runtime=quick_minutes,
     params:
         nodes=nodes,
     script:

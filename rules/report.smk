@@ -26,7 +26,7 @@ rule plot_causal_graphs:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/report/plot_causal_graphs.py"
 
@@ -49,7 +49,7 @@ rule plot_examined_causes:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/report/plot_examined_causes.py"
 
@@ -72,7 +72,7 @@ rule plot_parallel_coordinates:
         "../envs/report.yaml"
     resources:
         mem_mb=rows_mb,
-        runtime=20,
+        runtime=quick_minutes,
     params:
         axes=config["figures"]["coordinates_axes"],
         rows=config["figures"]["coordinates_rows"],
@@ -97,7 +97,7 @@ rule plot_bins:
         "../envs/report.yaml"
     resources:
         mem_mb=rows_mb,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/report/plot_bins.py"
 
@@ -116,7 +116,7 @@ rule plot_kernels:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/report/plot_kernels.py"
 
@@ -145,7 +145,7 @@ rule summarise_findings:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     params:
         config_hash=config_hash(),
     script:
@@ -189,7 +189,7 @@ rule write_overview:
         "../envs/report.yaml"
     resources:
         mem_mb=3000,
-        runtime=20,
+        runtime=quick_minutes,
     params:
         settings=as_parameter(overview_settings()),
         links=overview_links(),
@@ -210,7 +210,7 @@ rule list_datasets:
         "../envs/report.yaml"
     resources:
         mem_mb=500,
-        runtime=5,
+        runtime=quick_minutes,
     params:
         datasets=[dataset for dataset in DATASETS if dataset not in config["filters"]],
         reduced=list(config["filters"]),
@@ -233,7 +233,7 @@ rule publish_schemas:
         "../envs/report.yaml"
     resources:
         mem_mb=500,
-        runtime=5,
+        runtime=quick_minutes,
     script:
         "../scripts/report/publish_schemas.py"
 
@@ -254,7 +254,7 @@ rule record_provenance:
         "../envs/report.yaml"
     resources:
         mem_mb=500,
-        runtime=5,
+        runtime=quick_minutes,
     params:
         settings=as_parameter(config),
         steps=steps_of_workflow,
@@ -283,7 +283,7 @@ rule record_checksums:
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime=an_hour,
+        runtime=lambda wildcards, attempt: 5 * attempt,  # the results are read once: 30 GB at 100 MB/s
     script:
         "../scripts/report/record_checksums.py"
 

@@ -22,7 +22,7 @@ rule measure_method:
         "../envs/causal.yaml"
     resources:
         mem_mb=6000,
-        runtime=an_hour,
+        runtime=lambda wildcards, attempt: 60 * attempt,
     params:
         study=config["validation"]["study"],
         first_seed=config["validation"]["first_seed"],

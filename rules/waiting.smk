@@ -104,6 +104,6 @@ rule plot_waiting:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime=20,
+        runtime=quick_minutes,
     script:
         "../scripts/waiting/plot_waiting.py"

@@ -8,6 +8,7 @@ these files again.
 import functools
 import hashlib
 import json
+import math
 import os
 import re
 import sys

@@ -7,41 +7,85 @@ the cores beside it rather than run alone before it.
 
 
 def mb(paths):
-    """Return the size of files in MB, those in folders included.
+    """Return the size of files in MB, those in folders included; what another step of the same group has yet to make counts nothing.
 
-    Snakemake's own `size_mb` counts a folder as nothing, and warns in reports.
+    Snakemake's own `size_mb` counts a folder as nothing, and warns in reports. A step whose size cannot be told is left out of what Snakemake asks for
+    its group, so that a missing file must not be an error here.
     """
-    return (
-        sum(file.stat().st_size for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path]))
-        / 1e6
-    )
+    files = (file for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path]))
+    return sum(file.stat().st_size for file in files if file.exists()) / 1e6
 
 
-def input_mb(wildcards, input, attempt):
+def input_mb(wildcards, input, attempt, rulename):
     """Return memory in MB of a step that streams its input: a base, a fraction of the input, more at each attempt."""
-    return int((1500 + 0.2 * mb(input)) * attempt)
+    return max(BASE_MB + int(0.2 * mb(input)), past_mb(rulename, wildcards)) * attempt
 
 
-def rows_mb(wildcards, input, attempt):
+def rows_mb(wildcards, input, attempt, rulename):
     """Return memory in MB of a step that holds its input as columns: a base, several times its size, more at each
     attempt.
     """
-    return int((2500 + 12 * mb(path for path in input if not Path(path).is_dir())) * attempt)
+    held = 12 * mb(path for path in input if not Path(path).is_dir())
+    return max(BASE_MB + int(held), past_mb(rulename, wildcards)) * attempt
 
 
-def an_hour(wildcards, attempt):
-    """Return 60 minutes, more at each attempt: the causal steps cap their rows, so their time is nearly constant."""
-    return 60 * attempt
+BASE_MB = 1000
+"""Twice what a step of any size holds beside its input (docs/performance.md)."""
 
 
-def input_minutes(wildcards, input, attempt):
-    """Return run time in minutes from the input's size, more at each attempt."""
-    return int((10 + mb(input) / 500) * attempt)
+def past_mb(rulename, wildcards):
+    """Return the memory that a job took in its last run here and half as much again, in whole MB."""
+    return int(1.5 * past_run(rulename, wildcards)[1])
 
 
-def largest_mb(wildcards, input, attempt):
+def quick_minutes(wildcards, attempt, rulename):
+    """Return run time in minutes of a step that takes seconds whatever its input, more at each attempt.
+
+    The steps of a group add up, so that spare minutes of one serve the others; an attempt that was too short is made again with more.
+    """
+    return max(1, past_minutes(rulename, wildcards)) * attempt
+
+
+def input_minutes(wildcards, input, attempt, rulename):
+    """Return run time in minutes from the input's size, more at each attempt: a start on a slow file system, then 200 MB a minute, a third of what
+    the slowest step manages (docs/performance.md).
+    """
+    return max(3 + int(mb(input) / 200), past_minutes(rulename, wildcards)) * attempt
+
+
+def search_minutes(wildcards, input, attempt, rulename):
+    """Return run time in minutes of a search for causes, more at each attempt: a start, then half a minute for each kernel of a batch that has all
+    the rows that a search takes, some three times what it needs.
+    """
+    causes = config["causes"]
+    rows = min(1, mb([input.features]) / FEATURES_OF_A_FULL_SEARCH_MB)
+    kernels = causes["kernels_count"] / causes["batches"] * rows
+    minutes = 3 + int(kernels / 2 * max(1, causes["resamples"] / 20))
+    return max(minutes, past_minutes(rulename, wildcards)) * attempt
+
+
+FEATURES_OF_A_FULL_SEARCH_MB = 50
+"""Features of 20 kernels with the 50,000 rows that a search takes at most, as the published size has them."""
+
+
+def past_run(rulename, wildcards):
+    """Return seconds and memory in MB of the last run of the same job here; zeros where there was none."""
+    try:
+        lines = Path(workflow.get_rule(rulename).expand_benchmark(wildcards)).read_text(encoding="utf-8").splitlines()
+        past = json.loads(lines[-1])
+        return float(past["s"]), float(past["max_rss"])
+    except (OSError, IndexError, ValueError, KeyError, TypeError):  # none, or the rest of one that was cut short
+        return 0.0, 0.0
+
+
+def past_minutes(rulename, wildcards):
+    """Return twice the time that a job took in its last run here, in whole minutes."""
+    return math.ceil(past_run(rulename, wildcards)[0] / 30)
+
+
+def largest_mb(wildcards, input, attempt, rulename):
     """Return memory in MB of a step that streams its inputs one after the other: as for the largest of them."""
-    return int((1500 + 0.2 * max(mb([path]) for path in input)) * attempt)
+    return max(BASE_MB + int(0.2 * max(mb([path]) for path in input)), past_mb(rulename, wildcards)) * attempt
 
 
 MB_PER_RANK = 100

@@ -1,10 +1,12 @@
 """The groups of the Slurm profile: few jobs, none of which waits for itself. No cluster is needed."""
 
 import re
+from types import SimpleNamespace
 
 import networkx as nx
 import pytest
 import yaml
+from snakemake.resources import GroupResources
 
 from support import ROOT, run_snakemake, write_analysis
 
@@ -72,6 +74,63 @@ def test_no_job_waits_for_itself(steps):
             job |= dict.fromkeys(nodes, (name, 0 if name in PROFILE["group-components"] else number))
     jobs = nx.DiGraph((job[before], job[after]) for before, after in graph.edges if job[before] != job[after])
     assert nx.is_directed_acyclic_graph(jobs), nx.find_cycle(jobs)
+
+
+MOST_MINUTES = 30
+"""The limit of many partitions for tests."""
+SMALL = """\
+simulated:
+{runs}
+targets: {{traces: [kernel_variability, memory_stall]}}
+"""
+
+
+def planned_jobs(plan):
+    """Return the Slurm jobs of a plan that Snakemake printed: of each the steps with their files and what they ask for."""
+    jobs = []
+    for line in plan.splitlines():
+        if match := re.search(r"\] Group job (\w+)", line):
+            jobs.append((match[1], []))
+        elif match := re.match(r"( *)(?:local)?rule (\w+):", line):
+            if not match[1]:
+                jobs.append((match[2], []))
+            jobs[-1][1].append({"input": [], "output": []})
+        elif match := re.match(r" +(input|output): (.*)", line):
+            jobs[-1][1][-1][match[1]] = match[2].split(", ")
+        elif match := re.match(r" +resources: .*", line):
+            asked = re.findall(r"\b(runtime|mem_mb|side_by_side)=(\d+)", match[0])
+            jobs[-1][1][-1]["resources"] = {name: int(number) for name, number in asked}
+    return [(name, steps) for name, steps in jobs if steps and "resources" in steps[0]]
+
+
+def minutes_of(steps):
+    """Return what a Slurm job asks for, by Snakemake's own sum over layers of steps."""
+    makers = {path: number for number, step in enumerate(steps) for path in step["output"]}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(steps)))
+    graph.add_edges_from((makers[path], n) for n, step in enumerate(steps) for path in step["input"] if path in makers)
+    layers = [
+        [SimpleNamespace(resources=steps[number]["resources"], pipe_group=None) for number in layer]
+        for layer in nx.topological_generations(graph)
+    ]
+    limits = {"side_by_side": PROFILE["resources"]["side_by_side"]}
+    bounded = SimpleNamespace(get=lambda name: SimpleNamespace(value=limits.get(name)))
+    return GroupResources.basic_layered(layers, bounded, run_local=False)["runtime"]
+
+
+@pytest.mark.parametrize("datasets", [1, 12])
+def test_jobs_of_small_exports_fit_into_half_an_hour(tmp_path, datasets):
+    """Each step counts with what it asks for, also one whose input another step of its job has yet to make."""
+    names = [f"run{number}" for number in range(datasets)]
+    runs = "\n".join(f"  {name}: {{kind: trace, ranks: 2, nodes: 2, iterations: 20, seed: 1}}" for name in names)
+    rows = [(name, rank, f"simulated:{name}/rank{rank}.sqlite", "nsys") for name in names for rank in (0, 1)]
+    config = write_analysis(tmp_path, rows, SMALL.format(runs=runs))
+    plan = run_snakemake(tmp_path, "--profile", str(ROOT / "profiles" / "slurm"), "-n", config=config)
+    assert plan.returncode == 0, plan.stdout[-3000:]
+    jobs = [(name, steps, minutes_of(steps)) for name, steps in planned_jobs(plan.stdout) if name != "all"]
+    assert {name for name, _, _ in jobs} >= {"ingest", "exports", "features", "causes", "figures", "report"}
+    assert not [step for _, steps, _ in jobs for step in steps if "runtime" not in step["resources"]]
+    assert {name: minutes for name, _, minutes in jobs if minutes > MOST_MINUTES} == {}
 
 
 def test_the_groups_name_rules_that_exist():

@@ -162,6 +162,23 @@ def test_two_datasets_run_at_once_each_on_several_nodes(cluster, folder, undistu
     assert same_bytes(folder, undisturbed)
 
 
+def test_a_job_that_no_partition_takes_is_named(cluster, folder):
+    """Half an hour is this cluster's limit; Slurm keeps a job that asks for more pending."""
+    scheduling = folder / "checkout" / "rules" / "functions" / "scheduling.smk"
+    scheduling.write_text(scheduling.read_text().replace("SECONDS_BETWEEN_LOOKS = 20", "SECONDS_BETWEEN_LOOKS = 1"))
+    profile = own_profile(folder)
+    changed = yaml.safe_load((folder / "own" / "profile.yaml").read_text())
+    changed["set-resources"]["bin_launches"]["runtime"] = 90
+    (folder / "own" / "profile.yaml").write_text(yaml.safe_dump(changed))
+    with Run(cluster, folder, profile, TARGETS[0]) as run:
+        run.until(lambda: "will not start: PartitionTimeLimit" in run.said())
+        [job] = run.jobs("one")
+        assert job["state"] == "PENDING"
+        assert f"Slurm job {job['id']} (rule_bin_launches_wildcards_one)" in run.said()
+        assert "It asks for 1:30:00 in partition main" in run.said()
+        cluster.run("scancel", job["id"])
+
+
 @pytest.mark.slow
 def test_ranks_are_as_many_as_the_tables_are_worth(cluster, folder, undisturbed):
     functions = folder / "checkout" / "rules" / "functions" / "resources.smk"

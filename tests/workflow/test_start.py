@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -162,6 +164,16 @@ def test_the_scheduler_works_once_per_job_unless_the_user_limits_it(tmp_path, li
     assert passes > 20 if limited else passes <= 17
 
 
+def test_plain_pytest_finds_what_tests_share():
+    """`python -m pytest` looks for modules in the folder where it is started, `pytest` does not."""
+    program = Path(sys.executable).with_name("pytest")
+    run = subprocess.run(
+        [program, "-n", "0", "--collect-only", "tests/unit/waiting/test_staying_time.py"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
 def test_lint_is_clean(tmp_path):
     run = run_snakemake(tmp_path, "--lint")
     assert run.returncode == 0, run.stdout
@@ -173,10 +185,6 @@ def test_lint_is_clean(tmp_path):
     ids=" ".join,
 )
 def test_format_is_clean(command):
-    import subprocess
-    import sys
-    from pathlib import Path
-
     program = Path(sys.executable).with_name(command[0])
     if not program.exists() and shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")

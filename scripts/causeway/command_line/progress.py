@@ -10,6 +10,8 @@ from causeway.command_line.output import remark
 
 _DONE = re.compile(r"^(\d+) of (\d+) steps \(\d+%\) done")
 _RULE = re.compile(r"^(?:local)?rule (\w+):|^\[.*\] (?:Job \d+: )?(?:local)?rule (\w+)")
+_WAITS_FOR_EVER = re.compile(r"^Slurm job \S+ \(.*\) will not start: ")
+"""What rules/functions/scheduling.smk says of a job that Slurm keeps pending: shown at once, as nothing else happens."""
 _PLANNED = "Job stats:"
 """What Snakemake prints once it knows its steps, before it starts the first."""
 MOST_KEPT_LINES = 200
@@ -61,6 +63,9 @@ class WorkflowProgress:
             return True
         elif line == _PLANNED:
             self.began = time.monotonic()
+        elif _WAITS_FOR_EVER.match(line):
+            self.end()
+            remark(f"{line}\n", self.stream)
         return False
 
     def text(self) -> str:

@@ -379,6 +379,13 @@ def test_progress_follows_the_lines_of_snakemake(capsys):
     assert [seconds_in_words(value) for value in (59.9, 61, 3661)] == ["59 s", "1 min 01 s", "1 h 01 min"]
 
 
+def test_a_job_that_a_cluster_will_never_start_is_shown_at_once(capsys):
+    progress = WorkflowProgress()
+    line = "Slurm job 5 (rule_causes) will not start: PartitionTimeLimit. It asks for 1:20:00 in partition main."
+    assert not progress.follow(line)
+    assert capsys.readouterr().err == f"{line}\n"
+
+
 def test_the_time_left_leaves_out_the_time_that_planning_took(capsys):
     progress = WorkflowProgress()
     progress.began -= 60
