@@ -11,7 +11,7 @@ from causeway.command_line.output import remark
 _DONE = re.compile(r"^(\d+) of (\d+) steps \(\d+%\) done")
 _RULE = re.compile(r"^(?:local)?rule (\w+):|^\[.*\] (?:Job \d+: )?(?:local)?rule (\w+)")
 _WAITS_FOR_EVER = re.compile(r"^Slurm job \S+ \(.*\) will not start: ")
-"""What rules/functions/scheduling.smk says of a job that Slurm keeps pending: shown at once, as nothing else happens."""
+"""What rules/functions/scheduling.smk says of a job that Slurm keeps pending: shown, as nothing else happens."""
 _PLANNED = "Job stats:"
 """What Snakemake prints once it knows its steps, before it starts the first."""
 MOST_KEPT_LINES = 200
