@@ -117,6 +117,13 @@ class ReportLayout:
         """Return the epsilon that releasing a part costs: the sum over its sections."""
         return sum((section.epsilon for section in self.sections if section.part == part), Fraction(0))
 
+    def farthest(self, section: Section, reports: int) -> tuple[int, int]:
+        """Return the lowest and the highest noisy count that reports inside their bounds can give a cell of a section:
+        200 scales of noise are exceeded once in 10**80 draws.
+        """
+        noise = int(200 * section.noise_scale)
+        return -noise, reports * section.contribution_bound + noise
+
     def check_capacity(self, reports: int, bits: int = WORD_BITS) -> None:
         """Refuse a fleet whose sums could reach half the modulus: the other half stands for negative sums, which noise
         may make.
@@ -127,7 +134,7 @@ class ReportLayout:
             If reports x contribution bound of a section, and a margin of 100 noise scales, is not below 2**(bits - 1).
         """
         for section in self.sections:
-            most = reports * section.contribution_bound + int(200 * section.noise_scale)
+            most = self.farthest(section, reports)[1]
             if most >= 1 << (bits - 1):
                 raise CausewayError(
                     f"section {section.name}: {reports} reports of up to {section.contribution_bound} units could reach"

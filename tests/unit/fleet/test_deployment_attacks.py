@@ -28,6 +28,7 @@ from causeway.fleet.deployment import agent, deploy, public_folder, reader, serv
 from causeway.fleet.protection import secret_sharing
 from causeway.fleet.protection.envelope import ReportRefusedError, hpke_info
 from causeway.fleet.protection.ledger import Ledger, LedgerError
+from causeway.fleet.release.release import Release, check_bounds
 from causeway.fleet.report_layout import WORD
 
 
@@ -214,6 +215,45 @@ def test_the_reader_says_how_many_reports_are_of_unknown_applications(deployed, 
     assert int(high) <= int(value) + half + 1
     assert value == "0" or int(high) == pytest.approx(int(value) + half, abs=1)
     assert int(low) <= int(value) < 4 * half
+
+
+def test_a_release_that_one_report_spoilt_is_refused(deployed, tmp_path):
+    """Its cells are random words, which the client refuses to send and no server can see inside a share."""
+    send_reports(deployed, 8)
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
+    unchecked = replace(known.client, layout=SimpleNamespace(digest=known.layout.digest, check=lambda vector: None))
+    token = deployed.token("liar")
+    words = np.random.default_rng(4).integers(0, 1 << 32, known.layout.cells, dtype=WORD)
+    messages = unchecked.messages(
+        words, lambda _: bytes.fromhex(token["signature"]), serial=bytes.fromhex(token["serial"])
+    )
+    agent.send(messages, deployed.public, deployed.ports)
+    for _ in range(2):  # servers forget how many reports there were
+        with pytest.raises(CausewayError, match=r"spoilt: cells lie beyond .* of applications, \d+ of kernels"):
+            reader.read(deployed.public, deployed.folder / "designer", deployed.ports, tmp_path / "out")
+        assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_release_at_its_bounds_is_not_refused():
+    """The largest counts that all reports can give, with noise 200 scales away; one more, or less, is refused."""
+    layout = agent.layout_of(SimpleNamespace(applications=[1, 2], slots=8), SETTINGS)
+    reports = 8
+    low, high = ([layout.farthest(section, reports)[end] for section in layout.sections] for end in (0, 1))
+    counts = [
+        np.full((section.rows, section.columns), most) for section, most in zip(layout.sections, high, strict=True)
+    ]
+    made = Release(
+        traffic=counts[0].reshape(1, -1).copy(), released=np.array([True]),
+        detail=np.concatenate([count.ravel() for count in counts[1:]]), epsilon=1.0,
+    )  # fmt: skip
+    check_bounds(made, layout, reports)
+    with pytest.raises(CausewayError, match=f"what {reports - 1} reports can give"):
+        check_bounds(made, layout, reports - 1)
+    made.traffic[0, 0] = low[0]
+    check_bounds(made, layout, reports)
+    made.traffic[0, 0] -= 1
+    with pytest.raises(CausewayError, match=r"\(1 of applications\)"):
+        check_bounds(made, layout, reports)
 
 
 def test_nothing_of_a_single_report_stays_after_a_restart_between_two_releases(deployed):

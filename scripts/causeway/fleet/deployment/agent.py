@@ -57,6 +57,8 @@ class PublicParameters:
         `fleet` of the configuration.
     windows : int
         Of the epoch.
+    most_reports : int
+        What a server takes in an epoch.
     """
 
     catalogue: Catalogue
@@ -66,6 +68,7 @@ class PublicParameters:
     authority: bytes
     settings: Mapping
     windows: int
+    most_reports: int
 
 
 def read_public_parameters(public: Path, pin: str, simulation: bool = False) -> PublicParameters:
@@ -83,6 +86,7 @@ def read_public_parameters(public: Path, pin: str, simulation: bool = False) -> 
         authority=signed.files["authority.pem"],
         settings=facts["fleet"],
         windows=facts["windows"],
+        most_reports=facts["most_reports"],
     )
 
 

@@ -18,7 +18,7 @@ from causeway.fleet.deployment.own_folder import read_pin
 from causeway.fleet.protection.ledger import composed_epsilon
 from causeway.fleet.release import cell_noise, designer
 from causeway.fleet.release.estimates import estimate, unknown_reports
-from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
+from causeway.fleet.release.release import Release, Request, assemble, check_bounds, encoded, requests
 from causeway.fleet.report_layout import WORD
 
 
@@ -36,8 +36,8 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     Raises
     ------
     CausewayError
-        If `out` or the designer's folder cannot be used, a server is out of reach or refuses, or the two disagree
-        whether a release is above the threshold.
+        If `out` or the designer's folder cannot be used, a server is out of reach or refuses, the two disagree whether
+        a release is above the threshold, or the release is spoilt (`check_bounds`): nothing is written then.
     """
     parameters = read_public_parameters(public, read_pin(own))
     try:
@@ -54,6 +54,7 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     ):
         for connection in (leader, helper):
             request_from(connection, servers.CLOSE)
+        status = [json.loads(request_from(connection, servers.STATUS) or b"{}") for connection in (leader, helper)]
         for request in requests(epoch, parameters.windows):
             body = json.dumps({"part": request.part, "window": request.window}).encode()
             found = [request_from(connection, servers.RELEASE, body) for connection in (leader, helper)]
@@ -63,8 +64,11 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
                 )
             parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
     layout = parameters.layout
+    # a server forgets the number of reports with the last release: the most that it takes stands in then
+    reports = min(facts.get("reports", 0) for facts in status) or parameters.most_reports
     noise = cell_noise.of_servers(layout)
     made = assemble(parts, layout, spent_epsilon(parts, parameters), parameters.windows)
+    check_bounds(made, layout, reports)
     head = {
         "mode": "share2",
         "noise": cell_noise.facts_of(noise),

@@ -216,6 +216,44 @@ def assemble(
     return Release(traffic=traffic, released=released, detail=detail, epsilon=epsilon)
 
 
+def check_bounds(release: Release, layout: ReportLayout, reports: int) -> None:
+    """Refuse a release of which a cell lies beyond what so many reports can give with the noise: a report outside its
+    bounds was among them, which no server can see inside its share, and may have changed all other cells as well.
+
+    Parameters
+    ----------
+    release : Release
+    layout : ReportLayout
+    reports : int
+        Joined reports, or the most that the fleet takes.
+
+    Raises
+    ------
+    CausewayError
+        Names the cells by section, and what to do.
+    """
+    beyond = {}
+    first = 0
+    for section in layout.sections:
+        if section.part == DETAIL:
+            size = section.rows * section.columns
+            counts = release.detail[first : first + size] if release.detail is not None else np.zeros(0, np.int64)
+            first += size
+        else:
+            counts = release.traffic[release.released]
+        low, high = layout.farthest(section, reports)
+        number = int(((counts < low) | (counts > high)).sum())
+        if number:
+            beyond[section.name] = number
+    if beyond:
+        cells = ", ".join(f"{number} of {name}" for name, number in beyond.items())
+        raise CausewayError(
+            f"the release is spoilt: cells lie beyond what {reports} reports can give with the noise ({cells}). A"
+            " client sent a report outside its bounds, which may have changed every other cell too; nothing of this epoch"
+            " can be used"
+        )
+
+
 def encoded(release: Release, facts: dict) -> bytes:
     """Return a release's bytes: a line of facts, then the arrays; equal releases give equal bytes."""
     head = facts | {

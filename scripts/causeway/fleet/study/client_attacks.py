@@ -51,32 +51,50 @@ class _UncheckedLayout:
         """Accept any vector, as a malicious client does."""
 
 
-def poisoned_report(layout: ReportLayout, vectors: np.ndarray, value: int = 1_000_000) -> Attack:
-    """Poison one report with a count beyond its bound: no server can see it inside its share.
+def poisoned_report(layout: ReportLayout, vectors: np.ndarray) -> Attack:
+    """Send one report outside its bounds, which no server can see inside its share: it erases the application that most
+    users report, and gives every other cell a value of its choice, here one beyond what all reports can give.
 
     Parameters
     ----------
     layout : ReportLayout
     vectors : ndarray of uint32, shape (n, cells)
         The other users' reports.
-    value : int
-        The count.
     """
+    honest = vectors.sum(0, dtype=np.int64)
+    erased = int(np.argmax(honest[: layout.applications]))
+    wanted = np.concatenate([
+        np.full(section.rows * section.columns, layout.farthest(section, len(vectors) + 1)[1] + 1)
+        for section in layout.sections
+    ])  # fmt: skip
+    wanted[erased] = 0
     fleet = InProcessFleet(layout)
-    poisoned = np.zeros(layout.cells, WORD)
-    poisoned[0] = value
     for index, vector in enumerate(vectors):
         fleet.send(vector, f"user{index}")
-    fleet.send(poisoned, "attacker", replace(fleet.client, layout=_UncheckedLayout(layout)))
-    wrong = fleet.total() - vectors.sum(0, dtype=np.int64)
-    held = bool(wrong[0] == value and not wrong[1:].any())
-    figures = {"value": float(value), "honest_count": float(vectors[:, 0].sum()), "released_error": float(wrong[0])}
+    # a share is a number modulo 2**32, so that a report can take away, too
+    fleet.send((wanted - honest).astype(WORD), "attacker", replace(fleet.client, layout=_UncheckedLayout(layout)))
+    total = fleet.total()
+    first, seen = 0, 0
+    for section in layout.sections:
+        cells = total[first : first + section.rows * section.columns]
+        low, high = layout.farthest(section, len(vectors) + 1)
+        seen += int(((cells < low) | (cells > high)).sum())
+        first += len(cells)
     return Attack(
         group=2,
-        name="a value hidden inside a share",
-        expected="not stopped: the cell is wrong by exactly the value, no other cell is",
-        held=held,
-        figures=figures,
+        name="one report outside its bounds",
+        expected=(
+            "not stopped: every cell takes the value that its sender wants, so the most popular application is erased;"
+            " the designer's reader sees only cells beyond what all reports can give, and refuses the release for these"
+        ),
+        held=bool((total == wanted).all() and seen == layout.cells - 1),
+        figures={
+            "cells": float(layout.cells),
+            "cells_of_its_choice": float((total == wanted).sum()),
+            "cells_seen_by_the_reader": float(seen),
+            "honest_reports_of_the_erased": float(honest[erased]),
+            "reports_of_the_erased": float(total[erased]),
+        },
     )
 
 

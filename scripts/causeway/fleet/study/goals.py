@@ -73,7 +73,8 @@ def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dic
             for name, error in sorted(errors.items())
         ),
         ("bytes of a report", MESSAGES.get(mode, "none is sent"), 25_000, sent),
-        ("overhead", "a model: share of a busy GPU's day", 0.000035, document["overhead"]["share_of_day"]),
+        # what a model says is no measurement, so that the goal is neither met nor missed
+        ("overhead", "share of a busy GPU's day; modelled, not measured", 0.000035, None),
     ]
     return result + [_goal(*entry, at_least=False) for entry in made]
 
