@@ -12,8 +12,16 @@ def mb(paths):
     Snakemake's own `size_mb` counts a folder as nothing, and warns in reports. A step whose size cannot be told is left out of what Snakemake asks for
     its group, so that a missing file must not be an error here.
     """
-    files = (file for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path]))
-    return sum(file.stat().st_size for file in files if file.exists()) / 1e6
+    return (
+        sum(_bytes(file) for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path])) / 1e6
+    )
+
+
+def _bytes(file):
+    try:
+        return file.stat().st_size
+    except OSError:  # not made yet, or gone since the folder was listed
+        return 0
 
 
 def input_mb(wildcards, input, attempt, rulename):

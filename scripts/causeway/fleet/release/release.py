@@ -249,8 +249,8 @@ def check_bounds(release: Release, layout: ReportLayout, reports: int) -> None:
         cells = ", ".join(f"{number} of {name}" for name, number in beyond.items())
         raise CausewayError(
             f"the release is spoilt: cells lie beyond what {reports} reports can give with the noise ({cells}). A"
-            " client sent a report outside its bounds, which may have changed every other cell too; nothing of this epoch"
-            " can be used"
+            " client sent a report outside its bounds, which may have changed every other cell too: nothing of this"
+            " epoch can be used"
         )
 
 
