@@ -16,6 +16,11 @@ add() {
 add --limit "${LIMITS:-}"
 add --set "${SETTINGS:-}"
 
+# each line of GITHUB_OUTPUT is an output of its own
+if [[ "$OUT" == *[$'\n\r']* ]]; then
+  echo "out: a folder's name in one line was expected" >&2
+  exit 2
+fi
 markdown="$OUT/gate.md"
 badge="$OUT/gate.svg"
 printf '%s\n' "markdown=$markdown" "badge=$badge" >> "$GITHUB_OUTPUT"

@@ -63,6 +63,12 @@ def test_the_arguments_are_those_of_the_command(tmp_path):
     assert not (tmp_path / "hacked").exists()
 
 
+def test_a_folder_of_two_lines_adds_no_output(tmp_path):
+    with pytest.raises(FileNotFoundError):  # the program did not run
+        run_gate(tmp_path, OUT="out\nadmin=yes")
+    assert not (tmp_path / "GITHUB_OUTPUT").exists()
+
+
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_the_verdict_stands_in_the_summary_and_the_exit_code_stays(code, tmp_path):
     run, _, _, summary = run_gate(tmp_path, code=code)

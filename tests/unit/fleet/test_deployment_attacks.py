@@ -283,8 +283,10 @@ def test_a_closed_epoch_stays_closed_and_a_changed_release_is_not_handed_out(dep
     deployed.start("leader")
     with pytest.raises(CausewayError, match="closed"):
         send_reports(deployed, 1, first=100)
-    with pytest.raises(CausewayError, match="gone or changed"):
+    with pytest.raises(CausewayError, match="gone or changed") as refused:
         asked(deployed, "leader", "traffic", 0)
+    assert str(deployed.folder) not in str(refused.value)
+    assert str(deployed.folder) in (deployed.folder / "leader.log").read_text()
 
 
 def test_a_second_process_in_a_servers_folder_does_not_start(deployed, monkeypatch):

@@ -40,6 +40,13 @@ def test_an_issuers_record_that_is_damaged_or_gone_gives_no_second_token(prepare
     assert prepared.token("bob")["epoch"] == EPOCH
 
 
+@pytest.mark.parametrize("letter", ["\u200b", "\u00ad", "\u202e", "\x00", "\u2028"], ids=ascii)
+def test_a_name_with_a_character_that_cannot_be_seen_gets_no_token(prepared, letter):
+    prepared.token("alice")
+    with pytest.raises(CausewayError, match="cannot be seen"):
+        prepared.token(f"alice{letter}")
+
+
 def test_an_epoch_without_a_record_and_an_earlier_versions_record_begin_one(prepared):
     folder = prepared.folder / "issuer"
     assert len(deploy.issue(folder, "alice", 7, 1)) == 1

@@ -288,7 +288,11 @@ def _answer(state: ServerState, peer: str | None, kind: int, body: bytes) -> tup
             state.aggregator.refused[error.reason] += 1
         return REFUSED, error.reason.encode()
     except CausewayError as error:
-        return FAILED, str(error).encode()
+        own = state.options
+        LOG.error("%s: %s", own.role, error)
+        # where a server keeps its files is no business of who asks
+        told = str(error).replace(str(own.anchor), own.anchor.name).replace(f"{own.folder}{os.sep}", "")
+        return FAILED, told.encode()
     except OSError as error:  # of our own disk
         own = state.options
         LOG.error("%s: its folder %s or its anchor cannot be written (%s)", own.role, own.folder, error.strerror)

@@ -135,9 +135,14 @@ class Issuer:
             raise CausewayError(f"epoch {epoch} is none; expected a number from 0 to {(1 << 32) - 1}")
         try:
             # the same letters in another form of Unicode are the same user
-            name = unicodedata.normalize("NFC", user).strip().encode()
+            stripped = unicodedata.normalize("NFC", user).strip()
+            name = stripped.encode()
         except UnicodeEncodeError:
             raise CausewayError("the user's name is no UTF-8; give it as the issuer's directory has it") from None
+        if any(unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") for letter in stripped):
+            raise CausewayError(
+                "the user's name holds a character that cannot be seen; give it as the issuer's directory has it"
+            )
         if not name:
             raise CausewayError("the user's name is empty; give it as the issuer's directory has it")
         who = hashlib.sha256(f"{epoch}/".encode() + name).hexdigest()
