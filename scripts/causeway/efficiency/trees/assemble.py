@@ -12,7 +12,7 @@ from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
 from causeway.efficiency.device_time.measure import Device, Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
-from causeway.efficiency.device_time.states import SETS, kernel_and_other, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, kernel_and_other, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
 from causeway.efficiency.trees.launch_path import copies, launch_path
 from causeway.efficiency.trees.trees import (
@@ -132,7 +132,7 @@ class MeasuredDataset:
         ----------
         flavour : str
         elapsed_ns : int
-        states : ndarray of int64, shape (devices and shared GPUs, 16), ns
+        states : ndarray of int64, shape (devices and shared GPUs, 32), ns
         indices : sequence of int
             Of the devices.
         """
@@ -156,7 +156,7 @@ class MeasuredDataset:
 
 
 def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
-    """Return what has a tree of its own: level, its names, E, the states of all devices (int64, shape (devices, 16),
+    """Return what has a tree of its own: level, its names, E, the states of all devices (int64, shape (devices, 32),
     ns), and the indices of those that belong to it.
     """
     everyone = list(range(len(dataset.devices)))
@@ -354,7 +354,7 @@ def _breakdown(dataset: MeasuredDataset, index: int) -> dict:
     """Return where one device's window went, in exact ns: compute + non_compute + idle = elapsed."""
     states = dataset.total[index]
     elapsed = dataset.elapsed[dataset.devices[index][0]]
-    found = {f"{part}_ns": int(time_in(states, part)) for part in SETS}
+    found = {f"{part}_ns": int(time_in(states, part)) for part in (*SETS, *MIGRATION_SETS)}
     found |= {
         "elapsed_ns": elapsed,
         "idle_ns": elapsed - found["busy_ns"],
