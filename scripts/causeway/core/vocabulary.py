@@ -396,7 +396,7 @@ WAITING_REASONS = {
     "before_first": "before the first work of the device",
     "after_last": "after the last work of the device",
     "other_process": "another process had the GPU",
-    "shared_gpu": "queued behind the work of another rank on the same GPU",
+    "shared_gpu": "the GPU was another rank's",
 }
 """Why a device runs neither launch nor transfer of its rank, in the order of `waiting`."""
 OTHER_PROCESS = "other_process"

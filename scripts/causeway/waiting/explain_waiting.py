@@ -17,7 +17,7 @@ from causeway.numeric.mpi import Ranks, merged
 from causeway.waiting.idle.export_pass import Explained, explain_export
 from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.steps_by_rank import StepsOfRank, steps_by_rank
-from causeway.waiting.taken_gpus import TakenGpus
+from causeway.waiting.taken_gpus import taken_gpus
 
 KEYS = ["rank", "device", "step", "reason", "detail"]
 RUN = -1
@@ -62,10 +62,8 @@ def explain_waiting(
     why = ranks.of_first(lambda: why_not(folders, EFFICIENCY))
     usable = [] if why else [Path(folder) for folder in folders]
     with ranks.together():
-        document_of_clocks = read_json(clocks_file)
-        clocks = clocks_of(document_of_clocks)
-        on_time_line = {folder: clocks[export] for folder, export in _with_time_line(usable).items()}
-        taken = TakenGpus(on_time_line, are_aligned=document_of_clocks["method"] != "zero")
+        clocks = clocks_of(read_json(clocks_file))
+        taken = taken_gpus(usable, clocks_file)
         steps = steps_by_rank(steps_file)
         sums = []
         bounds = {}
@@ -86,12 +84,6 @@ def explain_waiting(
             used = merged(part for _, part in parts)
             facts = {"dataset": name, "start_up_ns": ", ".join(used.values())}
             write_table(whole, out, "waiting", metadata=facts | ({"why": why} if why else {}))
-
-
-def _with_time_line(folders: Sequence[Path]) -> dict[Path, str]:
-    """Return the exports that have a time line, and their names."""
-    documents = {folder: read_json(folder / "capabilities.json") for folder in folders}
-    return {folder: document["export"] for folder, document in documents.items() if has_time_line(document)}
 
 
 def _own(rows: StepsOfRank, clock: Clock) -> StepsOfRank:

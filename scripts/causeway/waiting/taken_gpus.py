@@ -2,17 +2,20 @@
 context of another process had it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from causeway.core.clock import Clock
+from causeway.core.clock import Clock, clocks_of
 from causeway.core.event_blocks import GPU_TABLES, chunks, numbers, same_gpus, times
+from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
 from causeway.numeric import intervals
 
+NOT_REPLAYED = "ranks share a GPU: what a change does to their turns on it is not known"
+"""Why nothing is replayed of a dataset."""
 UNKNOWN_PROCESS = -1
 NOTHING = np.zeros(0, np.int64)
 Device = tuple[int, int]
@@ -127,6 +130,17 @@ class TakenGpus:
             key: Contexts(clock.own(one.start), clock.own(one.end), one.process) for key, one in self.contexts.items()
         }
         return found
+
+
+def taken_gpus(folders: Sequence[str | Path], clocks_file: str | Path) -> TakenGpus:
+    """Return what is known of it in a dataset, from its folders of tables and its clocks; exports without a time line
+    are left out.
+    """
+    document = read_json(clocks_file)
+    clocks = clocks_of(document)
+    documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
+    used = {folder: clocks[one["export"]] for folder, one in documents.items() if has_time_line(one)}
+    return TakenGpus(used, are_aligned=document["method"] != "zero")
 
 
 def _devices(folder: Path) -> list[dict]:

@@ -176,7 +176,13 @@ def _dataset(
     return {
         "name": view.name,
         "answers": answers(findings, collectives, is_traced=has_times, is_measured=counted is not None),
-        "facts": facts(view.name, view.capabilities, counted, view.efficiency["elapsed_ns"] if has_times else None),
+        "facts": facts(
+            view.name,
+            view.capabilities,
+            counted,
+            view.efficiency["elapsed_ns"] if has_times else None,
+            view.efficiency["device"]["n_devices"] if has_times and view.efficiency.get("shared") else None,
+        ),
         "quality": quality_strip(view.quality, anchor(view.name, "quality")),
         "contents": _parts(view, first is not None, what_if is not None),
         "pages": figure_links(links, "dataset", view.name) if has_times else [],

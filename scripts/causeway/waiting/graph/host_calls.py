@@ -42,6 +42,15 @@ def waits_of(name: str) -> int:
     return WHOLE_RANK if _ALL.search(name) else OWN_STREAM if _OWN.search(name) else NOTHING
 
 
+def launches_nothing(name: str) -> bool:
+    """Return whether a call of this name launches no work, whatever calls a recording has inside of it.
+
+    >>> [launches_nothing(name) for name in ("cudaStreamSynchronize", "cudaFree", "cudaMemcpy", "cudaLaunchKernel")]
+    [True, True, False, False]
+    """
+    return waits_of(name) != NOTHING and "Memcpy" not in name
+
+
 def call_pieces(folder: Path, texts: Texts) -> Iterator[Rows]:
     """Give an export's calls, inner ones as well, piece by piece as the table has them: `FIELDS` without `outer`."""
     for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation"]):

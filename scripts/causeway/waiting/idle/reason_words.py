@@ -29,6 +29,5 @@ BETWEEN_QUEUED = "between queued work"
 HELD = HELD_BACK
 ACCESS = HOST_ACCESS
 BETWEEN_DEVICES = "pages of managed memory moved between devices"
-OF_OTHER_RANKS = "work of another rank on the same GPU"
 OTHER = "other"
 """Details that are not names of an export."""

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from causeway.core.codes import BEFORE_RANK, BEHIND_RANK, BESIDE_RANK
 from causeway.numeric.intervals import split
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.gaps import HELD, PIECE
 from causeway.waiting.idle.reason_words import (
     DEPENDENCY_STALLED,
     GRAPH_INTERNAL,
-    OF_OTHER_RANKS,
     OTHER_PROCESS,
     SHARED,
     START_UP,
@@ -43,8 +43,8 @@ class TakenTime:
         """Return pieces of idle time and the codes of their details, with the time that was another's apart.
 
         While another rank's work runs on the GPU, the device is not idle: what was queued waited for it, and where
-        nothing was, nobody waits. Idle time before that work is explained where that rank's gap is. Where the context
-        of another process had the GPU, that is the reason unless nothing was queued.
+        nothing was, nobody waits. The reason of idle time before that work stands where that rank's gap is. Where the
+        context of another process had the GPU, that is the reason unless nothing was queued.
 
         Parameters
         ----------
@@ -75,17 +75,28 @@ class TakenTime:
             found += parts
         return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
 
-    def _of_other_ranks(self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, others: OtherWork) -> list:
+    def _of_other_ranks(
+        self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, others: OtherWork
+    ) -> list[Parts]:
+        """Return the idle time whose reason stands here, then what is no idle time of the GPU or has it elsewhere."""
         inside, outside = split(pieces[:, _BEGIN], pieces[:, _END], others.busy)
         low = others.busy[0]
         end = until[outside[0]]
         follows = np.searchsorted(low, end, "left") > np.searchsorted(low, outside[2], "left")
-        kept = outside[:, ~follows & ~np.isin(end, others.earlier)]
-        waits = inside[:, _is_queued(pieces[inside[0]])]
-        theirs = _part(pieces, waits[0], waits[2:])
-        theirs[:, _REASON] = SHARED
-        code = np.full(len(theirs), self._details.code(OF_OTHER_RANKS))
-        return [(_part(pieces, kept[0], kept[1:]), detail[kept[0]], until[kept[0]]), (theirs, code, until[waits[0]])]
+        follows |= np.isin(end, others.earlier)
+        queued = _is_queued(pieces[inside[0]])
+        kept = outside[:, ~follows]
+        found = [(_part(pieces, kept[0], kept[1:]), detail[kept[0]], until[kept[0]])]
+        for words, rows, of in (
+            (BEHIND_RANK, inside[2:, queued], inside[0, queued]),
+            (BESIDE_RANK, inside[2:, ~queued], inside[0, ~queued]),
+            (BEFORE_RANK, outside[1:, follows], outside[0, follows]),
+        ):
+            if of.size:
+                theirs = _part(pieces, of, rows)
+                theirs[:, _REASON] = SHARED
+                found.append((theirs, np.full(of.size, self._details.code(words)), until[of]))
+        return found
 
     def _of_other_processes(
         self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, contexts: Contexts

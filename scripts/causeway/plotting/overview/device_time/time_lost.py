@@ -28,6 +28,7 @@ from causeway.plotting.drawing.svg import frame
 from causeway.plotting.figures.device_time.lost_time import PARTS, lost_shares
 from causeway.plotting.figures.efficiency import GROUPS
 from causeway.plotting.overview.device_time.heat_map import draw_heat_map
+from causeway.plotting.overview.device_time.managed_memory import managed_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +80,7 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, idle: M
         heading,
         tag("div", [tag("p", words) for words in sentences(facts, idle)], class_="tight"),
         tag("div", trees(facts, table), waterfall(facts), class_="beside trees"),
+        *managed_memory(facts.document, facts.path),
         *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
     ]
 
@@ -113,7 +115,7 @@ def part_of(facts: Document, part: str) -> Markup:
 
 def _idle(facts: Document) -> list[Markup]:
     sums = {cause: facts.over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
-    idle = sum(value for value, _ in sums.values())
+    idle = sum(value for value, _ in sums.values()) if not facts.document.get("shared") else 0  # others work there
     all_of = " + ".join(expression for _, expression in sums.values())
     if not idle:
         return []
