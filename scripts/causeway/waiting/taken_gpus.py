@@ -140,7 +140,7 @@ def taken_gpus(folders: Sequence[str | Path], clocks_file: str | Path) -> TakenG
     clocks = clocks_of(document)
     documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
     used = {folder: clocks[one["export"]] for folder, one in documents.items() if has_time_line(one)}
-    return TakenGpus(used, are_aligned=document["method"] != "zero")
+    return TakenGpus(used, are_aligned=document.get("method") != "zero")
 
 
 def _devices(folder: Path) -> list[dict]:

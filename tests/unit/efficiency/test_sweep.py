@@ -12,7 +12,7 @@ from causeway.efficiency.device_time.sweep import CAUSES, QUEUE, STREAM_FIELDS, 
 from causeway.numeric import intervals
 
 EVENTS = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 60), st.integers(0, 20), st.integers(-5, 60)),
+    st.tuples(st.integers(0, 1), st.integers(0, 4), st.integers(0, 60), st.integers(0, 20), st.integers(-5, 60)),
     max_size=20,
 )
 PAIRS = st.lists(st.tuples(st.integers(0, 70), st.integers(0, 30)), max_size=4)
@@ -52,12 +52,12 @@ def test_states_bins_and_regions_agree_with_cells(events, region, begin, length,
     for lane, state in enumerate(states_of(events, 200)):
         cells = np.arange(200)
         window = (cells >= begin) & (cells < stop)
-        assert swept.total[lane].tolist() == np.bincount(state[window], minlength=16).tolist()
-        found = np.bincount(state[window & inside & (state > 0)], minlength=16)
+        assert swept.total[lane].tolist() == np.bincount(state[window], minlength=32).tolist()
+        found = np.bincount(state[window & inside & (state > 0)], minlength=32)
         assert swept.within[lane, 0].tolist() == found.tolist()
         for place, (low, high) in enumerate(itertools.pairwise(edges)):
             chosen = window & (cells >= low) & (cells < high) & (state > 0)
-            assert swept.binned[lane, place].tolist() == np.bincount(state[chosen], minlength=16).tolist()
+            assert swept.binned[lane, place].tolist() == np.bincount(state[chosen], minlength=32).tolist()
         assert swept.idle[lane].sum() == swept.total[lane, 0]
 
 

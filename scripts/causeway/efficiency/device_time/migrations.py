@@ -52,7 +52,8 @@ class Moved:
         self.name = other.name
         for one in fields(self):
             if one.name != "name":
-                mine, more = getattr(self, one.name), getattr(other, one.name)
+                mine = getattr(self, one.name)
+                more = getattr(other, one.name)
                 setattr(self, one.name, None if mine is None or more is None else mine + more)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.formatting import time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
@@ -96,6 +97,8 @@ class MeasuredDataset:
         for one in self.measured:
             for (rank, _, _), fields in one.streams.items():
                 self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
+            for (rank, _), kinds in zip(one.opened.devices, one.copies, strict=True):
+                self.events[rank] = self.events.get(rank, 0) + int(kinds[list(MIGRATIONS), 0].sum())
             for rank, executions in one.opened.graphs.items():
                 self.events[rank] = self.events.get(rank, 0) + executions
         alone = set() if compared.window else self.elapsed.keys()

@@ -24,8 +24,7 @@ from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
-from causeway.readers.sink.other_contexts import OtherContexts
-from causeway.readers.sink.processes import Processes
+from causeway.readers.sink.processes import OtherContexts, Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
 from causeway.readers.sink.records import RECORDS, CounterRows, FittingCorrelations, FittingIds, RowCodes, event_batch
 

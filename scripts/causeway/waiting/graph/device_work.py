@@ -101,20 +101,6 @@ def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
         }
 
 
-def last_migrations(folder: Path) -> dict[int, int]:
-    """Return when the last migration of managed memory of each rank ends, own clock, ns: up to then its host, or a
-    kernel, was at work.
-    """
-    found: dict[int, int] = {}
-    for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "copy_kind", "rank"]):
-        moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
-        end = times(batch)["end"]
-        rank = batch.column("rank").to_numpy()
-        for one in np.unique(rank[moved]).tolist():
-            found[one] = max(found.get(one, NOT_KNOWN), int(end[moved & (rank == one)].max()))
-    return found
-
-
 def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return what the host's side of copies is, from arrays of shape (n,)."""
     pageable = (source == PAGEABLE_KIND) | (target == PAGEABLE_KIND)

@@ -46,7 +46,7 @@ def stream_export(
     ranks : list of int
         The export's ranks; its tables are read once for each.
     calls : int
-        Rows of its table of calls.
+        Rows of its table of calls, and two for accesses to managed memory.
     full_names : bool
 
     Raises
@@ -256,7 +256,7 @@ class _Calls:
         calls, index = with_waits(asked, unseen_waits(asked, queued, end), builder.texts)
         n = calls["start"].size
         begin, stop = (clock.aligned(calls[name]) for name in ("start", "end"))
-        builder.append_calls(
+        builder.calls.append(
             start=begin,
             end=stop,
             thread=builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD)),
@@ -286,7 +286,7 @@ class _Calls:
             more |= {"name": np.full(n, self._builder.texts.code("launch")), "scope": np.full(n, NO_SCOPE)}
             order = np.argsort(np.concatenate([begin, asked]), kind="stable")
             columns = {name: np.concatenate([values, more[name]])[order] for name, values in columns.items()}
-        self._builder.append_calls(**columns)
+        self._builder.calls.append(**columns)
 
 
 @compiled(int64(int64, I8))

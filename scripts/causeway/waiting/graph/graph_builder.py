@@ -13,8 +13,6 @@ from causeway.waiting.graph.nodes import COLLECTIVE, NO_SCOPE, Graph, HostCalls,
 from causeway.waiting.graph.scratch import Scratch, windows
 from causeway.waiting.graph.staying import StayingTime
 
-LAST_ACCESS = "the last access to managed memory"
-
 
 @dataclass
 class Matched:
@@ -57,8 +55,6 @@ class GraphBuilder:
         self._work_of: dict[int, tuple[int, int]] = {}
         self._calls_of: dict[int, tuple[int, int]] = {}
         self._waits = [np.zeros((4, 0), np.int64)]
-        self._host_until: dict[int, int] = {}
-        self._last_return: tuple[int, int] | None = None  # of the rank at hand: when, and the thread
 
     def streams_of(self, rank: np.ndarray, device: np.ndarray, stream: np.ndarray) -> np.ndarray:
         """Return the number of each row's rank, device and stream.
@@ -117,30 +113,8 @@ class GraphBuilder:
         found[end <= start] = NO_SCOPE
         return found
 
-    def works_until(self, rank: int, moment: int) -> None:
-        """Note that the host of a rank was at work up to a moment, ns, on the dataset's time line: it touched managed
-        memory.
-        """
-        self._host_until[rank] = max(self._host_until.get(rank, moment), moment)
-
-    def append_calls(self, **columns: np.ndarray) -> None:
-        """Append outermost calls of the rank at hand: arrays of shape (k,)."""
-        self.calls.append(**columns)
-        if columns["end"].size:
-            at = int(columns["end"].argmax())
-            last = int(columns["end"][at]), int(columns["thread"][at])
-            self._last_return = max(self._last_return or last, last)
-
     def ends_rank(self, rank: int) -> None:
-        """Note that what was appended since the last rank is that of a rank. If its host was at work after its last
-        call, a call without a length stands for the end of that.
-        """
-        until = self._host_until.get(rank)
-        if until is not None and self._last_return is not None and until > self._last_return[0]:
-            facts = {"start": until, "end": until, "thread": self._last_return[1], "scope": NO_SCOPE, "launches": False}
-            facts["name"] = self.texts.code(LAST_ACCESS)
-            self.calls.append(**{name: np.array([value]) for name, value in facts.items()})
-        self._last_return = None
+        """Note that what was appended since the last rank is that of a rank."""
         for found, columns in ((self._work_of, self.work), (self._calls_of, self.calls)):
             found[rank] = max((end for _, end in found.values()), default=0), columns.rows
 
@@ -167,7 +141,7 @@ class GraphBuilder:
             mine = slice(*np.searchsorted(host["rank"], [rank, rank + 1]).tolist())
             part = {name: values[mine] for name, values in host.items()}
             part["scope"] = self.scopes_of(rank, part["scope"], part["start"], part["end"])
-            self.append_calls(**part)
+            self.calls.append(**part)
             self.ends_rank(rank)
         self.add_waits(waits)
 

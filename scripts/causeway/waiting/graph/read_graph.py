@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock
 from causeway.core.event_blocks import chunks
-from causeway.waiting.graph.device_work import last_migrations
 from causeway.waiting.graph.export_in_memory import joined_exports
 from causeway.waiting.graph.export_stream import OutOfOrderError, stream_export
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
@@ -57,8 +56,6 @@ def read_graph(
             _read(builder, {folder: folders[folder] for folder in unit}, ranks, full_names=full_names)
     except OutOfOrderError:  # rare: tables of ours are in order
         builder = GraphBuilder(Texts(), scratch)
-        for folder, clock in folders.items():
-            _note_last_accesses(builder, folder, clock)
         builder.add(*joined_exports(folders, builder.texts, full_names=full_names))
     return builder.graph(collectives, StayingTime(folders))
 
@@ -66,19 +63,12 @@ def read_graph(
 def _read(
     builder: GraphBuilder, unit: Mapping[Path, Clock], ranks: Mapping[Path, list[int]], *, full_names: bool
 ) -> None:
-    for folder, clock in unit.items():
-        _note_last_accesses(builder, folder, clock)
     events = sum(_rows(folder, table) for folder in unit for table in TABLES)
     if len(unit) > 1 or events <= SMALL_EXPORT:
         builder.add(*joined_exports(unit, builder.texts, full_names=full_names))
         return
     ((folder, clock),) = unit.items()
-    stream_export(builder, folder, clock, ranks[folder], _rows(folder, "calls"), full_names=full_names)
-
-
-def _note_last_accesses(builder: GraphBuilder, folder: Path, clock: Clock) -> None:
-    for rank, moment in last_migrations(folder).items():
-        builder.works_until(rank, int(clock.aligned(moment)))
+    stream_export(builder, folder, clock, ranks[folder], _rows(folder, "calls") + 2, full_names=full_names)
 
 
 def _rows(folder: Path, table: str) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from causeway.core.codes import waits_for_engine
 from causeway.numeric.intervals import overlap
-from causeway.waiting.graph.host_calls import launches_nothing
+from causeway.waiting.graph.host_calls import ACCESS, launches_nothing
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW, windows
@@ -73,7 +73,19 @@ class CriticalPaths:
         self.graph = graph
         self.links = links
         self._of_engines = np.flatnonzero([waits_for_engine(text) for text in graph.texts])
+        self._accesses = self._calls_named(ACCESS)
         self._launch_nothing = np.flatnonzero([launches_nothing(text) for text in graph.texts])
+
+    def _calls_named(self, text: str) -> list[list[int]]:
+        """Return by row of the rank the numbers of its calls of a name."""
+        graph = self.graph
+        found: list[list[int]] = [[] for _ in graph.ranks]
+        for rank, (begin, end) in enumerate(graph.calls_of.tolist()) if text in graph.texts else ():
+            code = graph.texts.index(text)
+            for part in windows(end, begin):
+                found[rank] += (part.start + np.flatnonzero(graph.calls.name[part] == code)).tolist()
+                graph.scratch.used(part.stop - part.start)
+        return found
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
@@ -114,6 +126,9 @@ class CriticalPaths:
                     first = min(first, int(schedule.start[part].min()))
                     last = max(last, int(schedule.end[part].max()))
                     self.graph.scratch.used(part.stop - part.start)
+                for call in self._accesses[rank]:  # managed memory moves: the device is at work
+                    first = min(first, int(schedule.call_start[call]))
+                    last = max(last, int(schedule.call_end[call]))
             longest = max(longest, last - first)
         return longest
 
