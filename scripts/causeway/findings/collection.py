@@ -184,7 +184,7 @@ def _losses(efficiencies: list[dict], waiting: Sequence[str | Path]) -> list[Fin
         if "shared_devices" in own:
             shared = own["shared_devices"]
             lost[shared.id] = with_waits(shared, rows, len(of[dataset]["shared"]))
-        if waits and "idle" in own:
+        if (waits or "shared_devices" in own) and "idle" in own:  # nor is a shared GPU idle while others' work runs
             del lost[own["idle"].id]
     return list(lost.values())
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.efficiency.device_time import sweep
-from causeway.efficiency.device_time.states import SETS, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, QUEUE, STREAM_FIELDS, UNKNOWN, Sweep, take_streams
 from causeway.numeric import intervals
 
@@ -69,11 +69,12 @@ def test_sets_of_states_are_set_arithmetic(events):
     swept.take(lane, kind, start, end, call)
     swept.finish()
     for number in range(2):
-        compute, communication, memory, graph = (
+        compute, communication, copies, graph, migrations = (
             intervals.union(start[chosen], end[chosen])
-            for one in range(4)
+            for one in range(5)
             for chosen in [(lane == number) & (kind == one)]
         )
+        memory = intervals.union(*np.concatenate([copies, migrations], axis=1))
         useful = intervals.union(*np.concatenate([compute, graph], axis=1))
         kernel = intervals.union(*np.concatenate([useful, communication], axis=1))
         expected = {
@@ -88,6 +89,12 @@ def test_sets_of_states_are_set_arithmetic(events):
             "overlap": intervals.length(intervals.intersection(communication, useful)),
         }
         assert {name: int(time_in(swept.total[number], name)) for name in SETS} == expected
+        others = np.concatenate([kernel, copies], axis=1)
+        expected = {
+            "exposed_migrations": intervals.length(intervals.difference(migrations, others)),
+            "under_migrations": intervals.length(intervals.intersection(kernel, migrations)),
+        }
+        assert {name: int(time_in(swept.total[number], name)) for name in MIGRATION_SETS} == expected
 
 
 def test_idle_time_by_cause():

@@ -198,8 +198,6 @@ def _over_devices(key: str) -> str:
 
 def _idle(document: Mapping, total: int) -> list[Finding]:
     """Return the main reason why devices are idle, if that is for a noticeable part of the GPU time (`total`, ns)."""
-    if document.get("shared"):
-        return []  # a device is not idle while another rank's work runs on it
     sums = {cause: sum(one[f"idle_{cause}_ns"] for one in document["breakdown"].values()) for cause in IDLE_CAUSES}
     idle = sum(sums.values())
     if idle < NOTICEABLE * total or not idle:

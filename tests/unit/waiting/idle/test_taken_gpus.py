@@ -16,7 +16,8 @@ from causeway.waiting.find_critical_paths import find_critical_paths
 
 def rank_rows(random, rank, ranks):
     """Return launches of a rank that never overlap those of the other ranks, and the calls that made them."""
-    launches, calls = [], []
+    launches = []
+    calls = []
     for number in range(20):
         slot = 400 * number + 400 * rank // ranks
         start = slot + int(random.integers(0, 40))

@@ -21,7 +21,7 @@ def test_a_page_belongs_to_the_kernel_that_runs_or_to_the_host_after_it(tmp_path
         (360, 380, PAGE | {"copy_kind": 11, "migration_cause": 2}),  # during both: of the one that ends last
         (600, 650, PAGE | {"copy_kind": 12, "migration_cause": 2}),
     ]
-    document, rows = measured(tmp_path, [export(tmp_path / "a", kernels=kernels, copies=pages)])
+    document, rows = measured(tmp_path, [export(tmp_path / "0", kernels=kernels, copies=pages)])
     found = document["migrations"]
     counts = ("migrations", "prefetched", "bytes", "duration_ns")
     assert [
@@ -45,14 +45,14 @@ def test_a_page_belongs_to_the_kernel_that_runs_or_to_the_host_after_it(tmp_path
 
 def test_a_copy_beside_a_migration_is_no_exposed_migration(tmp_path):
     copies = [(10, 30, {"copy_kind": 1}), (20, 50, PAGE | {"copy_kind": 12})]
-    document, _ = measured(tmp_path, [export(tmp_path / "a", kernels=[(100, 200, {})], copies=copies)])
+    document, _ = measured(tmp_path, [export(tmp_path / "0", kernels=[(100, 200, {})], copies=copies)])
     device = document["breakdown"]["0/0"]
     assert (device["exposed_memory_ns"], device["exposed_migrations_ns"]) == (40, 20)
 
 
 def test_migrations_are_no_stream_and_one_is_an_event_like_others(tmp_path):
     pages = [(at, at + 5, PAGE | {"copy_kind": 12}) for at in (200, 300)]
-    document, _ = measured(tmp_path, [export(tmp_path / "a", kernels=[(100, 150, {})], copies=pages)])
+    document, _ = measured(tmp_path, [export(tmp_path / "0", kernels=[(100, 150, {})], copies=pages)])
     assert document["device"]["parallel_efficiency"] == pytest.approx(50 / 205)
     assert not [note for note in document["notes"] if "one event" in note]
 
@@ -71,7 +71,7 @@ def test_owners_and_times_agree_with_a_search_nanosecond_by_nanosecond(seed, tmp
         (int(s), int(s + d)) for s, d in zip(random.integers(0, 950, 15), random.integers(1, 30, 15), strict=True)
     )
     launched = [(start, end, more["kernel"]) for start, end, more in kernels]
-    folder = export(tmp_path / "a", kernels=kernels, copies=[(s, e, PAGE | {"copy_kind": 12}) for s, e in pages])
+    folder = export(tmp_path / "0", kernels=kernels, copies=[(s, e, PAGE | {"copy_kind": 12}) for s, e in pages])
     moving = np.zeros(1100, bool)
     for start, end in pages:
         moving[start:end] = True
@@ -87,7 +87,7 @@ def test_owners_and_times_agree_with_a_search_nanosecond_by_nanosecond(seed, tmp
 
 
 def made(tmp_path, pages):
-    document, _ = measured(tmp_path, [export(tmp_path / "a", kernels=[(1000, 2000, {})], copies=pages)])
+    document, _ = measured(tmp_path, [export(tmp_path / "0", kernels=[(1000, 2000, {})], copies=pages)])
     return document
 
 

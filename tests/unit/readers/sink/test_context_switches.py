@@ -9,7 +9,11 @@ from reading import Read
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 SWITCHES = "GPU_CONTEXT_SWITCH_EVENTS"
-REQUEST, ACK, SAVED, RESTORED, STARTED = 1, 2, 7, 8, 9
+REQUEST = 1
+ACK = 2
+SAVED = 7
+RESTORED = 8
+STARTED = 9
 OWN = 1000
 KERNELS = [(200, 300), (320, 400), (700, 800)]
 EVENTS = [  # tag, context, process, time: own work until 400, the other's context from 450 to 600, none until 640
