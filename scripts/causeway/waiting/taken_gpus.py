@@ -24,12 +24,12 @@ Device = tuple[int, int]
 
 @dataclass(frozen=True)
 class Contexts:
-    """Turns of other processes on a device, ordered and without overlap; int64, shape (turns,).
+    """Turns of other processes on a device, ordered and without overlap.
 
     Attributes
     ----------
-    start, end : ndarray, ns
-    process : ndarray
+    start, end : ndarray of int64, shape (turns,), ns
+    process : ndarray of int64, shape (turns,)
         Their ids; `UNKNOWN_PROCESS` where not recorded.
     """
 
@@ -42,7 +42,7 @@ class Contexts:
         return [_words(pid) for pid in np.unique(self.process).tolist()]
 
     def number(self) -> np.ndarray:
-        """Return for each turn the index of its process among the distinct ones."""
+        """Return for each turn the index of its process among the distinct ones; int64, shape (turns,)."""
         return np.unique(self.process, return_inverse=True)[1].reshape(-1)
 
 
@@ -58,7 +58,7 @@ class OtherWork:
     ----------
     busy : Set
         When any of it ran, ns.
-    earlier : ndarray of int64, ns
+    earlier : ndarray of int64, shape (stretches,), ns
         Where stretches of work of those ranks begin that are counted before this one: of work that begins at one
         moment on several ranks, idle time before it is of the first.
     """

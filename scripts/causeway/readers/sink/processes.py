@@ -221,8 +221,14 @@ class OtherContexts:
         self._starts: dict[tuple[int, int], np.ndarray] = {}
 
     def take(self, gpu, time_ns, sequence, context, pid, leaves) -> None:
-        """Take switches in any order; all arguments are int64 of shape (n,), `leaves` is bool: whether the context
-        leaves the GPU. Each of its other events says that the context has the GPU.
+        """Take switches in any order.
+
+        Parameters
+        ----------
+        gpu, time_ns, sequence, context, pid : ndarray of int64, shape (n,)
+            Of events of one time the one with the lower number in `sequence` comes first; `pid` is `NULL` where absent.
+        leaves : ndarray of bool, shape (n,)
+            Whether the context leaves the GPU; each of its other events says that the context has it.
         """
         self._rows += len(time_ns)
         if self._rows > MOST_SWITCHES:

@@ -188,7 +188,7 @@ class Sink:
     ) -> None:
         """Take memory copies, memsets and migrations of managed memory: `copy_kind` is a key of `codes.COPY_KINDS`, the
         kinds of memory at both ends are keys of `codes.MEMORY_KINDS` or `NO_KIND`, `size` is in bytes,
-        `migration_cause` a number of CUPTI's or `NO_KIND`; conventions as `launches`. No call makes a migration: the
+        `migration_cause` a number of CUPTI's or `NO_KIND`, int64 of shape (n,); conventions as `launches`. No call makes a migration: the
         correlation that tools write for it, 0, may be that of another call.
         """
         columns = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}

@@ -14,7 +14,7 @@ WAITS = (walk.SAME_STREAM, walk.OTHER_STREAM, walk.QUEUED, walk.START_UP)
 
 
 class TakenPieces:
-    """Tells the time in which work waited for another rank or process to leave its GPU from other waiting.
+    """Sets apart the time in which work waited for another rank or process to leave its GPU.
 
     Parameters
     ----------
@@ -40,8 +40,16 @@ class TakenPieces:
         return self._graph.texts.index(text)
 
     def apart(self, pieces: np.ndarray) -> np.ndarray:
-        """Return the pieces of a path, shape (k, 4), with that time as pieces of their own, `walk.TAKEN`, whose code is
-        that of a text.
+        """Return the pieces of a path with that time as pieces of their own: `walk.TAKEN`, with the code of a text.
+
+        Parameters
+        ----------
+        pieces : ndarray of int64, shape (k, 4)
+            `walk.PIECE`, in the order of time.
+
+        Returns
+        -------
+        ndarray of int64, shape (m, 4)
         """
         waits = np.flatnonzero(np.isin(pieces[:, 2], WAITS)) if self._covers else np.zeros(0, np.int64)
         if not waits.size:
