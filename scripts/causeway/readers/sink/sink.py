@@ -187,9 +187,9 @@ class Sink:
         migration_cause: np.ndarray | int = NO_KIND,
     ) -> None:
         """Take memory copies, memsets and migrations of managed memory: `copy_kind` is a key of `codes.COPY_KINDS`, the
-        kinds of memory at both ends are keys of `codes.MEMORY_KINDS` or `NO_KIND`, `size` is in bytes,
-        `migration_cause` a number of CUPTI's or `NO_KIND`, int64 of shape (n,); conventions as `launches`. No call makes a migration: the
-        correlation that tools write for it, 0, may be that of another call.
+        kinds of memory at both ends are keys of `codes.MEMORY_KINDS` or `NO_KIND`, `size` is in bytes. Of migrations
+        `migration_cause` is a number of CUPTI's or `NO_KIND`, int64 of shape (n,). Conventions as `launches`. No call
+        makes a migration: the correlation that tools write for it, 0, may be that of another call.
         """
         columns = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}
         columns |= {"copy_kind": copy_kind, "src_kind": src_kind, "dst_kind": dst_kind}
