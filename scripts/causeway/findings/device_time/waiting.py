@@ -130,7 +130,7 @@ def other_process_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -
         return []
     path = f"{dataset}/waiting.parquet"
     names = sorted(by_process, key=lambda name: (-by_process[name], name))
-    each = ", ".join(f"{name} {time_three_digits(by_process[name])}" for name in names[:MOST_PROCESSES])
+    each = ", ".join(f"{name} for {time_three_digits(by_process[name])}" for name in names[:MOST_PROCESSES])
     finding = Finding(
         dataset=dataset,
         kind="efficiency",

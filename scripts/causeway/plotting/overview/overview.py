@@ -207,6 +207,8 @@ def _time_lost(view: DatasetView, kernels: Sequence[tuple[TargetView, Sequence[K
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
     idle = idle_sentence(view.waiting, view.name) if view.waiting is not None else None
+    if idle is None and view.waiting is not None and view.efficiency.get("shared"):
+        idle = Markup("")  # no GPU is idle, though each of the ranks on it is
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, idle)
     timed = next((found for target, found in kernels if target.target == KERNEL_VARIABILITY), ())
     largest = largest_kernels(timed, view.name)

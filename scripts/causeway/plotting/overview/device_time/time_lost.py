@@ -87,7 +87,8 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, idle: M
 
 def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
     """Return what costs most, and what stands out of idle time, launches, copies and hosts; `idle` is a sentence on the
-    idle time by the reasons of `waiting.parquet`, without which the coarser causes of `efficiency.json` stand.
+    idle time by the reasons of `waiting.parquet`, '' where no device is idle, without which the coarser causes of
+    `efficiency.json` stand.
     """
     document = facts.document
     tree = facts.document[COMM_AWARE]
@@ -103,7 +104,7 @@ def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
     first = joined(
         ["Computing kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."]
     )
-    waits = _idle(facts) if idle is None else [idle]
+    waits = _idle(facts) if idle is None else [idle] if idle else []
     return [first, *waits, *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
 
 
@@ -115,7 +116,7 @@ def part_of(facts: Document, part: str) -> Markup:
 
 def _idle(facts: Document) -> list[Markup]:
     sums = {cause: facts.over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
-    idle = sum(value for value, _ in sums.values()) if not facts.document.get("shared") else 0  # others work there
+    idle = sum(value for value, _ in sums.values())
     all_of = " + ".join(expression for _, expression in sums.values())
     if not idle:
         return []
