@@ -29,6 +29,18 @@ COPY_KINDS = {
     MEMSET_KIND: "memset",
 }
 """CUPTI's CUpti_ActivityMemcpyKind (CUDA 12), and `MEMSET_KIND`."""
+MIGRATIONS = (11, 12, 13)
+"""Copy kinds of pages of managed memory: the driver moves them when the host or a kernel touches them. No call of the
+program makes such a copy, it is no work of a stream, and it hides nothing.
+"""
+MIGRATED_BY_HOST = (11, 12)
+"""Those that the host causes where no kernel runs that could: it touches a page of the device, or prefetches one. Pages
+that move between devices may be caused by a kernel of either.
+"""
+PREFETCHED = 1
+"""Cause of a migration that the program asked for, by `cudaMemPrefetchAsync`: CUPTI's
+CUpti_ActivityUnifiedMemoryMigrationCause, of which 2 is a page fault, 3 the driver's own guess, 4 an eviction.
+"""
 WITHIN_DEVICE = (5, 6, 7, 8, 13, MEMSET_KIND)
 """Copy kinds of which both ends, and a memory set's only one, lie in a device's own memory."""
 
@@ -96,6 +108,13 @@ GPU_TIME = "gpu_time"
 """The counter that is a launch's duration."""
 HOST_CODE = "host code not recorded"
 """What is behind a wait for the host where the export does not tell what the host did."""
+HOST_ACCESS = "host code, up to its access to managed memory"
+"""What is behind a wait that ends with a migration which the host caused."""
+BEHIND_RANK = "queued behind work of another rank on the same GPU"
+"""What is behind a wait of a rank whose GPU ran another rank's work."""
+BESIDE_RANK = "nothing queued, while work of another rank ran on the same GPU"
+BEFORE_RANK = "idle until work of another rank on the same GPU, in whose row the reason stands"
+"""What else there is in a rank's time without work on a GPU that it shares."""
 NO_LAUNCHER = "the launching thread is not recorded"
 """The same where calls have no thread, as in exports that give no more of them than when work was enqueued."""
 HELD_BACK = "enqueued on an idle device, held back by what is not recorded"

@@ -31,6 +31,22 @@ def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBa
                 yield batch
 
 
+def same_gpus(devices: Iterable[tuple[str, int, int, str | None]]) -> list[list[tuple[str, int, int]]]:
+    """Return the devices that are one GPU, for each GPU that more than one rank drives, in their order.
+
+    Parameters
+    ----------
+    devices : iterable of (export, rank, device, gpu)
+        `gpu` as the table `devices` has it: digits number the GPUs of one export, other texts are the same everywhere;
+        None or empty: not known.
+    """
+    found: dict[tuple[str | None, str], list[tuple[str, int, int]]] = {}
+    for export, rank, device, gpu in devices:
+        if gpu:
+            found.setdefault((export if gpu.isdigit() else None, gpu), []).append((export, rank, device))
+    return [members for members in found.values() if len({rank for _, rank, _ in members}) > 1]
+
+
 def spans(folder: Path, tables: Iterable[str]) -> dict[int, tuple[int, int]]:
     """Return start of the first and end of the last event of each rank in some tables of an export, ns, own clock; a
     rank without events has none.

@@ -395,6 +395,12 @@ WAITING_REASONS = {
     "unknown": "the export does not record the launch call, or what held its work back",
     "before_first": "before the first work of the device",
     "after_last": "after the last work of the device",
+    "other_process": "another process had the GPU",
+    "shared_gpu": "the GPU was another rank's",
 }
-"""Why a device runs neither launch nor transfer, in the order of `waiting`; the last two are outside of its work."""
+"""Why a device runs neither launch nor transfer of its rank, in the order of `waiting`."""
+OTHER_PROCESS = "other_process"
+SHARED_GPU = "shared_gpu"
+NOT_IDLE = (SHARED_GPU, "before_first", "after_last")
+"""Reasons of time in which a device is not idle between its work: another rank's runs on it, or it is outside of it."""
 CALLED_SINCE = "called_since"  # metadata of `steps.parquet`, JSON: by rank the start of its first known call, ns

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
+from causeway.core.codes import MIGRATIONS
 from causeway.core.event_blocks import recorded_spans
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
@@ -15,6 +16,7 @@ from causeway.core.tables import folder_bytes, read_json, read_table, write_json
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, compared_time
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
+from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
@@ -92,18 +94,21 @@ def measure_efficiency(
     with ranks.together():
         measured = {}
         works = {}
+        moved = {}
         for at, (one, _, _) in here.items():
             clock = clocks[one.export]
             time = {"windows": chosen.windows(one, clock), "regions_within": chosen.regions_within(clock)}
             measured[at] = measure(one, names, clock.own(edges), limits, **time)
             works[at] = work_from(one.folder, measured[at].launches)
+            if measured[at].copies[:, list(MIGRATIONS), 0].any():
+                moved[at] = migrations_of(one.folder)
             measured[at].launches = None
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
         shared = {at: measure_shared(gpus[at], names, edges, clocks, chosen) for at in ranks.share_of([1] * len(gpus))}
-    parts = ranks.collect((measured, shared, works))
+    parts = ranks.collect((measured, shared, works, moved))
     with ranks.together():
         if ranks.first:
-            of_exports, of_gpus, works = (merged(part) for part in zip(*parts, strict=True))
+            of_exports, of_gpus, works, moved = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
             dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
             names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
@@ -111,6 +116,7 @@ def measure_efficiency(
             found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))
             if found["roles"]["sentence"]:
                 found["notes"].append(f"{found['roles']['sentence']}: load balance counts within each role")
+            found["migrations"] = migration_facts(moved.values())
             found["why"] = filtered or found["why"]
             write_json(found, out_json, schema="efficiency")
             rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))

@@ -25,7 +25,12 @@ from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
-from causeway.findings.device_time.waiting import waiting_findings, without_replays
+from causeway.findings.device_time.waiting import (
+    other_process_findings,
+    waiting_findings,
+    with_waits,
+    without_replays,
+)
 from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.kernels import configuration_findings, variability_findings
 from causeway.findings.quality import quality_findings
@@ -175,7 +180,11 @@ def _losses(efficiencies: list[dict], waiting: Sequence[str | Path]) -> list[Fin
         has_calls = bool((of[dataset].get("launch_path") or {}).get("called"))
         waits = waiting_findings(dataset, rows, gpu_ns, own.get("orchestration"), formats, has_calls=has_calls)
         lost |= {one.id: one for one in without_replays([*own.values(), *waits], rows, gpu_ns)}
-        if waits and "idle" in own:
+        lost |= {one.id: one for one in other_process_findings(dataset, rows, gpu_ns)}
+        if "shared_devices" in own:
+            shared = own["shared_devices"]
+            lost[shared.id] = with_waits(shared, rows, len(of[dataset]["shared"]))
+        if (waits or "shared_devices" in own) and "idle" in own:  # nor is a shared GPU idle while others' work runs
             del lost[own["idle"].id]
     return list(lost.values())
 

@@ -296,6 +296,7 @@ WAITING = {
     "start_up": "start-up latency of queued work",
     "graph_internal": "between work of one launch of a CUDA graph",
     "profiler": "the profiler itself was at work",
+    "other_process": "another process had the GPU",
     "unknown": "unknown, as its launch calls are not known",
     "held_back": "unknown, as what held enqueued work back is not recorded",
 }
@@ -308,6 +309,7 @@ WAITED_FOR = {
     "start_up": "for start-up",
     "graph_internal": "between nodes of CUDA graphs",
     "profiler": "for the profiler",
+    "other_process": "for another process",
 }
 """The same of most of a loss, in a few words; nothing of a reason that is not known."""
 
@@ -346,6 +348,27 @@ def of_shared_gpus(number: int, at_once_ns: int) -> str:
     """Return the headline of GPUs that ranks share."""
     verb = "GPU is" if number == 1 else "GPUs are"
     return f"{number} {verb} shared by several ranks; their kernels run at once for {time(at_once_ns)}."
+
+
+def of_ranks_in_turn(number: int, waits_ns: int) -> str:
+    """Return the headline of GPUs that ranks share, where they wait for each other."""
+    verb = "GPU is" if number == 1 else "GPUs are"
+    return f"{number} {verb} shared by several ranks: they wait for each other for {time(waits_ns)}."
+
+
+def of_other_process(names: Sequence[str], value_ns: int) -> str:
+    """Return the headline of other processes that had the GPU while work was queued."""
+    who = f"Another process ({names[0].replace('process ', 'pid ')})" if len(names) == 1 else "Other processes"
+    return f"{who} had the GPU for {time(value_ns)} while work was queued."
+
+
+def of_migrations(subject: str | None, percent: float, under_ns: int, exposed_ns: int) -> str:
+    """Return the headline of migrations of managed memory: the kernel with the longest time under them and the part of
+    its time that is; None where they are the host's alone.
+    """
+    if subject is None:
+        return f"Pages of managed memory move for {time(exposed_ns)} while no kernel runs, as the host touches them."
+    return f"{subject}: pages of managed memory move during {_percent(percent)} of its time ({time(under_ns)})."
 
 
 def of_late_rank(subject: str, waited_ns: int, cause: str | None) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from causeway.core.codes import COMPILATION, HOST_CODE, IN_CALL, LOADER, NO_LAUNCHER, waits_for_engine
+from causeway.core.codes import COMPILATION, HOST_ACCESS, HOST_CODE, IN_CALL, LOADER, NO_LAUNCHER, waits_for_engine
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
@@ -114,6 +114,10 @@ COPIES_WITHIN = (
     "Most are copies and memsets within a device: write results where they are needed (in place, views, one layout"
     " for all), or let kernels write them."
 )
+MIGRATIONS = (
+    "Move managed memory before it is used (cudaMemPrefetchAsync), say where it belongs and who reads it"
+    " (cudaMemAdvise), or use explicit copies: page by page, whoever touches it waits."
+)
 PAGEABLE = (
     "Pin the host's memory: nothing is longer on the critical path than copies of pageable memory, in whose calls the"
     " host waits. Then overlap them with compute, or let the data stay on the device."
@@ -148,6 +152,10 @@ WAITING = {
     "held_back": (
         "Look at what the launch may wait for: another device or process, a host function, or work that was not"
         " recorded; record event waits, too."
+    ),
+    "other_process": (
+        "Another process has the GPU in turns: stop it, give it another GPU, or run both under MPS; where it must stay,"
+        " shorten its work or lower its priority."
     ),
     "profiler": (
         "Measure again with less of the profiler: fewer traces (of the operating system, backtraces, metrics), a"
@@ -228,7 +236,7 @@ COMPILED_AGAIN = (
     "Compile before the loop, and once: mark the sizes that change as dynamic, or pad inputs to a few sizes; the log of"
     " recompilations names what changed."
 )
-NAMED = ((LOADER, DATA_LOADER), (COMPILATION, COMPILED_AGAIN))
+NAMED = ((LOADER, DATA_LOADER), (COMPILATION, COMPILED_AGAIN), (HOST_ACCESS, MIGRATIONS))
 """What to try where one kind of work of the host, by how its detail begins, is behind most of a wait for it."""
 BLOCKING_STEPS = {
     True: "Allocate once and outside of the loop: keep the allocator's cache, and its blocks from being split.",

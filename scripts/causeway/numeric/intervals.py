@@ -44,6 +44,39 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
     return low[:n].copy(), high[:n].copy()
 
 
+def split(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, np.ndarray]:
+    """Return the parts of intervals that lie inside of a set, and those outside of it; none is empty.
+
+    Parameters
+    ----------
+    begin, end : ndarray of int64, shape (n,), ns
+        In any order.
+    cover : pair of ndarray of int64, shape (m,), ns
+        Ascending and without overlap; neighbours may touch, which keeps parts apart.
+
+    Returns
+    -------
+    inside : ndarray of int64, shape (4, k), ns
+        Index of the interval, of the member of `cover`, begin and end of each part.
+    outside : ndarray of int64, shape (3, j), ns
+        Index of the interval, begin and end of each part.
+    """
+    low, high = cover
+    first = np.searchsorted(high, begin, "right")
+    count = np.maximum(np.searchsorted(low, end, "left") - first, 0)
+    of = np.repeat(np.arange(begin.size), count)
+    at = np.arange(of.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    inside = np.stack([of, at, np.maximum(begin[of], low[at]), np.minimum(end[of], high[at])])
+    before = np.stack([of, begin[of], inside[2]])  # from the part inside before it on, where there is one
+    follows = np.flatnonzero(of[1:] == of[:-1]) + 1
+    before[1, follows] = inside[3, follows - 1]
+    behind = np.stack([np.arange(begin.size), begin, end])
+    last = np.cumsum(count) - 1
+    behind[1, count > 0] = inside[3, last[count > 0]]
+    outside = np.concatenate([before, behind], axis=1)
+    return inside[:, inside[3] > inside[2]], outside[:, outside[2] > outside[1]]
+
+
 def stretches(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return for each interval where the stretch begins that overlapping or touching intervals form with it.
 

@@ -78,7 +78,7 @@ def _analyses(facts: Facts, error: ExportError | None, serialised: bool) -> dict
     if error:
         return {name: {"possible": False, "why": "the export was refused"} for name in ANALYSES}
     launches = facts.tables.get("launches", 0)
-    transfers = facts.tables.get("transfers", 0)
+    transfers = facts.tables.get("transfers", 0) - facts.migrations  # migrations are no copies of the program's
     counters = facts.tables.get("counters", 0) and facts.values
     missing = {
         "kernel_variability": None if launches else "no kernel launches with times",
@@ -106,6 +106,6 @@ def _analyses(facts: Facts, error: ExportError | None, serialised: bool) -> dict
 def _issues(facts: Facts, sink: Sink | None, refused: bool) -> list[dict]:
     if sink is None:
         return []
-    if not refused and facts.tables.get("launches") and not facts.tables.get("transfers"):
+    if not refused and facts.tables.get("launches") and facts.tables.get("transfers", 0) == facts.migrations:
         sink.issues.add("no_transfers")
     return sink.issues.as_list()

@@ -17,6 +17,7 @@ from causeway.numeric.mpi import Ranks, merged
 from causeway.waiting.idle.export_pass import Explained, explain_export
 from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.steps_by_rank import StepsOfRank, steps_by_rank
+from causeway.waiting.taken_gpus import taken_gpus
 
 KEYS = ["rank", "device", "step", "reason", "detail"]
 RUN = -1
@@ -62,6 +63,7 @@ def explain_waiting(
     usable = [] if why else [Path(folder) for folder in folders]
     with ranks.together():
         clocks = clocks_of(read_json(clocks_file))
+        taken = taken_gpus(usable, clocks_file)
         steps = steps_by_rank(steps_file)
         sums = []
         bounds = {}
@@ -71,7 +73,7 @@ def explain_waiting(
                 continue
             clock = clocks[document["export"]]
             own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}
-            found = explain_export(usable[at], own)
+            found = explain_export(usable[at], own, taken.in_clock(clock))
             bounds[at] = f"{document['export']}: {found.start_up_ns}"
             sums.append(sums_of(found))
             LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))

@@ -14,8 +14,10 @@ from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.path.path_table import PathRow, PathSums, joined_pieces, last_ranks_of, rows_of
+from causeway.waiting.path.taken_pieces import TakenPieces
 from causeway.waiting.replay.replay_table import Predicted, replay_rows
 from causeway.waiting.steps_by_rank import Steps, steps_by_rank
+from causeway.waiting.taken_gpus import NOT_REPLAYED, taken_gpus
 
 GROUP_ROWS = 1 << 14
 """Rows per row group of `path_pieces`, so that a window reads few of them."""
@@ -32,7 +34,8 @@ def find_critical_paths(
     out_pieces: str | Path,
 ) -> None:
     """Write `critical_path.parquet`, `replay.parquet` and `path_pieces.parquet` of a dataset; without rows,
-    the reason in the metadata, where a filter dropped events or the dataset has more than `linked_graph.MOST_EVENTS`.
+    the reason in the metadata, where a filter dropped events or the dataset has more than `linked_graph.MOST_EVENTS`;
+    `replay.parquet` also where ranks share a GPU.
 
     Parameters
     ----------
@@ -57,6 +60,7 @@ def find_critical_paths(
     found, why = linked_graph(folders, clocks_file, collectives, scratch=scratch)
     rows: list[PathRow] = []
     predicted = []
+    of_replay: dict[str, str] = {}
     facts = {"dataset": name} | ({"why": why} if why else {})
     if found:
         facts |= {"start_up_ns": str(found[1].start_up), "between_ns": str(found[1].between)}
@@ -65,13 +69,17 @@ def find_critical_paths(
             graph, links = found
             paths = CriticalPaths(graph, links)
             steps = steps_by_rank(steps_file)
-            rows, kernel_ns = walked(paths, measured(graph, links), steps, writer)
-            predicted = replay_rows(graph, links, paths, steps, kernel_ns)
+            taken = taken_gpus(folders, clocks_file)
+            rows, kernel_ns = walked(paths, measured(graph, links), steps, writer, TakenPieces(graph, taken))
+            if taken.others:
+                of_replay |= {"why": NOT_REPLAYED}
+            else:
+                predicted = replay_rows(graph, links, paths, steps, kernel_ns)
             work = graph.work.start.size
             calls = graph.calls.start.size
             LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
     write_table(path_table(rows), out_path, "critical_path", metadata=facts)
-    write_table(replay_table(predicted), out_replay, "replay", metadata=facts)
+    write_table(replay_table(predicted), out_replay, "replay", metadata=facts | of_replay)
 
 
 def path_table(rows: Sequence[PathRow]) -> pa.Table:
@@ -84,7 +92,7 @@ def path_table(rows: Sequence[PathRow]) -> pa.Table:
 
 
 def walked(
-    paths: CriticalPaths, schedule: Schedule, steps: Steps, writer: TableWriter
+    paths: CriticalPaths, schedule: Schedule, steps: Steps, writer: TableWriter, taken: TakenPieces
 ) -> tuple[list[PathRow], np.ndarray]:
     """Write the rows of `path_pieces`, ordered by rank and start; return those of `critical_path`, and how long kernels
     are on the paths by the code of their name (int64, shape (texts,), ns).
@@ -98,7 +106,8 @@ def walked(
         sums = PathSums(graph, last_ranks, steps.get(rank))
         spool = graph.scratch.spool(np.int64, np.uint8)
         end = paths.span(schedule, row)[1]
-        for pieces in paths.chunks(schedule, row):
+        for chunk in paths.chunks(schedule, row):
+            pieces = taken.apart(chunk)
             sums.take(pieces)
             spool.append(*joined_pieces(pieces))
         rows += rows_of(rank, sums)

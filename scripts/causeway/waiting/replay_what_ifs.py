@@ -26,6 +26,7 @@ from causeway.waiting.replay.what_if_durations import (
     durations_under,
     with_moved_contention,
 )
+from causeway.waiting.taken_gpus import NOT_REPLAYED, taken_gpus
 
 MOST_WHAT_IFS = 8
 """What-ifs of a dataset that are replayed, those that win most GPU time: as many as the overview shows."""
@@ -72,7 +73,9 @@ def replay_what_ifs(
     chosen = what_ifs(scopes, kernels_file)
     facts = {"dataset": name}
     rows = []
-    if chosen:
+    if chosen and taken_gpus(folders, clocks_file).others:
+        facts |= {"why": NOT_REPLAYED}
+    elif chosen:
         found, why = linked_graph(folders, clocks_file, collectives, full_names=True, scratch=Scratch(Path(out).parent))
         facts |= {"why": why} if why else {}
         steps = np.unique(read_table(steps_file, "steps", ["step"]).column(0).to_numpy()).size

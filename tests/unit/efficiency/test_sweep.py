@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.efficiency.device_time import sweep
-from causeway.efficiency.device_time.states import SETS, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, QUEUE, STREAM_FIELDS, UNKNOWN, Sweep, take_streams
 from causeway.numeric import intervals
 
 EVENTS = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 60), st.integers(0, 20), st.integers(-5, 60)),
+    st.tuples(st.integers(0, 1), st.integers(0, 4), st.integers(0, 60), st.integers(0, 20), st.integers(-5, 60)),
     max_size=20,
 )
 PAIRS = st.lists(st.tuples(st.integers(0, 70), st.integers(0, 30)), max_size=4)
@@ -52,12 +52,12 @@ def test_states_bins_and_regions_agree_with_cells(events, region, begin, length,
     for lane, state in enumerate(states_of(events, 200)):
         cells = np.arange(200)
         window = (cells >= begin) & (cells < stop)
-        assert swept.total[lane].tolist() == np.bincount(state[window], minlength=16).tolist()
-        found = np.bincount(state[window & inside & (state > 0)], minlength=16)
+        assert swept.total[lane].tolist() == np.bincount(state[window], minlength=32).tolist()
+        found = np.bincount(state[window & inside & (state > 0)], minlength=32)
         assert swept.within[lane, 0].tolist() == found.tolist()
         for place, (low, high) in enumerate(itertools.pairwise(edges)):
             chosen = window & (cells >= low) & (cells < high) & (state > 0)
-            assert swept.binned[lane, place].tolist() == np.bincount(state[chosen], minlength=16).tolist()
+            assert swept.binned[lane, place].tolist() == np.bincount(state[chosen], minlength=32).tolist()
         assert swept.idle[lane].sum() == swept.total[lane, 0]
 
 
@@ -69,11 +69,12 @@ def test_sets_of_states_are_set_arithmetic(events):
     swept.take(lane, kind, start, end, call)
     swept.finish()
     for number in range(2):
-        compute, communication, memory, graph = (
+        compute, communication, copies, graph, migrations = (
             intervals.union(start[chosen], end[chosen])
-            for one in range(4)
+            for one in range(5)
             for chosen in [(lane == number) & (kind == one)]
         )
+        memory = intervals.union(*np.concatenate([copies, migrations], axis=1))
         useful = intervals.union(*np.concatenate([compute, graph], axis=1))
         kernel = intervals.union(*np.concatenate([useful, communication], axis=1))
         expected = {
@@ -88,6 +89,12 @@ def test_sets_of_states_are_set_arithmetic(events):
             "overlap": intervals.length(intervals.intersection(communication, useful)),
         }
         assert {name: int(time_in(swept.total[number], name)) for name in SETS} == expected
+        others = np.concatenate([kernel, copies], axis=1)
+        expected = {
+            "exposed_migrations": intervals.length(intervals.difference(migrations, others)),
+            "under_migrations": intervals.length(intervals.intersection(kernel, migrations)),
+        }
+        assert {name: int(time_in(swept.total[number], name)) for name in MIGRATION_SETS} == expected
 
 
 def test_idle_time_by_cause():

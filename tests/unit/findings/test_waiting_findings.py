@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 import pytest
 from made_results import efficiency
 
+from causeway.core.codes import BEHIND_RANK, BESIDE_RANK, HOST_ACCESS
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.findings import suggestions
 from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.waiting import waiting_findings, without_replays
+from causeway.findings.device_time.waiting import other_process_findings, waiting_findings, with_waits, without_replays
 from causeway.findings.document import summarise
 from causeway.plotting.figures.device_time.waiting import draw_waiting
 from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
@@ -300,3 +301,33 @@ def test_gaps_between_nodes_of_a_graph_are_idle_time_with_a_reason_of_their_own(
     assert duckdb.connect().sql(waits.evidence.query).fetchall() == [(75,)]
     said = re.sub("<[^>]*>", "", html.unescape(str(idle_sentence(table, "demo"))))
     assert "devices are idle for 400 ms; the largest part of it: 75 % between work of one launch" in said
+
+
+def test_another_process_on_the_gpu_is_named_where_that_is_noticeable(tmp_path, monkeypatch):
+    rows = [(0, 0, "other_process", "process 77", None, 900), (0, 0, "start_up", "between queued work", None, 100)]
+    rows = [dict(zip(SCHEMAS["waiting"].names, row, strict=True)) for row in rows]
+    write_table(pa.Table.from_pylist(rows, SCHEMAS["waiting"]), tmp_path / "d" / "waiting.parquet", "waiting")
+    monkeypatch.chdir(tmp_path)
+    (finding,) = other_process_findings("d", rows, 10_000)
+    assert finding.headline == "Another process (pid 77) had the GPU for 900 ns while work was queued."
+    assert duckdb.connect().sql(finding.evidence.query).fetchall()[0][0] == finding.evidence.value == 900
+    assert "MPS" in finding.suggestion
+    assert other_process_findings("d", rows, 1_000_000) == []
+
+
+def test_ranks_that_share_a_gpu_wait_for_each_other_which_is_no_idle_time(tmp_path, monkeypatch):
+    rows = [(rank, 0, "shared_gpu", BEHIND_RANK, None, 199) for rank in (0, 1)]
+    rows += [(0, 0, "shared_gpu", BESIDE_RANK, None, 50)]
+    rows = [dict(zip(SCHEMAS["waiting"].names, row, strict=True)) for row in rows]
+    write_table(pa.Table.from_pylist(rows, SCHEMAS["waiting"]), tmp_path / "d" / "waiting.parquet", "waiting")
+    monkeypatch.chdir(tmp_path)
+    found = efficiency_findings(efficiency(dataset="d", shared=[{"at_once_ns": 0}]))
+    shared = with_waits(next(one for one in found if one.key == "shared_devices"), rows, 1)
+    assert shared.headline == "1 GPU is shared by several ranks: they wait for each other for 398 ns."
+    assert duckdb.connect().sql(shared.evidence.query).fetchall()[0][0] == 398
+    assert waiting_findings("d", rows, 400) == []
+
+
+def test_a_host_that_touches_managed_memory_is_told_to_move_it_before():
+    said = suggestions.for_waiting("launch_starved", {HOST_ACCESS: 10, "in cudaLaunchKernel": 5}, ["nsys"])
+    assert "cudaMemPrefetchAsync" in said

@@ -105,3 +105,20 @@ def test_an_interval_that_ends_before_it_starts_is_refused():
         intervals.union(np.array([0, 5]), np.array([1, 4]))
     with pytest.raises(ValueError, match="interval 0 ends at 4, before its start 5"):
         intervals.union(np.array([5, 6]), np.array([4, 7]))
+
+
+@settings(deadline=None)
+@given(FEW, FEW)
+def test_parts_inside_and_outside_of_a_set_are_all_of_each_interval(pairs, cover):
+    start, end = arrays(pairs)
+    low, high = intervals.union(*arrays(cover))
+    inside, outside = intervals.split(start, end, (low, high))
+    covered = points(cover)
+    for at, (begin, length) in enumerate(pairs):
+        own = set(range(begin, begin + length))
+        within = [cell for of, _, a, b in inside.T.tolist() if of == at for cell in range(a, b)]
+        beyond = [cell for of, a, b in outside.T.tolist() if of == at for cell in range(a, b)]
+        assert sorted(within) == sorted(own & covered)
+        assert sorted(beyond) == sorted(own - covered)
+    for _, member, a, b in inside.T.tolist():
+        assert low[member] <= a < b <= high[member]

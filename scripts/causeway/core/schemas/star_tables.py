@@ -42,6 +42,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("device", U16),
             column("stream", U32),
             column("correlation", I64, nullable=True),
+            column("migration_cause", U8, nullable=True),  # of pages of managed memory, as CUPTI numbers it
         ]
     ),
     "ranges": pa.schema(
@@ -118,6 +119,16 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("name", pa.dictionary(pa.int32(), TEXT)),
         ]
     ),
+    # when the context of another process had a device, as the export records switches of contexts; rows of a device do
+    # not overlap
+    "other_contexts": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("device", U16),
+            column("process", I64, nullable=True),  # its id; null: not recorded
+        ]
+    ),
     # one row per collective kernel, where the export identifies the collective; its launch has the same start, device
     # and stream
     "collectives": pa.schema(
@@ -188,6 +199,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
 }
 OPTIONAL_COLUMNS = {
     "launches": ("operator", "shape"),
+    "transfers": ("migration_cause",),
     "shapes": ("layout",),
     "steps": ("called_ns", "called_duration_ns"),
     "kernel_summary": ("variance_between", "between_sum", "size_variance", "size_constant", "size_slope"),

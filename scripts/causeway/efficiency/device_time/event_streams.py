@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
 from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, only, repeated, shortened, times
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import states
@@ -88,22 +89,25 @@ def returned(start: np.ndarray, queue: pa.Array) -> np.ndarray:
 
 
 def transfers(folder: Path) -> Iterator[Block]:
-    """Give transfers as events, with the columns of `launches`."""
-    kind = states.MEMORY.bit_length() - 1
+    """Give transfers as events, with the columns of `launches`; a migration is of a kind of its own, and the host that
+    touches a page while nothing runs asks for it at that moment.
+    """
+    kinds = np.full(256, states.MEMORY.bit_length() - 1, np.uint8)
+    kinds[list(MIGRATIONS)] = states.MIGRATION.bit_length() - 1
+    by_host = np.isin(np.arange(256), MIGRATED_BY_HOST)
     wanted = ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", *_key(folder)]
     for batch in chunks(folder, "transfers", wanted):
         n = batch.num_rows
-        yield (
-            times(batch)
-            | _identity(batch)
-            | {
-                "kind": repeated(kind, n, np.uint8),
-                "returned": repeated(UNKNOWN, n),
-                "launch": repeated(0, n, np.uint8),
-                "copy": batch.column("copy_kind").to_numpy(),
-                "bytes": numbers(batch.column("bytes"), -1),
-            }
-        )
+        copy = batch.column("copy_kind").to_numpy()
+        block = times(batch) | _identity(batch)
+        asked = by_host[copy]
+        yield block | {
+            "kind": shortened(kinds[copy]),
+            "returned": np.where(asked, block["start"], UNKNOWN) if asked.any() else repeated(UNKNOWN, n),
+            "launch": repeated(0, n, np.uint8),
+            "copy": copy,
+            "bytes": numbers(batch.column("bytes"), -1),
+        }
 
 
 def _key(folder: Path) -> list[str]:

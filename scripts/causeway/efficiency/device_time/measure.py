@@ -12,7 +12,7 @@ from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, regions
 from causeway.efficiency.device_time.launch_sums import LaunchSums
-from causeway.efficiency.device_time.states import CALL, MPI, STATES
+from causeway.efficiency.device_time.states import CALL, GRAPH, MIGRATION, MPI, STATES
 from causeway.efficiency.device_time.sweep import (
     COPY_FIELDS,
     PATH_FIELDS,
@@ -33,6 +33,8 @@ Windows = Mapping[int, tuple[int, int]]
 """Begin and end of a time by rank, ns, own clock."""
 Device = tuple[int, int]
 """Rank, and the number that the rank has for the device."""
+OF_NO_STREAM = (GRAPH.bit_length() - 1, MIGRATION.bit_length() - 1)
+"""Kinds of events that are no work of a stream one by one: executions of whole graphs, and migrations."""
 ALWAYS = -(1 << 62), 1 << 62
 """A window without end: regions of the host may lie outside the device's window."""
 
@@ -97,7 +99,7 @@ class Measured:
     path, copies : ndarray, shapes of `sweep.PATH_FIELDS` per device and `sweep.COPY_FIELDS` per device and kind
     streams : dict of (int, int, int) to ndarray, shape of `sweep.STREAM_FIELDS`
         By rank, device and stream: `sweep.STREAM_FIELDS`.
-    host : dict of (int, int) to ndarray, shape (1 + regions, 16)
+    host : dict of (int, int) to ndarray, shape (1 + regions, 32)
         By rank and thread: time in each state, in the rank's window and in each region.
     region_ns : dict of int to ndarray, shape (regions,)
         By rank: how long it was inside each region.
@@ -222,12 +224,12 @@ class _Host:
 
 
 def _mpi_ns(states: np.ndarray) -> int:
-    """Return a thread's time in MPI from its time in each state, int64 of shape (16,), ns."""
+    """Return a thread's time in MPI from its time in each state, int64 of shape (32,), ns."""
     return int(states[(np.arange(STATES) & MPI) > 0].sum())
 
 
 def host_times(states: np.ndarray, elapsed_ns: int) -> tuple[int, int, int]:
-    """Return useful, gpu and mpi time of a thread from its time in each state, int64 of shape (16,), ns: a runtime
+    """Return useful, gpu and mpi time of a thread from its time in each state, int64 of shape (32,), ns: a runtime
     call made by MPI is part of MPI.
     """
     mpi = _mpi_ns(states)
@@ -296,8 +298,8 @@ def measure(
         device = _device_indices(block, index_of, opened.folder)
         called, returned = calls.find(block)
         sweep.take(device, block["kind"], block["start"], block["end"], called)
-        kept = (block["launch"] == 1) | (block["kind"] != 3) if opened.graphs else None
-        if kept is not None and not kept.all():
+        kept = (block["launch"] == 1) | ~np.isin(block["kind"], OF_NO_STREAM)
+        if not kept.all():
             block = {name: values[kept] for name, values in block.items()}
             device = device[kept]
             called = called[kept]

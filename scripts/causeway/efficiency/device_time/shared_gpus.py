@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.core.clock import Clock
+from causeway.core.event_blocks import same_gpus
 from causeway.efficiency.device_time import event_streams, regions
 from causeway.efficiency.device_time.compared_time import ComparedTime
 from causeway.efficiency.device_time.measure import Device, Opened
@@ -40,13 +41,9 @@ class SharedGpu:
 
 def groups(opened: Sequence[Opened]) -> list[list[tuple[Opened, Device]]]:
     """Return the devices that are one GPU, for each GPU that more than one rank drives, in their order."""
-    found: dict[tuple, list[tuple[Opened, Device]]] = {}
-    for one in opened:
-        for device in one.devices:
-            gpu = one.gpus.get(device)
-            if gpu is not None:
-                found.setdefault((one.export if gpu.isdigit() else None, gpu), []).append((one, device))
-    return [members for members in found.values() if len({rank for _, (rank, _) in members}) > 1]
+    of = {one.export: one for one in opened}
+    devices = ((one.export, *device, one.gpus.get(device)) for one in opened for device in one.devices)
+    return [[(of[export], (rank, device)) for export, rank, device in members] for members in same_gpus(devices)]
 
 
 def measure_shared(

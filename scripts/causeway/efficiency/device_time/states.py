@@ -1,6 +1,6 @@
 """States of a device and of a host thread: which kinds of work are in flight, as bits of a number.
 
-A sweep gives the time spent in each of the 16 combinations. They are disjoint, so every union, intersection and
+A sweep gives the time spent in each of the 32 combinations. They are disjoint, so every union, intersection and
 difference of kinds of work is a sum of some of them, exact to the nanosecond.
 """
 
@@ -12,20 +12,22 @@ COMPUTE = 1
 COMMUNICATION = 2
 MEMORY = 4
 GRAPH = 8
+MIGRATION = 16
 """Kernels by class; copies, memsets and kernels of class memory; executions of whole graphs, whose kernels are not
-known one by one.
+known one by one; migrations of managed memory.
 """
 CALL = 1
 MPI = 2
 """Host threads: inside a call of the CUDA or HIP runtime; inside an MPI call."""
-STATES = 16
+STATES = 32
 KINDS = {"compute": COMPUTE, "communication": COMMUNICATION, "memory": MEMORY}
 """Bit of each class of kernels."""
 
 _STATE = np.arange(STATES)
 _USEFUL = (_STATE & (COMPUTE | GRAPH)) > 0
 _COMMUNICATES = (_STATE & COMMUNICATION) > 0
-_MOVES = (_STATE & MEMORY) > 0
+_MOVES = (_STATE & (MEMORY | MIGRATION)) > 0
+_MIGRATES = (_STATE & MIGRATION) > 0
 
 SETS = {
     "busy": _STATE > 0,
@@ -38,7 +40,14 @@ SETS = {
     "exposed_memory": _MOVES & ~_USEFUL & ~_COMMUNICATES,
     "overlap": _COMMUNICATES & _USEFUL,
 }
-"""Sets of states by name. Executions of whole graphs count as compute; `graph` says how much time they are part of."""
+"""Sets of states by name. Executions of whole graphs count as compute; `graph` says how much time they are part of.
+Migrations count as memory, which is not idle.
+"""
+MIGRATION_SETS = {
+    "exposed_migrations": _MIGRATES & ~_USEFUL & ~_COMMUNICATES & ((_STATE & MEMORY) == 0),
+    "under_migrations": _MIGRATES & (_USEFUL | _COMMUNICATES),
+}
+"""The same of migrations: while nothing else runs, and while kernels run, which wait for the pages."""
 
 
 def time_in(states: np.ndarray, name: str) -> np.ndarray:
@@ -46,19 +55,19 @@ def time_in(states: np.ndarray, name: str) -> np.ndarray:
 
     Parameters
     ----------
-    states : ndarray of int64, shape (..., 16), ns
+    states : ndarray of int64, shape (..., 32), ns
     name : str
-        A key of `SETS`.
+        A key of `SETS` or `MIGRATION_SETS`.
 
     Returns
     -------
     ndarray of int64, shape (...), ns
     """
-    return states[..., SETS[name]].sum(axis=-1)
+    return states[..., (SETS | MIGRATION_SETS)[name]].sum(axis=-1)
 
 
 def kernel_and_other(states: np.ndarray, flavour: str) -> tuple[int, int]:
-    """Return K and M of one device for a flavour of the tree; `states` has shape (16,)."""
+    """Return K and M of one device for a flavour of the tree; `states` has shape (32,)."""
     kernel = "compute" if flavour == COMM_AWARE else "kernel"
     inside = int(time_in(states, kernel))
     return inside, int(time_in(states, "busy")) - inside

@@ -1,7 +1,7 @@
 """One sweep over events ordered by start: the time of each device, or host thread, in each combination of states,
 whole, per bin and per region.
 
-Each device or host thread has one row of the results and up to four kinds of events. For each kind it is enough to know
+Each device or host thread has one row of the results and up to five kinds of events. For each kind it is enough to know
 how far the events seen so far reach: events come in order of their starts, so the union of a kind up to the next start
 is final when that start is seen. An event costs a few comparisons, memory depends on devices, bins and regions alone,
 and all times are exact integers.
@@ -15,7 +15,7 @@ from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
 from causeway.numeric.compiled import I4, I8, U1, compiled, compiled_borrowing
 
-KINDS = 4
+KINDS = 5
 UNKNOWN = np.iinfo(np.int64).min
 """The absent time of a call."""
 CAUSES = tuple(IDLE_CAUSES)
@@ -41,11 +41,11 @@ class Sweep:
 
     Attributes
     ----------
-    total : ndarray of int64, shape (devices, 16)
+    total : ndarray of int64, shape (devices, 32)
         Time in each state within the window, ns; state 0 is idle.
-    binned : ndarray of int64, shape (devices, bins, 16)
+    binned : ndarray of int64, shape (devices, bins, 32)
         The same per bin; state 0 is not counted.
-    within : ndarray of int64, shape (devices, regions, 16)
+    within : ndarray of int64, shape (devices, regions, 32)
         The same per region.
     idle : ndarray of int64, shape (devices, 3), ns
         By `CAUSES`: `host`, where the call that made the next event began after the device had become idle; else
@@ -100,7 +100,7 @@ class Sweep:
         row : ndarray of int32, shape (n,)
             Which device or host thread: its row of the results.
         kind : ndarray of uint8, shape (n,)
-            0 to 3; the state's bit is 2 ** kind.
+            0 to 4; the state's bit is 2 ** kind.
         start, end : ndarray of int64, shape (n,), ns
         call : ndarray of int64, shape (n,), ns, or None
             When the call that made it began, or `UNKNOWN`.

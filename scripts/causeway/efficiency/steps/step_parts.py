@@ -250,7 +250,7 @@ def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping
 
 def _sweep(opened: Opened, launches: Mapping[int, _Launches]) -> dict[int, tuple[int, np.ndarray, np.ndarray]]:
     """Return by rank: its devices; the time of its devices in each state before and after the first launch of each
-    step, int64, shape (steps, 2, 16), ns; the bytes of copies by step.
+    step, int64, shape (steps, 2, 32), ns; the bytes of copies by step.
     """
     devices = {rank: [number for of, number in opened.devices if of == rank] for rank in launches}
     sweeps = {}

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.formatting import time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
 from causeway.efficiency.device_time.measure import Device, Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
-from causeway.efficiency.device_time.states import SETS, kernel_and_other, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, kernel_and_other, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
 from causeway.efficiency.trees.launch_path import copies, launch_path
 from causeway.efficiency.trees.trees import (
@@ -96,6 +97,8 @@ class MeasuredDataset:
         for one in self.measured:
             for (rank, _, _), fields in one.streams.items():
                 self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
+            for (rank, _), kinds in zip(one.opened.devices, one.copies, strict=True):
+                self.events[rank] = self.events.get(rank, 0) + int(kinds[list(MIGRATIONS), 0].sum())
             for rank, executions in one.opened.graphs.items():
                 self.events[rank] = self.events.get(rank, 0) + executions
         alone = set() if compared.window else self.elapsed.keys()
@@ -132,7 +135,7 @@ class MeasuredDataset:
         ----------
         flavour : str
         elapsed_ns : int
-        states : ndarray of int64, shape (devices and shared GPUs, 16), ns
+        states : ndarray of int64, shape (devices and shared GPUs, 32), ns
         indices : sequence of int
             Of the devices.
         """
@@ -156,7 +159,7 @@ class MeasuredDataset:
 
 
 def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
-    """Return what has a tree of its own: level, its names, E, the states of all devices (int64, shape (devices, 16),
+    """Return what has a tree of its own: level, its names, E, the states of all devices (int64, shape (devices, 32),
     ns), and the indices of those that belong to it.
     """
     everyone = list(range(len(dataset.devices)))
@@ -354,7 +357,7 @@ def _breakdown(dataset: MeasuredDataset, index: int) -> dict:
     """Return where one device's window went, in exact ns: compute + non_compute + idle = elapsed."""
     states = dataset.total[index]
     elapsed = dataset.elapsed[dataset.devices[index][0]]
-    found = {f"{part}_ns": int(time_in(states, part)) for part in SETS}
+    found = {f"{part}_ns": int(time_in(states, part)) for part in (*SETS, *MIGRATION_SETS)}
     found |= {
         "elapsed_ns": elapsed,
         "idle_ns": elapsed - found["busy_ns"],

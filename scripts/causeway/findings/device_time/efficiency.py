@@ -6,7 +6,7 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 from collections.abc import Mapping
 
 from causeway.core.codes import WITHIN_DEVICE
-from causeway.core.formatting import significant, time_three_digits
+from causeway.core.formatting import name_in_sentence, quantity, significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
 from causeway.findings import headlines, suggestions
@@ -14,6 +14,8 @@ from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Wort
 
 SAME = 0.1
 """Two counts of one loss that differ by no more than this share count the same time."""
+MOST_PHASES = 3
+"""Times between kernels in which the host touches managed memory that a sentence names, those with most of it."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
 BUSIEST = " That is the time of the busiest device, times all devices: the others may need less."
@@ -25,8 +27,8 @@ OF_ONE_DEVICE = {"orchestration": "orchestration: nothing runs on the device"}
 
 
 def efficiency_findings(document: Mapping) -> list[Finding]:
-    """Return the findings of one dataset's `efficiency.json`: losses, idle time, exposed copies, small kernels,
-    shared GPUs; none if nothing was measured.
+    """Return the findings of one dataset's `efficiency.json`: losses, idle time, exposed copies, migrations, small
+    kernels, shared GPUs; none if nothing was measured.
     """
     total = gpu_time_ns(document)
     if not total:
@@ -36,6 +38,7 @@ def efficiency_findings(document: Mapping) -> list[Finding]:
         *_roles(document, total),
         *_idle(document, total),
         *_exposed_copies(document, total),
+        *_migrations(document, total),
         *_small_kernels(document),
         *_shared_gpus(document),
     ]
@@ -72,17 +75,26 @@ def little_memory_stall(document: Mapping) -> Finding | None:
         ),
         verdict=SUPPORTED,
         effect=Effect(value=alone, unit="ns"),
-        evidence=Evidence(
-            table=_path(document), query=within(_path(document), _over_devices("exposed_memory_ns")), value=alone
-        ),
+        evidence=Evidence(table=_path(document), query=within(_path(document), _exposed_query()), value=alone),
         link=link_to(document["dataset"], MEMORY_STALL),
         is_negligible=True,
     )
 
 
 def _exposed_ns(document: Mapping) -> int:
-    """Return how long copies run without a kernel beside them, over all devices, ns."""
-    return sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
+    """Return how long copies run without a kernel beside them, over all devices, ns; migrations are none."""
+    alone = sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
+    return alone - _exposed_migrations_ns(document)
+
+
+def _exposed_migrations_ns(document: Mapping) -> int:
+    """Return how long pages of managed memory move while nothing else runs, over all devices, ns."""
+    return sum(one.get("exposed_migrations_ns", 0) for one in document["breakdown"].values())
+
+
+def _exposed_query() -> str:
+    """Return the expression of `_exposed_ns`."""
+    return f"{_over_devices('exposed_memory_ns')} - coalesce({_over_devices('exposed_migrations_ns')}, 0)"
 
 
 def _path(document: Mapping) -> str:
@@ -106,6 +118,8 @@ def _finding(document: Mapping, *, value: float, unit: str, expression: str, **f
 def _suggestion(document: Mapping, part: str) -> str:
     """Return what to try about a loss; about copies by the direction of most of their time."""
     times = [(row["kind"], row["duration_ns"]) for row in document["copies"]]
+    if part == "transfers" and 2 * _exposed_migrations_ns(document) > document["waterfall_ns"]["transfers"]:
+        return suggestions.MIGRATIONS
     within = sum(time for kind, time in times if kind in WITHIN_DEVICE)
     if part == "transfers" and 2 * within > sum(time for _, time in times):
         return suggestions.COPIES_WITHIN
@@ -213,6 +227,8 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
     """Return how long copies run alone, over all devices, unless that repeats the loss by copies; `total` is the GPU
     time, ns.
     """
+    if document.get("shared"):
+        return []  # another rank's kernel may run beside them
     alone = _exposed_ns(document)
     lost = document["waterfall_ns"]["transfers"]
     if alone < NOTICEABLE * total or (lost >= NOTICEABLE * total and abs(alone - lost) <= SAME * alone):
@@ -224,7 +240,7 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
         headline=headlines.of_exposed_copies(alone, 100 * alone / total),
         value=alone,
         unit="ns",
-        expression=_over_devices("exposed_memory_ns"),
+        expression=_exposed_query(),
         sentence=(
             f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of GPU"
             f" time ({significant(100 * alone / total, 2)} %)."
@@ -233,6 +249,61 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
         undone_by=CHANGES["transfers"],
     )
     return [finding]
+
+
+def _migrations(document: Mapping, total: int) -> list[Finding]:
+    """Return that pages of managed memory move while kernels run, or while nothing else does, if that is a noticeable
+    part of the kernels' time or of the GPU time (`total`, ns), and not all of it was asked for.
+    """
+    found = document.get("migrations")
+    if not found or all(one["migrations"] == one["prefetched"] for one in [*found["kernels"], *found["host"]]):
+        return []
+    under, kernels = (
+        sum(one[key] for one in document["breakdown"].values()) for key in ("under_migrations_ns", "kernel_ns")
+    )
+    alone = _exposed_migrations_ns(document)
+    if under < NOTICEABLE * kernels and alone < NOTICEABLE * total:
+        return []
+    most = found["kernels"][0] if under else None
+    of_most = 100 * most["under_ns"] / most["kernel_ns"] if most and most["kernel_ns"] else 0.0
+    sentences = []
+    if under:
+        part = significant(100 * under / kernels, 2)
+        sentences.append(
+            f"Kernels run for {time_three_digits(kernels)}, and for {time_three_digits(under)} ({part} %) of that pages"
+            f" of managed memory move on their device; most of it in {name_in_sentence(most['name'])}"
+            f" ({time_three_digits(most['under_ns'])}, {_moved(most)})."
+        )
+    if alone:
+        sentences.append(
+            f"While nothing else runs, pages that the host touches move for {time_three_digits(alone)}"
+            f" ({'; '.join(_of_host(one) for one in found['host'][:MOST_PHASES])})."
+        )
+    value = under if under else alone
+    key = "under_migrations_ns" if under else "exposed_migrations_ns"
+    finding = _finding(
+        document,
+        key="migrations",
+        quantity="migrations of managed memory",
+        headline=headlines.of_migrations(headlines.short(most["name"]) if most else None, of_most, under, alone),
+        value=value,
+        unit="ns",
+        expression=_over_devices(key),
+        sentence=" ".join(sentences),
+        suggestion=suggestions.MIGRATIONS,
+    )
+    return [finding]
+
+
+def _moved(one: Mapping) -> str:
+    """Return how many migrations of a kernel or of the host there are, and what they move, in words."""
+    size = "" if one["bytes"] is None else f" of {quantity(one['bytes'], 'bytes')}"
+    return f"{one['migrations']:,} migration{'s' * (one['migrations'] != 1)}{size}"
+
+
+def _of_host(one: Mapping) -> str:
+    when = "before the first kernel" if one["after"] is None else f"after {name_in_sentence(one['after'])}"
+    return f"{when} {_moved(one)}"
 
 
 def _small_kernels(document: Mapping) -> list[Finding]:

@@ -4,23 +4,23 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from causeway.core.codes import HELD_BACK, PROFILER
-from causeway.core.formatting import elided, time_three_digits
+from causeway.core.codes import BEHIND_RANK, HELD_BACK, PROFILER
+from causeway.core.formatting import elided, significant, time_three_digits
 from causeway.core.queries import of_table
-from causeway.core.vocabulary import SUPPORTED
+from causeway.core.vocabulary import NOT_IDLE, OTHER_PROCESS, SHARED_GPU, SUPPORTED
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
 
 BY_HOST = ("launch_starved", "blocked_host")
 """Reasons that a host without cost would take away."""
-OUTSIDE = ("before_first", "after_last")
-"""Reasons that are no waiting between work."""
 UNKNOWN = "unknown"
 """The reason of what the export does not tell."""
 NOT_KNOWN = " How much of it could be saved is not known, as the reason of most of it is not."
 """What is said of such a loss: a host that takes no time would not take it away, and no replay does."""
 NOT_REPLAYED = " How much of it could be saved is not known, nor why devices wait for most of the time."
 """What is said of every other loss of such a dataset."""
+MOST_PROCESSES = 3
+"""Other processes that a sentence names, those that had the GPU longest."""
 HELD = "held_back"
 """In the words of findings, the reason `unknown` where most of it is `HELD_BACK`: the launch calls are known."""
 
@@ -55,7 +55,7 @@ def waiting_findings(
     has_calls : bool
         Whether any of their runtime calls are recorded.
     """
-    inside = [row for row in rows if row["step"] is None and row["reason"] not in OUTSIDE]
+    inside = [row for row in rows if row["step"] is None and row["reason"] not in NOT_IDLE]
     by_reason: Counter = Counter()
     for row in inside:
         by_reason[row["reason"]] += row["wait_ns"]
@@ -73,7 +73,7 @@ def waiting_findings(
     devices = len({(row["rank"], row["device"]) for row in inside})
     is_one = loss is not None and 2 * loss.worth.ns >= idle
     path = f"{dataset}/waiting.parquet"
-    outside = ", ".join(f"'{reason}'" for reason in OUTSIDE)
+    outside = ", ".join(f"'{reason}'" for reason in NOT_IDLE)
     query = of_table(
         f"100 * sum(wait_ns) FILTER (reason = '{main}') / sum(wait_ns)",
         path,
@@ -108,6 +108,87 @@ def waiting_findings(
     if 2 * by_reason[UNKNOWN] < idle:
         return [found, waits]
     return [replace(found, sentence=f"{loss.sentence}{NOT_KNOWN}", undone_by=None), waits]
+
+
+def other_process_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list[Finding]:
+    """Return for how long other processes had GPUs on which work was queued, if that is noticeable.
+
+    Parameters
+    ----------
+    dataset : str
+    rows : sequence of mapping
+        Rows of `waiting.parquet`; those of steps are left out.
+    gpu_ns : int
+        GPU time of the dataset.
+    """
+    by_process: Counter = Counter()
+    for row in rows:
+        if row["step"] is None and row["reason"] == OTHER_PROCESS:
+            by_process[row["detail"]] += row["wait_ns"]
+    value = sum(by_process.values())
+    if not value or value < NOTICEABLE * gpu_ns:
+        return []
+    path = f"{dataset}/waiting.parquet"
+    names = sorted(by_process, key=lambda name: (-by_process[name], name))
+    each = ", ".join(f"{name} for {time_three_digits(by_process[name])}" for name in names[:MOST_PROCESSES])
+    finding = Finding(
+        dataset=dataset,
+        kind="efficiency",
+        key="other_process",
+        subject=dataset,
+        quantity="time that other processes had the GPU",
+        headline=headlines.of_other_process(names, value),
+        sentence=(
+            f"Work was queued for {time_three_digits(value)} ({significant(100 * value / gpu_ns, 2)} % of the GPU time)"
+            f" while the context of another process had the GPU: {each}."
+        ),
+        verdict=SUPPORTED,
+        effect=Effect(value=value, unit="ns"),
+        evidence=Evidence(
+            table=path,
+            query=of_table("sum(wait_ns)::BIGINT", path, f"step IS NULL AND reason = '{OTHER_PROCESS}'"),
+            value=value,
+        ),
+        suggestion=suggestions.WAITING[OTHER_PROCESS],
+        link=link_to(dataset, "waiting"),
+    )
+    return [finding]
+
+
+def with_waits(shared: Finding, rows: Sequence[Mapping], gpus: int) -> Finding:
+    """Return the finding on GPUs that ranks share with how long the ranks wait for each other there, if they do.
+
+    Parameters
+    ----------
+    shared : Finding
+        As `efficiency_findings` gives it.
+    rows : sequence of mapping
+        Rows of `waiting.parquet`; those of steps are left out.
+    gpus : int
+        How many GPUs are shared.
+    """
+    value = sum(row["wait_ns"] for row in rows if row["step"] is None and row["detail"] == BEHIND_RANK)
+    if not value:
+        return shared
+    path = f"{shared.dataset}/waiting.parquet"
+    where = f"step IS NULL AND reason = '{SHARED_GPU}' AND detail = '{BEHIND_RANK}'"
+    return replace(
+        shared,
+        quantity="waiting for each other",
+        headline=headlines.of_ranks_in_turn(gpus, value),
+        sentence=(
+            f"{gpus} GPU{' is' if gpus == 1 else 's are'} shared by several ranks, which wait for each other's work"
+            f" there for {time_three_digits(value)} in all"
+            + (
+                f"; their kernels run at once for {time_three_digits(round(shared.effect.value))}."
+                if shared.effect.value
+                else "; their kernels never run at once."
+            )
+        ),
+        effect=Effect(value=value, unit="ns"),
+        evidence=Evidence(table=path, query=of_table("sum(wait_ns)::BIGINT", path, where), value=value),
+        link=link_to(shared.dataset, "waiting"),
+    )
 
 
 def without_replays(losses: Sequence[Finding], rows: Sequence[Mapping], gpu_ns: int) -> list[Finding]:

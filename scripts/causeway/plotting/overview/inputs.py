@@ -72,7 +72,11 @@ def span_of(export: Mapping) -> int | None:
 
 
 def facts(
-    dataset: str, capabilities: Sequence[Mapping], kernels: tuple[int, str] | None, elapsed_ns: int | None = None
+    dataset: str,
+    capabilities: Sequence[Mapping],
+    kernels: tuple[int, str] | None,
+    elapsed_ns: int | None = None,
+    gpus: int | None = None,
 ) -> Markup:
     """Return what was read: ranks and devices, span, launches, kernels, formats and the date of the inputs.
 
@@ -85,6 +89,8 @@ def facts(
     elapsed_ns : int, optional
         As `efficiency.json` has it, from the first copy or launch on; without it, exports are as long as their
         capabilities say, from the first launch on, with counters of a later execution, if there are any.
+    gpus : int, optional
+        As `efficiency.json` counts them, where ranks share some: each once.
     """
     files = [f"{dataset}/tables/{export['export']}/capabilities.json" for export in capabilities]
     used = [export for export in capabilities if export["status"] != "refused"]
@@ -97,6 +103,9 @@ def facts(
     where = [counted(ranks, each, "rank")]
     if devices:
         query = in_documents(f"coalesce(sum({rows['devices']}), 0)::BIGINT", files)
+        if gpus:
+            devices = gpus
+            query = in_document(f"{dataset}/efficiency.json", "device", "n_devices", kind="integer")
         where += [", ", counted(devices, query, "device")]
     time = in_documents(
         "max(json_extract(content, '$.time.last_ns')::BIGINT - json_extract(content, '$.time.first_ns')::BIGINT)", files

@@ -176,7 +176,13 @@ def _dataset(
     return {
         "name": view.name,
         "answers": answers(findings, collectives, is_traced=has_times, is_measured=counted is not None),
-        "facts": facts(view.name, view.capabilities, counted, view.efficiency["elapsed_ns"] if has_times else None),
+        "facts": facts(
+            view.name,
+            view.capabilities,
+            counted,
+            view.efficiency["elapsed_ns"] if has_times else None,
+            view.efficiency["device"]["n_devices"] if has_times and view.efficiency.get("shared") else None,
+        ),
         "quality": quality_strip(view.quality, anchor(view.name, "quality")),
         "contents": _parts(view, first is not None, what_if is not None),
         "pages": figure_links(links, "dataset", view.name) if has_times else [],
@@ -201,6 +207,8 @@ def _time_lost(view: DatasetView, kernels: Sequence[tuple[TargetView, Sequence[K
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
     idle = idle_sentence(view.waiting, view.name) if view.waiting is not None else None
+    if idle is None and view.waiting is not None and view.efficiency.get("shared"):
+        idle = Markup("")  # no GPU is idle, though each of the ranks on it is
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, idle)
     timed = next((found for target, found in kernels if target.target == KERNEL_VARIABILITY), ())
     largest = largest_kernels(timed, view.name)

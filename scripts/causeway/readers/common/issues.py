@@ -109,6 +109,10 @@ CATALOGUE = {
         "launches that end after a later one of the same stream has ended: a stream runs one after the other, so their"
         " durations are too long, a fault of some tracers of ROCm; or several streams share a number, or a queue",
     ),
+    "context_switches_left_out": Kind(
+        "caution",
+        "so many switches of the contexts of GPUs that none was read: when other processes had them is unknown",
+    ),
     "profiler_overhead": Kind("info", "the profiler itself was at work"),
     "heavy_profiler_overhead": Kind(
         "caution", "the profiler itself was at work for much of the time: durations near its work are suspect"

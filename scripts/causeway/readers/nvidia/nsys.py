@@ -127,6 +127,7 @@ class NsysReader(NsysTables):
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)
         nsys_extras.read_diagnostics(self)
+        nsys_extras.read_context_switches(self)
         synchronisations.read_synchronisations(self, synchronising)
         synchronisations.read_system_calls(self)
         self._devices()
@@ -221,6 +222,7 @@ class NsysReader(NsysTables):
             correlation=batch.get("correlation", NULL),
             src_kind=batch.get("src_kind", NO_KIND),
             dst_kind=batch.get("dst_kind", NO_KIND),
+            migration_cause=batch.get("migration_cause", NO_KIND),
         )
 
     def _call_code(self, _: int, text: bytes | None) -> int:

@@ -41,6 +41,17 @@ OVERHEAD_OF_CUDA = (2, 6, 7, 8)
 names says "(CUDA)" behind these and "(Profiler)" behind others. A run without a profiler has them, too.
 """
 
+SWITCHES = {0: "SOF", 7: "SAVE_END", 10: "INVALID_TIMESTAMP", 11: "ENGINE_RESET"}
+"""Events of ENUM_GPU_CTX_SWITCH that are not of a context that has the GPU; the table may be absent, so they are built
+in.
+"""
+LEAVES = ("SAVE_END", "ENGINE_RESET")
+"""After these no context has the GPU: it is saved, or the engine starts anew. All other events are of the context that
+has it: RESTORE_START and CONTEXT_START of one that comes, a request or an acknowledgement of one that is to leave
+(nvgpu, `fecs_trace`).
+"""
+NO_SWITCH = ("SOF", "INVALID_TIMESTAMP", "UnknownGpuCtxswTag")
+
 _LOST = re.compile(
     r"not all (?:cuda|gpu|cupti)\b.*\bmight have been"
     r" collected|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b",
@@ -68,6 +79,28 @@ def read_diagnostics(tables: NsysTables) -> None:
     for _, batch in tables.tables_giving("diagnostics"):
         texts = [text.decode("utf-8", "replace") for text in batch["text"].to_pylist() if text is not None]
         tables.sink.issues.add("dropped_events", sum(bool(_LOST.search(text[:400])) for text in texts))
+
+
+def read_context_switches(tables: NsysTables) -> None:
+    """Take the switches of contexts of GPUs that processes of the export use."""
+    named = dict(tables.export.rows("ENUM_GPU_CTX_SWITCH", ["id", "name"]))
+    names = SWITCHES | {number: name for number, name in named.items() if isinstance(number, int)}
+    leaves, passed_over = ([number for number, name in names.items() if name in some] for some in (LEAVES, NO_SWITCH))
+    taken = False
+    for _, batch in tables.tables_giving("context_switches"):
+        absent = np.full(len(batch["start_ns"]), NULL)
+        kind = batch["kind"]
+        used = ~np.isin(kind, passed_over) & (batch["start_ns"] != NULL)
+        process = batch.get("process", absent)
+        pid = np.where(process == NULL, NULL, process >> 24 & 0xFFFFFF)
+        gpu = np.where(batch.get("gpu", absent) == NULL, 0, batch.get("gpu", absent))
+        columns = (gpu, batch["start_ns"], batch.get("sequence", absent), batch["context"], pid, np.isin(kind, leaves))
+        tables.sink.other_contexts.take(*(column[used] for column in columns))
+        taken = True
+    if taken:
+        for process, device, gpu in tables.gpus_of_users():
+            key = tables.sink.processes.keys[process]
+            tables.sink.other_contexts.uses(process, key & 0xFFFFFF if tables.several else None, device, gpu)
 
 
 def read_graphs(tables: NsysTables) -> None:

@@ -81,6 +81,21 @@ class NsysTables(ActivityTables):
         for device, code in sorted(zip(devices[first].tolist(), process[first].tolist(), strict=True)):
             self.users.setdefault(0 if device == NULL else device, {})[code] = None
 
+    def gpus_of_users(self) -> list[tuple[int, int, int]]:
+        """Return process, device and GPU, as Nsight Systems numbers it, of the devices that processes use: as the
+        export says, else as the machine numbers them, else the same number.
+        """
+        pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
+        rows = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId"])
+        stated = {(pid, device): gpu for pid, device, gpu in rows if isinstance(gpu, int)}
+        rows = self.export.rows("TARGET_INFO_GPU", ["id", "cuDevice"])
+        numbered = {device: gpu for gpu, device in rows if isinstance(gpu, int) and isinstance(device, int)}
+        return [
+            (code, device, stated.get((pids.get(code), device), numbered.get(device, device)))
+            for device, codes in sorted(self.users.items())
+            for code in codes
+        ]
+
     def user_of_gpu(self, gpu: int) -> tuple[int, int]:
         """Return the process and CUDA device of a GPU as Nsight Systems numbers them: as the export says, else the
         device that it numbers so on the machine, else the same number.

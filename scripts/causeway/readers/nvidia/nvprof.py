@@ -181,6 +181,7 @@ class NvprofReader(ActivityTables):
                 size=batch["bytes"][mine],
                 device=device[mine],
                 stream=absent[mine],
+                migration_cause=batch.get("migration_cause", absent)[mine],
             )
 
     def _calls(self, table: str, batch: dict) -> None:

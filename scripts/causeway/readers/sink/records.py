@@ -39,6 +39,7 @@ RECORDS = {
             ("copy_kind", "u1"),
             ("src_kind", "u1"),
             ("dst_kind", "u1"),
+            ("migration_cause", "u1"),
         ]
     ),
     "calls": np.dtype(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.tables import LAUNCH_SHAPE, TableWriter
 from causeway.readers.common.background import BackgroundWriter
 from causeway.readers.common.constants import NO_KIND, NO_STREAM, NULL
@@ -23,7 +24,7 @@ from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
-from causeway.readers.sink.processes import Processes
+from causeway.readers.sink.processes import OtherContexts, Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
 from causeway.readers.sink.records import RECORDS, CounterRows, FittingCorrelations, FittingIds, RowCodes, event_batch
 
@@ -49,6 +50,7 @@ class Facts:
     values: dict[str, str] = field(default_factory=dict)
     streams: dict[int, int] = field(default_factory=dict)
     queue_known: int = 0
+    migrations: int = 0
 
 
 class Sink:
@@ -75,6 +77,7 @@ class Sink:
         self.processes = Processes()
         self.facts = Facts()
         self.overhead = ProfilerOverhead()
+        self.other_contexts = OtherContexts()
         self.work_item_calls: frozenset[str] = frozenset()  # names of calls whose launches have grids in work-items
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
@@ -181,17 +184,25 @@ class Sink:
         correlation: np.ndarray | int = NULL,
         src_kind: np.ndarray | int = NO_KIND,
         dst_kind: np.ndarray | int = NO_KIND,
+        migration_cause: np.ndarray | int = NO_KIND,
     ) -> None:
-        """Take memory copies and memsets: `copy_kind` is a key of `codes.COPY_KINDS`, the kinds of memory at both ends
-        are keys of `codes.MEMORY_KINDS` or `NO_KIND`, `size` is in bytes; conventions as `launches`.
+        """Take memory copies, memsets and migrations of managed memory: `copy_kind` is a key of `codes.COPY_KINDS`, the
+        kinds of memory at both ends are keys of `codes.MEMORY_KINDS` or `NO_KIND`, `size` is in bytes. Of migrations
+        `migration_cause` is a number of CUPTI's or `NO_KIND`, int64 of shape (n,). Conventions as `launches`. No call
+        makes a migration: the correlation that tools write for it, 0, may be that of another call.
         """
         columns = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}
         columns |= {"copy_kind": copy_kind, "src_kind": src_kind, "dst_kind": dst_kind}
+        columns |= {"migration_cause": migration_cause}
         n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
         if n:
             self._fit(columns, "device", "stream")
-            for name, absent in (("copy_kind", 0), ("src_kind", NO_KIND), ("dst_kind", NO_KIND)):
+            for name in ("copy_kind", "src_kind", "dst_kind", "migration_cause"):
+                absent = 0 if name == "copy_kind" else NO_KIND
                 columns[name] = np.where((columns[name] >= 0) & (columns[name] <= 255), columns[name], absent)
+            moved = np.isin(columns["copy_kind"], MIGRATIONS)
+            columns["correlation"] = np.where(moved, NULL, columns["correlation"])
+            columns["migration_cause"] = np.where(moved, columns["migration_cause"], NO_KIND)
             columns["bytes"] = np.where(columns["bytes"] < 0, NULL, columns["bytes"])
             self.processes.note(columns["process"], columns["device"], launches=False)
             self._events["transfers"].add(event_batch("transfers", n, columns))

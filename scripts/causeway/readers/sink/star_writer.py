@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.operators import OPERATOR
@@ -96,6 +97,7 @@ class StarWriter:
         ranks = {code: int(self.rank[code]) for code in self.sink.processes.working if self.rank[code] >= 0}
         self.sink.overhead.settle(ranks, facts.first_ns or 0, facts.last_ns or 0, issues)
         self._write_table("profiler_overhead", self.sink.overhead.table(ranks))
+        self._write_table("other_contexts", self.sink.other_contexts.table(ranks, issues))
 
     def _of_ranks(self, rows: EventBatch) -> EventBatch:
         """Return the rows of processes that are ranks; count the others."""
@@ -150,6 +152,7 @@ class StarWriter:
                 self._span(rows["start_ns"], rows["duration_ns"], launches=True)
                 self._note_devices(rows["process"], rows["device"])
                 self.stream_order.take(rows)
+                self.sink.other_contexts.note_launches(*(rows[one] for one in ("process", "device", "start_ns")))
                 writer.write(
                     pa.table(
                         {
@@ -202,8 +205,9 @@ class StarWriter:
         columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
         for name in ("bytes", "correlation"):
             columns[name] = nullable(rows[name], pa.int64())
-        for name in ("src_kind", "dst_kind"):
+        for name in ("src_kind", "dst_kind", "migration_cause"):
             columns[name] = pa.array(rows[name], mask=rows[name] == NO_KIND)
+        self.facts.migrations += int(np.isin(rows["copy_kind"], MIGRATIONS).sum())
         return columns
 
     def _sample_columns(self, rows: EventBatch) -> dict:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numba import int64, void
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.errors import TableError
 from causeway.core.reduced import why_not
 from causeway.core.vocabulary import MEMORY_STALL
@@ -178,7 +179,9 @@ class TransferWindow:
         parts = []
         while self._next is not None and self._next.column("start_ns")[0] <= last:
             fresh = facts_of(self._next)
-            parts.append({name: column[fresh["end"] >= earliest] for name, column in fresh.items()})
+            # what the driver moves of managed memory is no copy that a launch competes with: the launch causes it
+            copies = (fresh["end"] >= earliest) & ~np.isin(fresh["copy_kind"], MIGRATIONS)
+            parts.append({name: column[copies] for name, column in fresh.items()})
             self._next = next(self._coming, None)
         stays = self.held["end"] >= earliest
         if parts:

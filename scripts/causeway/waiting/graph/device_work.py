@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, OF_PAGEABLE_MEMORY
+from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS, OF_PAGEABLE_MEMORY
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.core.tables import open_table, read_table
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
@@ -87,6 +87,8 @@ def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
         [[texts.code(f"copy ({word}{memory})") for word in words] for memory in ("", OF_PAGEABLE_MEMORY, "")], np.int64
     )
     for batch in chunks(folder, "transfers", wanted):
+        # what the driver moves of managed memory is no work that a stream orders
+        batch = batch.filter(pa.array(~np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)))
         n = batch.num_rows
         kind = batch.column("copy_kind").to_numpy()
         memory = _memory(kind, *(numbers(batch.column(side), UNKNOWN_KIND) for side in ("src_kind", "dst_kind")))

@@ -46,7 +46,7 @@ def stream_export(
     ranks : list of int
         The export's ranks; its tables are read once for each.
     calls : int
-        Rows of its table of calls.
+        Rows of its table of calls, and two for accesses to managed memory.
     full_names : bool
 
     Raises

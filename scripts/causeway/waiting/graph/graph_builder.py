@@ -170,6 +170,7 @@ class GraphBuilder:
             stream_rank=np.array([row_of[key[0]] for key in streams], np.int32),
             thread_rank=np.array([row_of[key[0]] for key in threads], np.int32),
             stream_device=np.array([devices[key[:2]] for key in streams], np.int64),
+            stream_key=np.array([key[:2] for key in streams], np.int64).reshape(-1, 2),
             work_of=np.array([self._work_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
             calls_of=np.array([self._calls_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
             staying=[staying.of(*key) for key in threads] if staying else [],

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numba import int64, void
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.numeric.compiled import I8, compiled
 from causeway.waiting.graph.distinct_rows import distinct_rows
@@ -30,6 +31,8 @@ _ALL = re.compile(
 """Calls that return when work has ended (CUDA Runtime API, "API synchronization behavior"; HIP API, the same; Intel's
 Unified Runtime and Level Zero).
 """
+ACCESS = "an access to managed memory"
+"""Name of the calls that stand for the first and the last access of a rank."""
 Rows = dict[str, np.ndarray]
 
 
@@ -42,8 +45,73 @@ def waits_of(name: str) -> int:
     return WHOLE_RANK if _ALL.search(name) else OWN_STREAM if _OWN.search(name) else NOTHING
 
 
+def launches_nothing(name: str) -> bool:
+    """Return whether a call of this name launches no work, whatever calls a recording has inside of it.
+
+    >>> [launches_nothing(name) for name in ("cudaStreamSynchronize", "cudaFree", "cudaMemcpy", "cudaLaunchKernel")]
+    [True, True, False, False]
+    """
+    return waits_of(name) != NOTHING and "Memcpy" not in name
+
+
 def call_pieces(folder: Path, texts: Texts) -> Iterator[Rows]:
-    """Give an export's calls, inner ones as well, piece by piece as the table has them: `FIELDS` without `outer`."""
+    """Give an export's calls, inner ones as well, piece by piece as the table has them: `FIELDS` without `outer`.
+
+    Where the host touches managed memory before or after its calls, as migrations show, calls without a length stand
+    for the first and the last access of each rank, on the thread of the call beside them.
+    """
+    accesses = _accesses(folder)
+    latest: dict[int, int] = {}  # thread of the last call of each rank so far
+    for rows in _recorded_calls(folder, texts):
+        rank = rows["rank"]
+        found = [rows]
+        last = int(rows["start"].max())
+        for of, moment in [one for one in accesses if one[1] <= last]:
+            mine = np.flatnonzero(rank == of)
+            before = mine[rows["start"][mine] <= moment]
+            thread = int(rows["thread"][before[-1]]) if before.size else latest.get(of)
+            thread = int(rows["thread"][mine[0]]) if thread is None and mine.size else thread
+            if thread is not None:
+                found.append(_access(of, moment, thread, texts))
+                accesses.remove((of, moment))
+        for of in np.unique(rank).tolist():
+            latest[of] = int(rows["thread"][np.flatnonzero(rank == of)[-1]])
+        joined = {name: np.concatenate([part[name] for part in found]) for name in rows} if len(found) > 1 else rows
+        if len(found) > 1:
+            order = np.argsort(joined["start"], kind="stable")
+            joined = {name: values[order] for name, values in joined.items()}
+        yield joined
+    rest = [_access(of, moment, latest[of], texts) for of, moment in accesses if of in latest]
+    if rest:
+        yield {name: np.concatenate([part[name] for part in rest]) for name in rest[0]}
+
+
+def _accesses(folder: Path) -> list[tuple[int, int]]:
+    """Return when the first migration of managed memory of each rank begins, and when the last one ends, with the rank,
+    ordered by time, ns.
+    """
+    spans: dict[int, tuple[int, int]] = {}
+    for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "copy_kind", "rank"]):
+        moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
+        block = times(batch)
+        rank = batch.column("rank").to_numpy()
+        for one in np.unique(rank[moved]).tolist():
+            mine = moved & (rank == one)
+            begin = int(block["start"][mine].min())
+            end = int(block["end"][mine].max())
+            before = spans.get(one, (begin, end))
+            spans[one] = min(begin, before[0]), max(end, before[1])
+    return sorted(((rank, moment) for rank, ends in spans.items() for moment in ends), key=lambda one: one[::-1])
+
+
+def _access(rank: int, moment: int, thread: int, texts: Texts) -> Rows:
+    facts = {"start": moment, "end": moment, "rank": rank, "thread": thread, "name": texts.code(ACCESS)}
+    return {
+        name: np.array([value], np.int64) for name, value in (facts | {"waits": NOTHING, "correlation": -1}).items()
+    }
+
+
+def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
     for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation"]):
         names = batch.column("name")
         words = [text[:LONGEST_NAME] for text in names.dictionary.to_pylist()]

@@ -83,6 +83,8 @@ class Graph:
         Row of the rank of each.
     stream_device : ndarray of int64, shape (streams,)
         A number for each rank and device.
+    stream_key : ndarray of int64, shape (streams, 2)
+        Rank and device of each.
     members : ndarray of int32, shape (collectives,)
         How many ranks have work of each matched collective.
     sizes : ndarray of int64, shape (collectives,), bytes
@@ -106,6 +108,7 @@ class Graph:
     thread_rank: np.ndarray
     texts: list[str]
     stream_device: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    stream_key: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     members: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     work_of: np.ndarray | None = None

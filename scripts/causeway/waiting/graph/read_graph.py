@@ -68,7 +68,7 @@ def _read(
         builder.add(*joined_exports(unit, builder.texts, full_names=full_names))
         return
     ((folder, clock),) = unit.items()
-    stream_export(builder, folder, clock, ranks[folder], _rows(folder, "calls"), full_names=full_names)
+    stream_export(builder, folder, clock, ranks[folder], _rows(folder, "calls") + 2, full_names=full_names)
 
 
 def _rows(folder: Path, table: str) -> int:

@@ -1,5 +1,5 @@
 """Host time that stays where the host is free: calls of MPI wait for other ranks, some calls for an engine of the
-device, and what the profiler itself did is no time of the program.
+device, accesses to managed memory for its pages, and what the profiler itself did is no time of the program.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
-from causeway.core.codes import waits_for_engine
+from causeway.core.codes import MIGRATIONS, waits_for_engine
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.numeric import intervals
 from causeway.waiting.graph.host_calls import NO_THREAD
@@ -19,7 +19,7 @@ EVERY_THREAD = -1
 
 class StayingTime:
     """That time of the exports of a dataset, by rank and thread, on the dataset's time line; it lies in memory, up
-    to 48 bytes for each call of MPI and each that waits for an engine.
+    to 48 bytes for each call of MPI, each that waits for an engine, and each migration.
 
     Parameters
     ----------
@@ -43,6 +43,11 @@ class StayingTime:
                 if waits.any():
                     mine = batch.filter(pa.array(waits[names.indices.to_numpy()]))
                     self._take(clock, times(mine), mine.column("rank"), numbers(mine.column("thread"), NO_THREAD))
+            for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "rank", "copy_kind"]):
+                moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
+                if moved.any():
+                    mine = batch.filter(pa.array(moved))
+                    self._take(clock, times(mine), mine.column("rank"), np.full(mine.num_rows, EVERY_THREAD))
             for batch in chunks(folder, "profiler_overhead", ["start_ns", "duration_ns", "rank"]):
                 self._take(clock, times(batch), batch.column("rank"), np.full(batch.num_rows, EVERY_THREAD))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import COPY_KINDS
+from causeway.core.codes import COPY_KINDS, MIGRATED_BY_HOST, MIGRATIONS
 from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, repeated, shortened, times
 from causeway.core.tables import read_table
 from causeway.numeric.few_values import few_in_order
@@ -27,7 +27,7 @@ class DeviceEvents:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.names = ["a kernel", "a graph", *(f"a copy ({COPY_KINDS.get(kind, 'unknown')})" for kind in range(256))]
+        self.names = ["a kernel", "a graph", *(_name_of_copy(kind) for kind in range(256))]
         self._names = np.zeros(0, np.int32)
         # without calls there is nothing that an event is correlated with
         self._key = ["correlation"] if (folder / "calls.parquet").is_file() else []
@@ -68,15 +68,14 @@ class DeviceEvents:
     def _transfers(self) -> Iterator[Block]:
         wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", *self._key]
         for batch in chunks(self.folder, "transfers", wanted):
-            n = batch.num_rows
-            yield (
-                times(batch)
-                | _identity(batch)
-                | {
-                    "name": FIRST_COPY + batch.column("copy_kind").to_numpy().astype(np.int32),
-                    "returned": repeated(ABSENT, n),
-                }
-            )
+            kind = batch.column("copy_kind").to_numpy()
+            block = times(batch) | _identity(batch)
+            block |= {"name": FIRST_COPY + kind.astype(np.int32), "returned": repeated(ABSENT, batch.num_rows)}
+            moved = np.isin(kind, MIGRATIONS)
+            if moved.any():  # the host that touches a page asks for it at that moment
+                block["stream"] = np.where(moved, NO_STREAM, block["stream"])
+                block["returned"] = np.where(np.isin(kind, MIGRATED_BY_HOST), block["start"], ABSENT)
+            yield block
 
     def _graphs(self) -> Iterator[Block]:
         wanted = ["start_ns", "duration_ns", "rank", "device", "stream", *self._key]
@@ -90,6 +89,10 @@ class DeviceEvents:
                     "returned": repeated(ABSENT, n),
                 }
             )
+
+
+def _name_of_copy(kind: int) -> str:
+    return f"{'a migration' if kind in MIGRATIONS else 'a copy'} ({COPY_KINDS.get(kind, 'unknown')})"
 
 
 def _identity(batch: pa.RecordBatch) -> Block:

@@ -7,18 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
 from causeway.core.event_blocks import Block
 from causeway.numeric.few_values import few_distinct
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.device_events import DeviceEvents, EventRows
+from causeway.waiting.idle.device_events import FIRST_COPY, DeviceEvents, EventRows
 from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
 from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
 from causeway.waiting.idle.profiler_time import ProfilerTime
 from causeway.waiting.idle.stack_sweep import RANK_SPREAD
+from causeway.waiting.idle.taken_time import TakenTime
 from causeway.waiting.idle.totals import IdleSums
 from causeway.waiting.steps_by_rank import Steps
+from causeway.waiting.taken_gpus import TakenGpus
 
 BOUND_BLOCKS = 4
 """Blocks of events, 65,536 each at most, from which the start-up latency is taken."""
@@ -54,9 +57,9 @@ class Explained:
     start_up_ns: int
 
 
-def explain_export(folder: Path, steps: Steps) -> Explained:
+def explain_export(folder: Path, steps: Steps, taken: TakenGpus | None = None) -> Explained:
     """Return why each device of an export was idle, within the window of its rank: from the rank's first launch,
-    transfer or graph to its last one's end.
+    transfer or graph to its last one's end; `taken` is in the clock of the export.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def explain_export(folder: Path, steps: Steps) -> Explained:
         If a table is not ordered by start.
     """
     bound = start_up_bound(folder)
-    one = ExportPass(folder, bound, steps)
+    one = ExportPass(folder, bound, steps, taken=taken)
     for block in one.events.blocks():
         one.take(block)
     one.finish()
@@ -122,9 +125,18 @@ class ExportPass:
         On the clock of the export.
     latencies : list of ndarray of int64, each of shape (launches,), ns, or None
         Takes the start-up latencies on idle devices, where they are wanted.
+    taken : TakenGpus or None
+        When devices were not their ranks' to use; in the clock of the export.
     """
 
-    def __init__(self, folder: Path, bound: int, steps: Steps, latencies: list[np.ndarray] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bound: int,
+        steps: Steps,
+        latencies: list[np.ndarray] | None = None,
+        taken: TakenGpus | None = None,
+    ) -> None:
         self.bound = bound
         self.longest = max(bound, MOST_START_UP_NS)
         self.latencies = latencies
@@ -133,6 +145,7 @@ class ExportPass:
         self.host = HostTimeline(folder, self.details)
         self.waits = EventWaits(folder)
         self.profiler = ProfilerTime(folder, self.details)
+        self.taken = TakenTime(taken, self.details) if taken else None
         self.devices = EventRows()
         self.streams = EventRows()
         self.known = Known()
@@ -184,6 +197,10 @@ class ExportPass:
             return
         detail = self._details(pieces, block, before)
         ranks = [key >> 16 for key in self.devices.keys]
+        if self.taken is not None:
+            until = block["start"][pieces[:, _FIELD["event"]]]
+            devices = [(key >> 16, key & 0xFFFF) for key in self.devices.keys]
+            pieces, detail = self.taken.divide(pieces, detail, until, devices)
         self.totals.take(*self.profiler.divide(pieces, detail, ranks), ranks)
 
     def _details(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
@@ -205,12 +222,22 @@ class ExportPass:
                 code_of[number] = self.details.code(plain[number])
         detail = np.empty(len(pieces), np.int64)
         gaps.take_details(pieces, code_of, detail)
+        self._name_migrations(pieces, detail, block)
         if counts[gaps.QUEUED]:
             stalled = np.flatnonzero(pieces[:, _FIELD["meaning"]] == gaps.QUEUED)
             detail[stalled] = self._dependencies(pieces[stalled], block, before)
         if self.waits.recorded and (counts[gaps.LATE_START] or counts[gaps.HELD]):
             self._find_waits(pieces, detail, block, before)
         return detail
+
+    def _name_migrations(self, pieces: np.ndarray, detail: np.ndarray, block: Block) -> None:
+        """Say of gaps that end with a migration of managed memory what caused it; `detail` is updated."""
+        name = block["name"][pieces[:, _FIELD["event"]]] - FIRST_COPY
+        for kinds, words in ((MIGRATED_BY_HOST, reason_words.ACCESS), (MIGRATIONS, reason_words.BETWEEN_DEVICES)):
+            mine = np.isin(name, kinds)
+            if mine.any():
+                detail[mine] = self.details.code(words)
+                name = np.where(mine, -1, name)
 
     def _find_waits(self, pieces: np.ndarray, detail: np.ndarray, block: Block, before: np.ndarray) -> None:
         """Make the start of work on an idle device, beyond the usual latency, a stall where its stream waited for an
@@ -249,6 +276,8 @@ class ExportPass:
             source = NONE - 1 - which
             stream = "a stream that is not recorded" if source == UNRECORDED else f"stream {source}"
             return f"event wait on {stream}"
+        if which // 2 - FIRST_COPY in MIGRATIONS:
+            return "queued behind migrations of managed memory"
         stream = "its own stream" if which % 2 else "another stream"
         after = f"queued behind {self.events.names[which // 2]} of {stream}"
         return after if self.waits.recorded else f"{after}; events are not recorded"

@@ -5,14 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.tables import read_table
+from causeway.numeric.intervals import split
 from causeway.waiting.idle.activities import LONGEST_TEXT, Activities
 from causeway.waiting.idle.gaps import PIECE
-from causeway.waiting.idle.reason_words import AFTER_LAST, BEFORE_FIRST, GRAPH_INTERNAL, OTHER, PROFILER
+from causeway.waiting.idle.reason_words import AFTER_LAST, BEFORE_FIRST, GRAPH_INTERNAL, OTHER, PROFILER, SHARED
 
 MOST_NAMES = 40
 """Names of what the profiler did that are told apart, those that last longest: what is left counts as `other`."""
-OF_DEVICE = (GRAPH_INTERNAL, BEFORE_FIRST, AFTER_LAST)
-"""Reasons of time that stays as it is: the device's own inside of graphs, and what is outside of its work."""
+OF_DEVICE = (GRAPH_INTERNAL, SHARED, BEFORE_FIRST, AFTER_LAST)
+"""Reasons of time that stays as it is: inside of graphs, while another rank's work runs, and outside of its own."""
 _REASON, _BEGIN, _END = (PIECE.index(name) for name in ("reason", "begin", "end"))
 
 
@@ -82,24 +83,10 @@ def _parts(
     """Return the parts of pieces inside of intervals (`low` to `high`, ordered, without overlap, with the codes of what
     the profiler did) and those outside of them, each with the codes of their details.
     """
-    begin = pieces[:, _BEGIN]
-    end = pieces[:, _END]
-    first = np.searchsorted(high, begin, "right")
-    count = np.maximum(np.searchsorted(low, end, "left") - first, 0)
-    piece = np.repeat(np.arange(len(pieces)), count)
-    at = np.arange(piece.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
-    inside = pieces[piece]
-    inside[:, _REASON] = PROFILER
-    inside[:, _BEGIN] = np.maximum(begin[piece], low[at])
-    inside[:, _END] = np.minimum(end[piece], high[at])
-    # before each part inside, from the part inside before it on; and behind the last one
-    before = pieces[piece]
-    before[:, _END] = inside[:, _BEGIN]
-    follows = np.append(False, piece[1:] == piece[:-1])[: piece.size]
-    before[follows, _BEGIN] = inside[np.flatnonzero(follows) - 1, _END]
-    behind = pieces.copy()
-    last = np.cumsum(count) - 1
-    behind[count > 0, _BEGIN] = inside[last[count > 0], _END]
-    parts = [(inside, code[at]), (before, detail[piece]), (behind, detail)]
-    kept = [rows[:, _END] > rows[:, _BEGIN] for rows, _ in parts]
-    return [(rows[mine], codes[mine]) for (rows, codes), mine in zip(parts, kept, strict=True)]
+    inside, outside = split(pieces[:, _BEGIN], pieces[:, _END], (low, high))
+    own = pieces[inside[0]]
+    own[:, _REASON] = PROFILER
+    own[:, [_BEGIN, _END]] = inside[2:].T
+    rest = pieces[outside[0]]
+    rest[:, [_BEGIN, _END]] = outside[1:].T
+    return [(own, code[inside[1]]), (rest, detail[outside[0]])]

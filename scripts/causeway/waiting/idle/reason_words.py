@@ -1,6 +1,6 @@
 """The reasons for which a device is idle, and the words for what is behind them."""
 
-from causeway.core.codes import HELD_BACK, HOST_CODE, NO_LAUNCHER
+from causeway.core.codes import HELD_BACK, HOST_ACCESS, HOST_CODE, NO_LAUNCHER
 from causeway.core.vocabulary import WAITING_REASONS
 
 NAMES = tuple(WAITING_REASONS)
@@ -14,6 +14,8 @@ NAMES = tuple(WAITING_REASONS)
     UNKNOWN_REASON,
     BEFORE_FIRST,
     AFTER_LAST,
+    OTHER_PROCESS,
+    SHARED,
 ) = range(len(NAMES))
 """Numbers of the reasons, in the order of `WAITING_REASONS`."""
 
@@ -25,5 +27,7 @@ BETWEEN_NODES = "between nodes of one graph launch"
 ON_IDLE_DEVICE = "from the end of the launch call to the start"
 BETWEEN_QUEUED = "between queued work"
 HELD = HELD_BACK
+ACCESS = HOST_ACCESS
+BETWEEN_DEVICES = "pages of managed memory moved between devices"
 OTHER = "other"
 """Details that are not names of an export."""

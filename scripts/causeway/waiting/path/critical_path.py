@@ -7,10 +7,11 @@ import numpy as np
 
 from causeway.core.codes import waits_for_engine
 from causeway.numeric.intervals import overlap
+from causeway.waiting.graph.host_calls import ACCESS, launches_nothing
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW, windows
-from causeway.waiting.path.walk import BETWEEN_CALLS, ENGINE, HOST, IN_MPI, PIECE, walk
+from causeway.waiting.path.walk import BETWEEN_CALLS, ENGINE, HOST, IN_MPI, LAUNCH, PIECE, walk
 
 MOST_PIECES = 1 << 17
 """Pieces of a path that are taken at once."""
@@ -72,6 +73,19 @@ class CriticalPaths:
         self.graph = graph
         self.links = links
         self._of_engines = np.flatnonzero([waits_for_engine(text) for text in graph.texts])
+        self._accesses = self._calls_named(ACCESS)
+        self._launch_nothing = np.flatnonzero([launches_nothing(text) for text in graph.texts])
+
+    def _calls_named(self, text: str) -> list[list[int]]:
+        """Return by row of the rank the numbers of its calls of a name."""
+        graph = self.graph
+        found: list[list[int]] = [[] for _ in graph.ranks]
+        for rank, (begin, end) in enumerate(graph.calls_of.tolist()) if text in graph.texts else ():
+            code = graph.texts.index(text)
+            for part in windows(end, begin):
+                found[rank] += (part.start + np.flatnonzero(graph.calls.name[part] == code)).tolist()
+                graph.scratch.used(part.stop - part.start)
+        return found
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
@@ -112,6 +126,9 @@ class CriticalPaths:
                     first = min(first, int(schedule.start[part].min()))
                     last = max(last, int(schedule.end[part].max()))
                     self.graph.scratch.used(part.stop - part.start)
+                for call in self._accesses[rank]:  # managed memory moves: the device is at work
+                    first = min(first, int(schedule.call_start[call]))
+                    last = max(last, int(schedule.call_end[call]))
             longest = max(longest, last - first)
         return longest
 
@@ -164,15 +181,17 @@ class CriticalPaths:
                 links.start_up, room,
             )  # fmt: skip
             if n:
-                yield self._mpi_apart(self._with_engines(room[:n][::-1].copy()))
+                yield self._mpi_apart(self._by_name(room[:n][::-1].copy()))
             self.graph.scratch.used(max(int(before[0] - state[0]), int(before[1] - state[1]), 2 * n))
 
-    def _with_engines(self, pieces: np.ndarray) -> np.ndarray:
-        """Return pieces, shape (k, 4), in which calls that wait for an engine are no work of the host."""
-        if self._of_engines.size:
-            calls = np.flatnonzero(pieces[:, 2] == HOST)
-            waits = np.isin(self.graph.calls.name[pieces[calls, 3]], self._of_engines)
-            pieces[calls[waits], 2] = ENGINE
+    def _by_name(self, pieces: np.ndarray) -> np.ndarray:
+        """Return pieces, shape (k, 4), in which calls are what their names say: those that wait for an engine are no
+        work of the host, and those that only synchronise are no launches.
+        """
+        for before, after, names in ((LAUNCH, HOST, self._launch_nothing), (HOST, ENGINE, self._of_engines)):
+            calls = np.flatnonzero(pieces[:, 2] == before) if names.size else names
+            named = np.isin(self.graph.calls.name[pieces[calls, 3]], names)
+            pieces[calls[named], 2] = after
         return pieces
 
     def _mpi_apart(self, pieces: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ KINDS = {
     walk.QUEUED: "wait",
     walk.ENGINE: "wait",
     walk.IN_MPI: "host",
+    walk.TAKEN: "wait",
 }
 """Kinds of `critical_path` by what a piece is."""
 NAMES = {
@@ -66,6 +67,7 @@ def keys_of(graph: Graph, last_ranks: np.ndarray, pieces: np.ndarray) -> tuple[n
     operator[of_work] = graph.work.operator[code[of_work]]
     of_call = np.isin(what, (walk.LAUNCH, walk.HOST, walk.ENGINE))
     name[of_call] = graph.calls.name[code[of_call]]
+    name[what == walk.TAKEN] = code[what == walk.TAKEN]
     late = what == walk.LATE_RANK
     if late.any():
         name[late] = len(graph.texts) * (1 + last_ranks[graph.work.member[code[late]]]) + name[late]

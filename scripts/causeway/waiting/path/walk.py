@@ -7,16 +7,17 @@ from causeway.waiting.graph.links import BY_CALL, BY_STREAM, NO_BOUND
 
 (
     KERNEL, COLLECTIVE, COPY, GRAPH, LAUNCH, HOST, START_UP, BETWEEN_CALLS, SAME_STREAM, OTHER_STREAM, LATE_RANK,
-    FIRST, QUEUED, ENGINE, IN_MPI,
-) = range(15)  # fmt: skip
+    FIRST, QUEUED, ENGINE, IN_MPI, TAKEN,
+) = range(16)  # fmt: skip
 """What a piece of the path is: work by its kind; a call that launches; another call; from a call's return to the start
 of work, at most the usual start-up latency; host code between calls; a gap in a stream; a gap behind work of another
 stream; waiting for the last rank of a collective; before the first known node; enqueued on an idle stream and not
 started, the rest of that time; a call that waits for an engine, which `critical_path` tells from other calls; in MPI
-between calls, which it tells from host code.
+between calls, which it tells from host code; waiting while the GPU was another's, which `taken_pieces` tells.
 """
 PIECE = ("begin", "end", "what", "code")
-"""Fields of a piece; its code is the number of the work or the call, for `LATE_RANK` of the work."""
+"""Fields of a piece; its code is the number of the work or the call, for `LATE_RANK` of the work, for `TAKEN` of
+a text."""
 
 
 @compiled_borrowing(int64(int64[:, ::1], int64, int64, int64, int64, int64))

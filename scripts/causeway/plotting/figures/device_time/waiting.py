@@ -29,9 +29,17 @@ LABELS = {
     "unknown": "unknown",
     "before_first": "before first work",
     "after_last": "after last work",
+    "other_process": "another process",
+    "shared_gpu": "another rank's turn",
 }
 """Reasons in few words."""
-COLOURS = dict(zip(WAITING_REASONS, (*theme.PARTS[:6], theme.UNKNOWN, theme.GRID, theme.GRID), strict=True))
+COLOURS = dict(
+    zip(
+        WAITING_REASONS,
+        (*theme.PARTS[:6], theme.UNKNOWN, theme.GRID, theme.GRID, theme.DIVERGING[6], theme.DIVERGING[5]),
+        strict=True,
+    )
+)
 
 
 def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:

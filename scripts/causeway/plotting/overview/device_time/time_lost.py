@@ -28,6 +28,7 @@ from causeway.plotting.drawing.svg import frame
 from causeway.plotting.figures.device_time.lost_time import PARTS, lost_shares
 from causeway.plotting.figures.efficiency import GROUPS
 from causeway.plotting.overview.device_time.heat_map import draw_heat_map
+from causeway.plotting.overview.device_time.managed_memory import managed_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,13 +80,15 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, idle: M
         heading,
         tag("div", [tag("p", words) for words in sentences(facts, idle)], class_="tight"),
         tag("div", trees(facts, table), waterfall(facts), class_="beside trees"),
+        *managed_memory(facts.document, facts.path),
         *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
     ]
 
 
 def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
     """Return what costs most, and what stands out of idle time, launches, copies and hosts; `idle` is a sentence on the
-    idle time by the reasons of `waiting.parquet`, without which the coarser causes of `efficiency.json` stand.
+    idle time by the reasons of `waiting.parquet`, '' where no device is idle, without which the coarser causes of
+    `efficiency.json` stand.
     """
     document = facts.document
     tree = facts.document[COMM_AWARE]
@@ -101,7 +104,7 @@ def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
     first = joined(
         ["Computing kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."]
     )
-    waits = _idle(facts) if idle is None else [idle]
+    waits = _idle(facts) if idle is None else [idle] if idle else []
     return [first, *waits, *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
 
 

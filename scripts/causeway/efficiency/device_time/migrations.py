@@ -1,0 +1,230 @@
+"""Migrations of managed memory: by the kernel that ran when they began, or the one after which the host caused them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numba import int64, void
+
+from causeway.core.codes import MIGRATIONS, PREFETCHED
+from causeway.core.event_blocks import Block, chunks, merged, numbers, times
+from causeway.core.tables import open_table, read_table
+from causeway.numeric import intervals
+from causeway.numeric.compiled import I8, compiled
+
+MOST_KERNELS = 20
+"""Kernels that are listed, those with the longest time under migrations."""
+UNKNOWN_CAUSE = 255
+
+
+@dataclass(kw_only=True)
+class Moved:
+    """Migrations of one kernel, or of the host between one kernel and the next; times in ns.
+
+    Attributes
+    ----------
+    name : str or None
+        Short name of the kernel; None: the host's, before the first kernel.
+    launches, kernel_ns : int
+        Of the kernel, with or without migrations; 0 of the host's.
+    under_ns : int
+        How much of the time of its launches pages moved on their device.
+    migrations, prefetched : int
+        How many began meanwhile, and how many of them the program had asked for.
+    bytes : int or None
+        None where a size is not recorded.
+    duration_ns : int
+        Sum of their own times.
+    """
+
+    name: str | None = None
+    launches: int = 0
+    kernel_ns: int = 0
+    under_ns: int = 0
+    migrations: int = 0
+    prefetched: int = 0
+    bytes: int | None = 0
+    duration_ns: int = 0
+
+    def add(self, other: "Moved") -> None:
+        """Add what another export has of the same."""
+        self.name = other.name
+        for one in fields(self):
+            if one.name != "name":
+                mine = getattr(self, one.name)
+                more = getattr(other, one.name)
+                setattr(self, one.name, None if mine is None or more is None else mine + more)
+
+
+Found = tuple[dict[str, Moved], dict[str, Moved]]
+"""By the id of the kernel: during it, and caused by the host after it ('' before the first)."""
+
+
+def migrations_of(folder: Path) -> Found | None:
+    """Return the migrations of an export; None where it has none.
+
+    A migration belongs to the kernel that runs on its device when it begins, of several to the one that ends last.
+    Where none runs, the host caused it. When pages moved lies in memory, 16 bytes for each migration.
+    """
+    sets = _moving(folder)
+    if not sets:
+        return None
+    kernels = read_table(folder / "kernels.parquet", "kernels").to_pylist() if _has_launches(folder) else []
+    row_of = {device: row for row, device in enumerate(sets)}
+    count = len(kernels)
+    of_kernel = np.zeros((count, 3), np.int64)  # launches, kernel_ns, under_ns
+    moved = np.zeros((2 * count + 1, 5), np.int64)  # during each kernel, after each, and before the first
+    reach = np.full(len(sets), np.iinfo(np.int64).min)
+    latest = np.full(len(sets), -1)
+    for block in merged([_launches(folder), _migrations(folder)]):
+        keys = block["rank"].astype(np.int64) << 16 | block["device"]
+        used, at = np.unique(keys, return_inverse=True)
+        device = np.array([row_of.get(key, -1) for key in used.tolist()], np.int64)[at.reshape(-1)]
+        kernel = block["kernel"].astype(np.int64)
+        start, end = (np.ascontiguousarray(block[name]) for name in ("start", "end"))
+        owner = np.empty(start.size, np.int64)
+        _find_owners(device, kernel, start, end, reach, latest, count, owner)
+        ran = kernel >= 0
+        np.add.at(of_kernel, (kernel[ran], 0), 1)
+        np.add.at(of_kernel, (kernel[ran], 1), (end - start)[ran])
+        for key, pages in sets.items():
+            mine = ran & (keys == key)
+            np.add.at(of_kernel, (kernel[mine], 2), intervals.overlap(start[mine], end[mine], pages))
+        part = np.stack([np.ones(start.size, np.int64), block["cause"] == PREFETCHED, block["bytes"] < 0,
+                         np.maximum(block["bytes"], 0), end - start], axis=1).astype(np.int64)  # fmt: skip
+        np.add.at(moved, owner[~ran], part[~ran])
+    return (
+        {kernels[at]["id"]: _moved(kernels[at]["short_name"], moved[at], of_kernel[at]) for at in range(count)},
+        {
+            (kernels[at]["id"] if at < count else ""): _moved(
+                kernels[at]["short_name"] if at < count else None, moved[count + at]
+            )
+            for at in range(count + 1)
+            if moved[count + at, 0]
+        },
+    )
+
+
+def _has_launches(folder: Path) -> bool:
+    return (folder / "launches.parquet").is_file()
+
+
+def _moved(name: str | None, sums: np.ndarray, kernel: np.ndarray | None = None) -> Moved:
+    migrations, prefetched, unsized, size, duration = sums.tolist()
+    launches, kernel_ns, under_ns = (0, 0, 0) if kernel is None else kernel.tolist()
+    return Moved(
+        name=name, launches=launches, kernel_ns=kernel_ns, under_ns=under_ns, migrations=migrations,
+        prefetched=prefetched, bytes=None if unsized else size, duration_ns=duration,
+    )  # fmt: skip
+
+
+def _moving(folder: Path) -> dict[int, intervals.Set]:
+    """Return when pages move, by rank * 2^16 + device."""
+    parts: dict[int, list[np.ndarray]] = {}
+    for block in _migrations(folder):
+        keys = block["rank"].astype(np.int64) << 16 | block["device"]
+        for key in np.unique(keys).tolist():
+            mine = keys == key
+            parts.setdefault(key, []).append(np.stack([block["start"][mine], block["end"][mine]]))
+    return {key: intervals.union(*np.concatenate(part, axis=1)) for key, part in sorted(parts.items())}
+
+
+def _migrations(folder: Path) -> Iterator[Block]:
+    wanted = ["start_ns", "duration_ns", "rank", "device", "copy_kind", "bytes"]
+    for batch in chunks(folder, "transfers", wanted + ["migration_cause"] * _has_causes(folder)):
+        mine = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
+        if mine.any():
+            n = batch.num_rows
+            known = "migration_cause" in batch.schema.names
+            block = times(batch) | {name: batch.column(name).to_numpy() for name in ("rank", "device")}
+            block |= {
+                "kernel": np.full(n, -1, np.int32),
+                "bytes": numbers(batch.column("bytes"), -1),
+                "cause": numbers(batch.column("migration_cause"), UNKNOWN_CAUSE)
+                if known
+                else np.full(n, UNKNOWN_CAUSE),
+            }
+            yield {name: values[mine] for name, values in block.items()}
+
+
+def _has_causes(folder: Path) -> bool:
+    path = folder / "transfers.parquet"
+    if not path.is_file():
+        return False
+    with open_table(path, "transfers") as file:
+        return "migration_cause" in file.schema_arrow.names
+
+
+def _launches(folder: Path) -> Iterator[Block]:
+    if not _has_launches(folder):
+        return
+    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column(0).to_numpy()
+    for batch in chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank", "device"]):
+        n = batch.num_rows
+        yield times(batch) | {
+            "rank": batch.column("rank").to_numpy(),
+            "device": batch.column("device").to_numpy(),
+            "kernel": of[batch.column("configuration").to_numpy()].astype(np.int32),
+            "bytes": np.zeros(n, np.int64),
+            "cause": np.full(n, UNKNOWN_CAUSE),
+        }
+
+
+@compiled(void(I8, I8, I8, I8, int64[::1], int64[::1], int64, int64[::1]))
+def _find_owners(device, kernel, start, end, reach, latest, count, owner):
+    """Write whose each migration is: the number of the kernel that runs, `count` + that of the kernel which ran last,
+    or 2 * `count` before the first.
+
+    Parameters
+    ----------
+    device, kernel, start, end : arrays of int64, shape (n,)
+        Ordered by start; `kernel` is -1 of migrations, `device` of launches on devices without any.
+    reach, latest : arrays of int64, shape (devices,), updated
+        How far the kernels of each device reach, and which reaches farthest.
+    count : int
+        Kernels.
+    owner : array of int64, shape (n,), output
+    """
+    for i in range(start.size):
+        d = device[i]
+        if d < 0:
+            continue
+        if kernel[i] >= 0:
+            if end[i] >= reach[d]:
+                reach[d] = end[i]
+                latest[d] = kernel[i]
+        elif latest[d] < 0:
+            owner[i] = 2 * count
+        elif reach[d] > start[i]:
+            owner[i] = latest[d]
+        else:
+            owner[i] = count + latest[d]
+
+
+def migration_facts(found: Iterable[Found | None]) -> dict | None:
+    """Return what `efficiency.json` says of the migrations of all exports; None without any."""
+    together: tuple[dict[str, Moved], dict[str, Moved]] = ({}, {})
+    for each in found:
+        for whole, part in zip(together, each or ({}, {}), strict=True):
+            for key, one in part.items():
+                whole.setdefault(key, Moved()).add(one)
+    kernels, host = together
+    if not any(one.migrations for part in together for one in part.values()):
+        return None
+    touched = sorted(
+        (key for key, one in kernels.items() if one.migrations or one.under_ns),
+        key=lambda key: (-kernels[key].under_ns, key),
+    )
+    wanted = ("migrations", "prefetched", "bytes", "duration_ns")
+    return {
+        "kernels": [
+            {"kernel": key, "name": kernels[key].name}
+            | {name: getattr(kernels[key], name) for name in ("launches", "kernel_ns", "under_ns", *wanted)}
+            for key in touched[:MOST_KERNELS]
+        ],
+        "host": [
+            {"after": host[key].name} | {name: getattr(host[key], name) for name in wanted}
+            for key in sorted(host, key=lambda key: (-host[key].duration_ns, key))[:MOST_KERNELS]
+        ],
+    }

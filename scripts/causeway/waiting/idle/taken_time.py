@@ -1,0 +1,126 @@
+"""Idle time in which the GPU was another's: of another rank of the run, or of another process."""
+
+import numpy as np
+
+from causeway.core.codes import BEFORE_RANK, BEHIND_RANK, BESIDE_RANK
+from causeway.numeric.intervals import split
+from causeway.waiting.idle.activities import Activities
+from causeway.waiting.idle.gaps import HELD, PIECE
+from causeway.waiting.idle.reason_words import (
+    DEPENDENCY_STALLED,
+    GRAPH_INTERNAL,
+    OTHER_PROCESS,
+    SHARED,
+    START_UP,
+    UNKNOWN_REASON,
+)
+from causeway.waiting.taken_gpus import Contexts, OtherWork, TakenGpus
+
+QUEUED = (DEPENDENCY_STALLED, START_UP, GRAPH_INTERNAL)
+"""Reasons of time in which work was queued; so it was where `HELD` is what an unknown one means."""
+_REASON, _MEANING, _BEGIN, _END = (PIECE.index(name) for name in ("reason", "meaning", "begin", "end"))
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Pieces (`gaps.PIECE`), the codes of their details, and when the gap of each ends, ns."""
+
+
+class TakenTime:
+    """Gives the time of a device that was another's a reason of its own.
+
+    Parameters
+    ----------
+    taken : TakenGpus
+        In the clock of the export.
+    details : Activities
+    """
+
+    def __init__(self, taken: TakenGpus, details: Activities) -> None:
+        self._taken = taken
+        self._details = details
+
+    def divide(
+        self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, devices: list[tuple[int, int]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return pieces of idle time and the codes of their details, with the time that was another's apart.
+
+        While another rank's work runs on the GPU, the device is not idle: what was queued waited for it, and where
+        nothing was, nobody waits. The reason of idle time before that work stands where that rank's gap is. Where the
+        context of another process had the GPU, that is the reason unless nothing was queued.
+
+        Parameters
+        ----------
+        pieces : ndarray of int64, shape (n, 7)
+            `gaps.PIECE`.
+        detail, until : ndarray of int64, shape (n,)
+            Codes; when the gap of each piece ends, ns.
+        devices : list of (int, int)
+            Rank and device by row.
+
+        Returns
+        -------
+        pieces : ndarray of int64, shape (m, 7)
+        detail : ndarray of int64, shape (m,)
+        """
+        if not self._taken or not len(pieces):
+            return pieces, detail
+        found = []
+        for row in np.unique(pieces[:, 0]).tolist():
+            mine = pieces[:, 0] == row
+            parts = [(pieces[mine], detail[mine], until[mine])]
+            others = self._taken.others.get(devices[row])
+            contexts = self._taken.contexts.get(devices[row])
+            if others is not None:
+                parts = self._of_other_ranks(*parts[0], others)
+            if contexts is not None:
+                parts = [*self._of_other_processes(*parts[0], contexts), *parts[1:]]
+            found += parts
+        return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+
+    def _of_other_ranks(
+        self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, others: OtherWork
+    ) -> list[Parts]:
+        """Return the idle time whose reason stands here, then what is no idle time of the GPU or has it elsewhere."""
+        inside, outside = split(pieces[:, _BEGIN], pieces[:, _END], others.busy)
+        low = others.busy[0]
+        end = until[outside[0]]
+        follows = np.searchsorted(low, end, "left") > np.searchsorted(low, outside[2], "left")
+        follows |= np.isin(end, others.earlier)
+        queued = _is_queued(pieces[inside[0]])
+        kept = outside[:, ~follows]
+        found = [(_part(pieces, kept[0], kept[1:]), detail[kept[0]], until[kept[0]])]
+        for words, rows, of in (
+            (BEHIND_RANK, inside[2:, queued], inside[0, queued]),
+            (BESIDE_RANK, inside[2:, ~queued], inside[0, ~queued]),
+            (BEFORE_RANK, outside[1:, follows], outside[0, follows]),
+        ):
+            if of.size:
+                theirs = _part(pieces, of, rows)
+                theirs[:, _REASON] = SHARED
+                found.append((theirs, np.full(of.size, self._details.code(words)), until[of]))
+        return found
+
+    def _of_other_processes(
+        self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, contexts: Contexts
+    ) -> list[Parts]:
+        mine = _is_queued(pieces) | (pieces[:, _REASON] == UNKNOWN_REASON)
+        chosen = pieces[mine]
+        inside, outside = split(chosen[:, _BEGIN], chosen[:, _END], (contexts.start, contexts.end))
+        theirs = _part(chosen, inside[0], inside[2:])
+        theirs[:, _REASON] = OTHER_PROCESS
+        codes = np.array([self._details.code(words) for words in contexts.words()], np.int64)
+        rest = _part(chosen, outside[0], outside[1:])
+        return [
+            (pieces[~mine], detail[~mine], until[~mine]),
+            (theirs, codes[contexts.number()[inside[1]]], until[mine][inside[0]]),
+            (rest, detail[mine][outside[0]], until[mine][outside[0]]),
+        ]
+
+
+def _is_queued(pieces: np.ndarray) -> np.ndarray:
+    return np.isin(pieces[:, _REASON], QUEUED) | (pieces[:, _MEANING] == HELD)
+
+
+def _part(pieces: np.ndarray, of: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return a part of each of some pieces, by their indices (k,) and begin and end, shape (2, k)."""
+    found = pieces[of]
+    found[:, [_BEGIN, _END]] = ends.T
+    return found
