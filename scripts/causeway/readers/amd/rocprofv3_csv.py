@@ -162,7 +162,15 @@ class V3Reader:
         }
         try:
             for table in self.tables:
-                with CsvFile(table.path, table.label, self.options.source, self.sink.issues, self._at) as file:
+                of_launches = table.kind == ("kernel_trace" if self.traced else "counter_collection")
+                with CsvFile(
+                    table.path,
+                    table.label,
+                    self.options.source,
+                    self.sink.issues,
+                    self._at,
+                    of_launches=of_launches,
+                ) as file:
                     if table.kind == "counter_collection":
                         self._counters(table, file)
                     else:
@@ -389,7 +397,7 @@ class V3Reader:
         columns = self._launch_columns(table, batch)
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
-            columns["start"], columns["stop"] = checked(self.sink, start, stop)
+            columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
             self.events.rounded += int(rounded.sum())
         layouts = [self.store.layout(names) for names in counters]
         cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]

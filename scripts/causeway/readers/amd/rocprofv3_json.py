@@ -331,7 +331,7 @@ class JsonReader:
         start, stop = (self._integers(one.get(raw) for one in data) for raw in ("start_timestamp", "end_timestamp"))
         start, stop, rounded = without_rounded(start, stop)
         self.events.rounded += int(rounded.sum())
-        columns["start"], columns["stop"] = checked(self.sink, start, stop)
+        columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
         for size, ours in (("grid_size", "grid_x"), ("workgroup_size", "block_x")):
             columns[ours] = self._integers(product(info.get(size)) for info in infos)
         layouts = []

@@ -21,11 +21,14 @@ ANALYSES = (
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of issue: how bad it is, what it means, and the analyses it rules out."""
+    """One kind of issue: how bad it is, what it means, the analyses it rules out, and whether its cases are rows of the
+    export that could not be used.
+    """
 
     severity: str
     meaning: str
     rules_out: tuple[str, ...] = ()
+    leaves_out: bool = False
 
 
 CATALOGUE = {
@@ -33,16 +36,19 @@ CATALOGUE = {
     "unfinished_line": Kind(
         "info", "the last line has no end: the file may be cut there, and the last value in it incomplete"
     ),
-    "unreadable_rows": Kind("caution", "rows that could not be parsed were left out"),
+    "unreadable_rows": Kind("caution", "rows that could not be parsed were left out", leaves_out=True),
     "incomplete_events": Kind(
         "caution",
         "events without a duration of their own (their ph is not X) were left out; begin and end events are not paired",
+        leaves_out=True,
     ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
-    "end_before_start": Kind("caution", "events that end before they start were left out"),
-    "no_time": Kind("caution", "events without a start or an end were left out"),
+    "end_before_start": Kind("caution", "events that end before they start were left out", leaves_out=True),
+    "no_time": Kind("caution", "events without a start or an end were left out", leaves_out=True),
     "implausible_time": Kind(
-        "caution", "events with impossible times (beyond the year 2100, or longer than 100 days) were left out"
+        "caution",
+        "events with impossible times (beyond the year 2100, or longer than 100 days) were left out",
+        leaves_out=True,
     ),
     "out_of_range": Kind("caution", "values too large for their column were treated as absent"),
     "not_a_number": Kind("caution", "values that are not finite numbers were treated as absent"),
@@ -98,7 +104,7 @@ CATALOGUE = {
         "launch calls without a launch: captured into a CUDA graph, made after the trace ended, or dropped by the"
         " profiler",
     ),
-    "dropped_events": Kind("caution", "the profiler reports that events may have been lost"),
+    "dropped_events": Kind("caution", "the profiler reports that events may have been lost", leaves_out=True),
     "clock_reset": Kind(
         "caution",
         "launches that start after one made later on the same stream: the clock was set back in between, several"
@@ -231,21 +237,32 @@ CATALOGUE = {
 
 
 class Issues:
-    """Issues counted while an export is read: one entry per kind, its count, and the first example."""
+    """Issues counted while an export is read: one entry per kind, its count, and the first example.
+
+    Attributes
+    ----------
+    left_out : dict of str to int
+        Launches, or rows that may be launches, that could not be used, by the kind of issue that says why.
+    """
 
     def __init__(self) -> None:
+        self.left_out: dict[str, int] = {}
         self._found: dict[str, tuple[int, str]] = {}
 
-    def add(self, kind: str, count: int = 1, detail: str = "") -> None:
+    def add(self, kind: str, count: int = 1, detail: str = "", *, of_launches: bool = True) -> None:
         """Count `count` cases of a kind of the catalogue; the first detail given is kept. A count of 0 adds nothing.
 
         `detail` names the table, line or column, never what a capture's environment, command line or host names hold.
+        Cases of a kind that leaves rows out count as launches left out, unless `of_launches` says that they are other
+        events: a row that could not be read may have been a launch.
         """
         if count:
             if kind not in CATALOGUE:
                 raise KeyError(kind)
             before, first = self._found.get(kind, (0, ""))
             self._found[kind] = (before + int(count), first or detail)
+            if of_launches and CATALOGUE[kind].leaves_out:
+                self.left_out[kind] = self.left_out.get(kind, 0) + int(count)
 
     def count(self, kind: str) -> int:
         """Return how many cases of a kind were counted."""

@@ -73,6 +73,8 @@ class CsvFile:
         Called with the number of bytes of this file read so far.
     without : sequence of str
         Columns that may be named in the header and stand in no row, all of them or none: the first two rows show it.
+    of_launches : bool
+        Whether its rows are launches, or counters of launches that no other file has.
 
     Raises
     ------
@@ -88,11 +90,13 @@ class CsvFile:
         issues: Issues,
         at: Callable[[int], None] = lambda _: None,
         without: Sequence[str] = (),
+        of_launches: bool = True,
     ) -> None:
         self.path = path
         self.label = label
         self.source = source
         self.issues = issues
+        self.of_launches = of_launches
         self._at = at
         self.rows = 0
         self.failure: ExportError | None = None
@@ -217,9 +221,8 @@ class CsvFile:
         if whole:
             kept.append(row)
         elif row != self.columns:
-            self.issues.add(
-                "unreadable_rows", 1, f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}"
-            )
+            detail = f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}"
+            self.issues.add("unreadable_rows", 1, detail, of_launches=self.of_launches)
 
     def _is_cut(self, item: tuple[int, list[str], bool], kept: list[list[str]]) -> bool:
         """Return whether the last row is not whole: no line end after it, and cells missing or its last number

@@ -126,7 +126,9 @@ class KinetoReader:
             self.range_counters.hand_over(self.sink)
         self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
-        self.sink.issues.add("incomplete_events", sum(self.incomplete.values()), ", ".join(sorted(self.incomplete)))
+        for category, rows in sorted(self.incomplete.items()):
+            of_launches = self.map["categories"][category] == "launches"
+            self.sink.issues.add("incomplete_events", rows, ", ".join(sorted(self.incomplete)), of_launches=of_launches)
         failure = None
         if self.text.cut:
             self.sink.issues.add("truncated", 1, self.text.cut)

@@ -158,7 +158,7 @@ class Sink:
         """
         columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
         columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
-        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
+        n, columns = possible_events(start_ns, end_ns, columns, self.issues, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
