@@ -330,20 +330,16 @@ class V3Reader:
 
     def _copies(self, table: TraceFile, batch: CsvBatch) -> None:
         columns = {
-            name: batch.integers(table.ours[name])
-            for name in ("stream", "correlation", "bytes", "start", "stop")
-            if name in table.ours
+            name: batch.integers(table.ours[name]) for name in ("stream", "correlation", "bytes") if name in table.ours
         }
+        columns |= {name: batch.nanoseconds(table.ours[name]) for name in ("start", "stop")}
         columns["process"] = self._process(table, batch)
         source, target = (agents(batch.texts(table.ours.get(end, ""))) for end in ("source", "target"))
         self.events.copies(columns, batch.texts(table.ours["direction"]), source, target)
 
     def _calls(self, table: TraceFile, batch: CsvBatch) -> None:
-        columns = {
-            name: batch.integers(table.ours[name])
-            for name in ("thread", "correlation", "start", "stop")
-            if name in table.ours
-        }
+        columns = {name: batch.integers(table.ours[name]) for name in ("thread", "correlation") if name in table.ours}
+        columns |= {name: batch.nanoseconds(table.ours[name]) for name in ("start", "stop")}
         columns["process"] = self._process(table, batch)
         names = batch.texts(table.ours["name"])
         marker = np.array(

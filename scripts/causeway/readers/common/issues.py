@@ -2,6 +2,7 @@
 the analyses that it rules out.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 ANALYSES = (
@@ -51,6 +52,9 @@ CATALOGUE = {
         leaves_out=True,
     ),
     "out_of_range": Kind("caution", "values too large for their column were treated as absent"),
+    "not_whole": Kind(
+        "caution", "values with a fraction, where only a whole number has a meaning, were treated as absent"
+    ),
     "not_a_number": Kind("caution", "values that are not finite numbers were treated as absent"),
     "zero_duration": Kind("info", "launches with a duration of zero"),
     "coarse_clock": Kind(
@@ -263,6 +267,11 @@ class Issues:
             self._found[kind] = (before + int(count), first or detail)
             if of_launches and CATALOGUE[kind].leaves_out:
                 self.left_out[kind] = self.left_out.get(kind, 0) + int(count)
+
+    def add_all(self, counts: Mapping[str, int], detail: str = "") -> None:
+        """Count cases of several kinds, such as the values that `numbers.integers` left absent."""
+        for kind, count in counts.items():
+            self.add(kind, count, detail)
 
     def count(self, kind: str) -> int:
         """Return how many cases of a kind were counted."""

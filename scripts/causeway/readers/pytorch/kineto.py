@@ -200,13 +200,13 @@ class KinetoReader:
         self.flush[kind](CategoryEvents(events, args, self.processes.codes(events, [one.rank for one in args])))
 
     def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
-        start, end, wrong = spans_ns(rows.events)
-        self.sink.issues.add("out_of_range", wrong, "ts or dur")
+        start, end, misfits = spans_ns(rows.events)
+        self.sink.issues.add_all(misfits, "ts or dur")
         return start, end
 
     def _numbers(self, values: list) -> np.ndarray:
-        column, wrong = integers(values)
-        self.sink.issues.add("out_of_range", wrong)
+        column, misfits = integers(values)
+        self.sink.issues.add_all(misfits)
         return column
 
     def _origin(self, rows: CategoryEvents) -> dict[str, np.ndarray]:
