@@ -21,6 +21,7 @@ from causeway.readers.containers.arrow_tables import (
     READ_ERRORS,
     ArrowTable,
     CsvTable,
+    LongQuotationError,
     MappedFile,
     ParquetTable,
     StreamTable,
@@ -247,4 +248,6 @@ def _plain(cell: object) -> object:
 
 def _reason(error: Exception) -> str:
     """Return an error in a few words, without what it may quote of the file."""
+    if isinstance(error, LongQuotationError):
+        return str(error)
     return {"ArrowInvalid": "not valid", "OSError": "cut or unreadable"}.get(type(error).__name__, type(error).__name__)

@@ -23,7 +23,7 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.numbers import integers, nearest_integer, number
-from causeway.readers.containers.csv_lines import delimiter_of
+from causeway.readers.containers.csv_lines import MOST_LINES, delimiter_of
 
 FIELD_CHARS = 4 << 20
 """Longest field; kernel names of 100 kB exist, and a quote that is never closed must not swallow the file."""
@@ -180,6 +180,8 @@ class CsvFile:
                 whole = len(row) == width and not any(len(_cells(line, self._delimiter)) == width for line in fed[1:])
                 again = again or (not whole and len(fed) > 1)
                 self._line += 1 if again else len(fed)
+                if again and len(fed) > MOST_LINES:
+                    self._note_quotation(first)
                 if row or again:
                     yield first, row, whole
                 if again:  # the quote that was never closed is in the first of these lines
@@ -187,8 +189,15 @@ class CsvFile:
                     break
                 fed.clear()
 
+    def _note_quotation(self, line: int) -> None:
+        """Keep the error of a quotation of many lines: which of them are rows is a guess."""
+        found = f"{self.label}: a quotation opens in line {line} and has no end within {MOST_LINES} lines"
+        self.failure = self.failure or ExportError(self.source, found, "cells whose quotations are closed", _ADVICE)
+
     def batches(self) -> Iterator["CsvBatch"]:
-        """Give the rows, in batches; afterwards, `failure` is the error of a cut file, or None."""
+        """Give the rows, in batches; afterwards, `failure` is the error of a file that is cut, or in which a quotation
+        is not closed, or None.
+        """
         size = max(1, BATCH_CELLS // len(self.columns))
         kept: list[list[str]] = []
         held = None  # one row behind, since the last row of a cut file is not whole

@@ -103,6 +103,8 @@ class TableReader:
             )
         self.sink.processes.note(np.array([self.sink.processes.code(0)]), np.zeros(1, np.int64), launches=True)
         self.sink.counters(self._fields(), self._batches(order))
+        if self.table.failure:
+            raise self.table.failure
 
     def _error(self, found: str, expected: str, advice: str) -> ExportError:
         return ExportError(self.options.source, found, expected, advice)
