@@ -1,10 +1,7 @@
 """Exports whose rows were lost, doubled or misread."""
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
-
-from conftest import causeway
 
 pytestmark = pytest.mark.slow
 

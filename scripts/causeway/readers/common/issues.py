@@ -149,6 +149,11 @@ CATALOGUE = {
         "events of several processes alternate in one trace, and nothing says whose a device's event is: no launch has"
         " a call; name the trace of each process",
     ),
+    "several_traces": Kind(
+        "caution",
+        "several traces in one file were read as those of one run: ranks where they state ranks, else streams of one"
+        " rank; if they are of several runs, give each a file of its own",
+    ),
     "differing_clocks": Kind(
         "caution",
         "traces in one file whose clocks have different origins: times of one are not comparable with those of another;"
@@ -227,6 +232,9 @@ CATALOGUE = {
         "caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"
     ),
     "repeated_ids": Kind("caution", "rows that share their id with another row of their table, of which one was used"),
+    "repeated_events": Kind(
+        "caution", "events that equal another one in every column, as in an export that was written twice, count once"
+    ),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),
     "still_open": Kind(

@@ -111,7 +111,9 @@ class JaxReader:
             if rows:
                 self._take(kind, rows)
         issues = self.sink.issues
-        issues.add("unreadable_rows", self.text.damaged, "events")
+        issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
+        issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
+        issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
         issues.add(
             "dropped_events", int(self.events >= MOST_EVENTS), f"the trace holds {self.events:,} events, its most"
         )

@@ -124,7 +124,9 @@ class KinetoReader:
         self._facts()
         if self.range_counters.rows:
             self.range_counters.hand_over(self.sink)
-        self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
+        self.sink.issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
+        self.sink.issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
+        self.sink.issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
         for category, rows in sorted(self.incomplete.items()):
             of_launches = self.map["categories"][category] == "launches"

@@ -340,6 +340,11 @@ class Sink:
         """Return the earliest start of a launch taken so far."""
         return self._clock.first_ns
 
+    def coarse_tick_ns(self) -> int:
+        """Return the tick of the starts of launches, 0 unless they are multiples of a coarse one."""
+        is_coarse = self.issues.count("coarse_clock") or self.issues.count("coarse_starts")
+        return self._clock.start_tick_ns if is_coarse else 0
+
     def count_of(self, kind: str) -> int:
         """Return how many events of a kind (a key of `RECORDS`) were taken."""
         return self._events[kind].rows
