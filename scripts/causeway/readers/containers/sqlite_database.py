@@ -32,6 +32,8 @@ MOST_STEPS = 2 * 10**9
 """Steps of SQLite's virtual machine without a row, half a minute: skipping the rows of a table takes three for each, so
 this is a table of 6e8 rows, above all that were seen.
 """
+LEAST_ROW_BYTES = 5
+"""Bytes of the smallest row of a table (`sqlite_pages.LEAST_ROW`): a file cannot hold more rows."""
 LARGE_ROWS = 100_000
 """Rows from which on reading pages is worth loading its compiled code."""
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
@@ -210,13 +212,15 @@ class SqliteExport:
         query = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"  # noqa: S608
         done = 0
         if not set(text) and self.estimated_rows(table) >= LARGE_ROWS:
-            from causeway.readers.containers.sqlite_pages import NotSimpleError
+            from causeway.readers.containers.sqlite_pages import ManyPagesError, NotSimpleError
 
             try:
                 for batch in self._pages(table, columns):
                     yield Counter(), dict(zip(columns, batch, strict=True))
                     done += batch.shape[1]
                 return
+            except ManyPagesError:
+                raise self._no_tree(table) from None
             except NotSimpleError as reason:
                 LOG.info("%s: %s in table %s: SQLite reads it from row %d on", self.source, reason, table, done)
         yield from self.select(query, table, columns, text, done, times)
@@ -270,6 +274,7 @@ class SqliteExport:
 
         text = set(text)
         times = set(times)
+        self._check_tree(table)
         if " JOIN " in query and not self._looks_up(query):  # ADBC has no limit on steps
             yield from self._slowly(query, table, columns, text, done, times)
             return
@@ -278,6 +283,7 @@ class SqliteExport:
             for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
                 yield Counter(), {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
                 done += batch.num_rows
+                self._check_rows(table, done)
             if self._missing:  # of a page that is cut, SQLite reads what is left as if it were whole
                 raise self._damage(table, done, self._missing)
             return
@@ -332,7 +338,7 @@ class SqliteExport:
         return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False)
 
     def _slowly(
-        self, query: str, table: str, columns: list[str], text: set[str], done: int, times: set[str]
+        self, query: str, table: str, columns: list[str], text: set[str], done: int, times: Iterable[str] = ()
     ) -> Iterator[tuple[Misfits, dict]]:
         self._steps = 0
         try:
@@ -353,12 +359,45 @@ class SqliteExport:
             if rows:
                 yield _decoded(rows, columns, text, times)
                 done += len(rows)
+                self._check_rows(table, done)
             if failure is not None:
                 raise self._damage(table, done, failure) from None
             if len(rows) < BATCH_ROWS:
                 if self._missing:
                     raise self._damage(table, done, self._missing)
                 return
+
+    def _check_tree(self, table: str) -> None:
+        """Refuse a small table with more rows than its row ids leave room for: pages that are met again and again.
+
+        Raises
+        ------
+        ExportError
+        """
+        self._steps = 0
+        try:
+            ends = [f"(SELECT {end}(rowid) FROM {quoted(table)})" for end in ("max", "min")]  # noqa: S608 - quoted name
+            (most,) = self._connection.execute(f"SELECT {ends[0]} - {ends[1]} + 1").fetchone()  # each looked up
+            if not isinstance(most, int) or most > LARGE_ROWS:
+                return
+            rows = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} LIMIT {most + 1:d})"  # noqa: S608 - quoted name
+            found = self._connection.execute(rows).fetchone()[0]
+        except DAMAGE as error:  # also of a table without row ids
+            fail_if_of_the_machine(error)
+            return
+        if found > most:
+            raise self._no_tree(table)
+
+    def _check_rows(self, table: str, done: int) -> None:
+        """Stop at more rows than the file can hold; pages that are met again have no end."""
+        log = self.path.with_name(self.path.name + "-wal")
+        size = self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        if done * LEAST_ROW_BYTES > size:
+            raise self._no_tree(table)
+
+    def _no_tree(self, table: str) -> ExportError:
+        found = f"table {table} is damaged: pages of it are met more than once, so that it has more rows than the file"
+        return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
 
     def _damage(self, table: str, done: int, error: Exception | str) -> ExportError:
         found = f"table {table} is damaged after {done:,} rows ({error})"
@@ -397,7 +436,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _decoded(rows: list[tuple], columns: list[str], text: set[str], times: set[str]) -> tuple[Misfits, dict]:
+def _decoded(rows: list[tuple], columns: list[str], text: set[str], times: Iterable[str]) -> tuple[Misfits, dict]:
     """Return how many values are no integers, and the columns, as `SqliteExport.stream` gives them."""
     misfits: Misfits = Counter()
     batch = {}
