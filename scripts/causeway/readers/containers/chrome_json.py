@@ -101,7 +101,7 @@ class TraceText:
         self.lists = 0  # of events, begun
         self.own_facts = self.facts  # of the document that is read
         self.damaged = 0
-        self.stray = 0  # of these, texts between documents, and documents without events
+        self.stray = 0  # of these, what is no event: texts between documents, documents without events, facts
         self.first_damage = 0  # characters before the first damaged event
         self.cut: str | None = None
         self._wanted = wanted
@@ -265,6 +265,7 @@ class TraceText:
         except TooLongError:
             self._pass()
             self.damaged += 1
+            self.stray += 1
 
     def _pass(self) -> None:
         """Pass over a value, without making an object of it."""
