@@ -128,10 +128,11 @@ def test_an_export_that_changes_while_it_is_read_fails_the_rule(tmp_path, monkey
     path.write_text("kernel,y\n" + "a,1\n" * 1000)
     Read(path, tmp_path / "t")
     expected = content_of(tmp_path / "t")
+    facts = path.stat()
     changes = {
         "longer": lambda: path.write_text(path.read_text() + "b,2\n"),
         "same size": lambda: (path.write_text(path.read_text().replace("a,1", "a,2")), os.utime(path)),
-        "rewritten in place, its time put back": lambda facts=path.stat(): (
+        "rewritten in place, its time put back": lambda: (
             path.write_text(path.read_text().replace("a,2", "a,3")),
             os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns)),
         ),

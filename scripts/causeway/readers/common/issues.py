@@ -56,6 +56,11 @@ CATALOGUE = {
         "caution", "values with a fraction, where only a whole number has a meaning, were treated as absent"
     ),
     "not_a_number": Kind("caution", "values that are not finite numbers were treated as absent"),
+    "impossible_sizes": Kind(
+        "caution",
+        "launches and transfers with sizes that cannot be: a grid or block of zero, or of less than zero or more than"
+        " 32 bits, or bytes below zero; all but zeros were treated as absent",
+    ),
     "zero_duration": Kind("info", "launches with a duration of zero"),
     "coarse_clock": Kind(
         "caution",

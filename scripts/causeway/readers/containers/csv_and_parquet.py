@@ -169,7 +169,10 @@ class PlainCsv:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: pa.ArrowInvalid) -> ExportError:
-        found = f"it cannot be read as CSV ({clean_text(str(error)).splitlines()[0][:120]})"
+        said = clean_text(str(error)).splitlines()[0][:120]
+        if "straddl" in said:
+            said = f"a row takes more than {BLOCK_BYTES >> 20} MB"
+        found = f"it cannot be read as CSV ({said})"
         return ExportError(self.source, found, "rows of fields under a header", "Write the table again.")
 
 
@@ -251,6 +254,8 @@ class PlainParquet:
         except (pa.ArrowException, OSError) as error:
             fail_if_of_the_machine(error)
             found = f"it is damaged after row {done:,}"
+            if isinstance(error, pa.ArrowCapacityError | pa.ArrowMemoryError) or "capacity" in str(error):
+                found = f"the values of a column behind row {done:,} take more memory than a block of rows may"
             raise ExportError(self.source, found, "a complete Parquet file", "Write or copy the table again.") from None
 
 

@@ -25,7 +25,7 @@ from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.containers.sqlite_names import PLAIN_TABLES, has_journal
 
 BATCH_ROWS = 1 << 16
-LONGEST_VALUE = 1 << 26
+LONGEST_VALUE = 1 << 24
 """Bytes of the longest text or blob that is taken from a database; the longest kernel names seen have 0.6 MB."""
 STEPS_PER_CALL = 1_000_000
 MOST_STEPS = 2 * 10**9

@@ -138,7 +138,13 @@ class KinetoReader:
             failure = ExportError(source, self.text.cut, "a complete trace", advice)
         if not (self.sink.n_launches or self.range_counters.rows):
             raise failure or without_kernel(
-                source, self.text, self.map["categories"], self.kinds, self.seen, self.incomplete
+                source,
+                self.text,
+                self.map["categories"],
+                self.kinds,
+                self.seen,
+                self.incomplete,
+                self.sink.issues.left_out,
             )
         if failure:
             raise failure

@@ -36,6 +36,12 @@ whose names are merged are one kernel.
 """
 
 
+GRID = tuple(name for name in LAUNCH_SHAPE if name.startswith("grid_"))
+BLOCK = tuple(name for name in LAUNCH_SHAPE if name.startswith("block_"))
+LARGEST_SIZE = 1 << 32
+"""Of a grid along one axis: HSA's packets, which count work-items, have 32 bits; CUDA takes less."""
+
+
 @dataclass(kw_only=True)
 class Facts:
     """Facts of a whole export, for `capabilities.json`, which describes them."""
@@ -163,6 +169,7 @@ class Sink:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
         self._fit(columns, "device", "stream")
+        self._check_sizes(columns, n)
         columns["configuration"] = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
         times = columns["start_ns"], columns["duration_ns"]
@@ -192,7 +199,9 @@ class Sink:
             self._fit(columns, "device", "stream")
             for name, absent in (("copy_kind", 0), ("src_kind", NO_KIND), ("dst_kind", NO_KIND)):
                 columns[name] = np.where((columns[name] >= 0) & (columns[name] <= 255), columns[name], absent)
-            columns["bytes"] = np.where(columns["bytes"] < 0, NULL, columns["bytes"])
+            below = (columns["bytes"] < 0) & (columns["bytes"] != NULL)
+            self.issues.add("impossible_sizes", int(below.sum()), "bytes")
+            columns["bytes"] = np.where(below, NULL, columns["bytes"])
             self.processes.note(columns["process"], columns["device"], launches=False)
             self._events["transfers"].add(event_batch("transfers", n, columns))
 
@@ -318,6 +327,17 @@ class Sink:
         columns |= {name: self._ids.of(name, columns[name]) for name in ids}
         if "correlation" in columns:
             columns["correlation"] = self._correlations.of(columns["correlation"])
+
+    def _check_sizes(self, columns: dict[str, np.ndarray], n: int) -> None:
+        """Count launches whose grid or block cannot be, and let sizes that no GPU takes be absent."""
+        odd = np.zeros(n, bool)
+        for name in [name for name in (*GRID, *BLOCK) if name in columns]:
+            size = columns[name]
+            far = (size != NULL) & ((size < 0) | (size >= LARGEST_SIZE))
+            odd |= far | (size == 0)
+            if far.any():
+                columns[name] = np.where(far, NULL, size)
+        self.issues.add("impossible_sizes", int(odd.sum()), "grid or block")
 
     def _codes(self, columns: Mapping[str, np.ndarray], n: int) -> np.ndarray:
         """Return configuration codes of rows with kernel, label and any columns of `LAUNCH_SHAPE`."""

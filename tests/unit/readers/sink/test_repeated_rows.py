@@ -154,3 +154,10 @@ def test_equal_times_of_clocks_that_differ_are_not_the_same(tmp_path):
     path.write_text("\n".join(texts), encoding="utf-8")
     read = Read(path, tmp_path / "e")
     assert (read.launches.num_rows, read.count("repeated_events"), read.count("differing_clocks")) == (4, 0, 1)
+
+
+def test_operators_that_call_themselves_within_a_tick_stay(tmp_path):
+    operator = {"ph": "X", "cat": "cpu_op", "name": "aten::to", "pid": 1, "tid": 1, "dur": 3}
+    nested = [operator | {"ts": 20 * at} for at in range(50)] + [operator | {"ts": 100}]
+    read = Read(write_trace(tmp_path / "t.json", [*nested, *events(20)]), tmp_path / "e")
+    assert (read.host_operators.num_rows, read.count("repeated_events")) == (51, 0)
