@@ -2,26 +2,65 @@
 
 Each function states its signature, so it is compiled for exactly those types, and when its module is imported: never in
 the middle of a measured pass, never a second time for an array that happens to be read-only. The compiled code is kept
-on disk beside the module (or in `NUMBA_CACHE_DIR`), so only the first import after an installation compiles. No
-function holds Python's global lock while it runs.
+on disk beside the module (or in `NUMBA_CACHE_DIR`), so only the first import after an installation compiles. Where
+neither that nor the user's home can be written, as in a module of a centre or on a node without homes, it is kept in a
+folder of the user's own among the temporary files. No function holds Python's global lock while it runs.
 
 numba looks once whether scipy offers linear algebra, for `numpy.convolve` and `numpy.correlate` in compiled code, which
 nothing here uses. That import is a tenth of a second and 18 MB in each process that works without scipy, so
 `scipy.linalg` is hidden meanwhile; products of matrices, which import it when they are compiled, work all the same.
 """
 
+import os
+import stat
+import tempfile
 from functools import partial
+from pathlib import Path
 
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic
+from numba.misc.appdirs import AppDirs
 
 from causeway.core.installation import hidden
 
 with hidden("scipy.linalg"):
     import numba.np.arraymath  # noqa: F401
 
-compiled = partial(njit, cache=True, nogil=True)
+
+def _is_writable(folder: Path) -> bool:
+    """Return whether files can be made in a folder, which is made if it is absent."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _temporary_folder() -> str | None:
+    """Return a folder for compiled code among the temporary files, the same for all processes of a user; None if there
+    is none. Kept code is run: what others could write is not taken.
+    """
+    try:
+        folder = Path(tempfile.gettempdir()) / f"causeway-compiled-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        facts = folder.lstat()
+        is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
+        return str(folder) if is_own else tempfile.mkdtemp(prefix="causeway-compiled-")
+    except OSError:
+        return None
+
+
+def _can_keep_code() -> bool:
+    """Return whether numba has a folder for compiled code; one among the temporary files where it would find none."""
+    beside, of_the_user = Path(__file__).with_name("__pycache__"), Path(AppDirs("numba", False).user_cache_dir)
+    if not config.CACHE_DIR and not (_is_writable(beside) or _is_writable(of_the_user)):
+        config.CACHE_DIR = _temporary_folder() or ""
+        return bool(config.CACHE_DIR)
+    return True
+
+
+compiled = partial(njit, cache=_can_keep_code(), nogil=True)
 compiled_borrowing = partial(compiled, _nrt=False)
 """The same without reference counts of arrays: for functions that neither make nor return an array.
 

@@ -53,8 +53,19 @@ REFUSED = {
 NOTES = """\
 Columns are found by name, in any order; a table or column that an export lacks costs only what needs it, and
 `capabilities.json` says what that is. Times are whole nanoseconds; where a tool prints fractions of milli- or
-microseconds, they are read digit by digit. Environments, command lines, host names and paths inside a capture are never
+microseconds, they are read digit by digit, and fractions of a nanosecond, as means of several passes have them, are
+rounded once. Environments, command lines, host names and paths inside a capture are never
 read into a table.
+
+Launches that could not be used (no time, a time that cannot be, a row that cannot be parsed, lost by the profiler) are
+counted: `left_out` in `capabilities.json` has `rows` and `of` how many. Beyond 1 % the export is *partial*: the page and
+`causeway check` say so first, and `check` ends with exit code 3. Rows whose kind is not known count as launches. What a
+profiler lost without saying how many is in no number (`dropped_events`).
+
+Events that equal another in every column, as in a trace that was written twice or a table whose rows were inserted
+twice, count once (`repeated_events`). Without a correlation only those that last longer than the clock's tick are taken
+for the same. In CSV, a quotation that goes on over rows was never closed: its line is left out, the others are rows,
+and beyond 16 lines the export is partial.
 
 A CUDA graph that was traced as a whole (`--cuda-graph-trace=graph`, the table CUPTI_ACTIVITY_KIND_GRAPH_TRACE) has no
 rows for the kernels inside. Each of its executions becomes a range of kind `cuda_graph`, named after the graph's

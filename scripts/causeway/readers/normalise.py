@@ -179,7 +179,8 @@ def _without_launch(source: str) -> ExportError:
 
 
 def _state(path: Path, source: str) -> list[tuple]:
-    """Return what shows that a file, or any file of a folder, was written to: name, inode, size, time of change.
+    """Return what shows that a file, or any file of a folder, was written to: name, inode, size, and the times of
+    change, of which that of the inode cannot be put back.
 
     Raises
     ------
@@ -195,7 +196,7 @@ def _state(path: Path, source: str) -> list[tuple]:
     except OSError as error:  # a name that leads nowhere, or a folder that may not be read, is refused below
         fail_if_of_the_machine(error, f"reading {source}")
         return []
-    return [(name, fact.st_ino, fact.st_size, fact.st_mtime_ns) for name, fact in facts]
+    return [(name, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns) for name, fact in facts]
 
 
 def _line_of(error: Exception) -> str:

@@ -28,16 +28,14 @@ PER_DEVICE = re.compile(r"^(?:gpu(?P<before>\d{1,3})[._:])?(?P<metric>.+?)(?:[#:
 def rows_of(lines: Iterator[str], delimiter: str, readings: Readings) -> Iterator[list[str]]:
     """Yield the fields of lines that are not empty; lines that are no rows are counted."""
     csv.field_size_limit(LONGEST_LINE)
-    reader = csv.reader((line for line in lines if line.strip()), delimiter=delimiter, skipinitialspace=True)
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            readings.note("no_row", 1, error)
-            continue
-        yield row
+    for line in lines:
+        if line.count('"') % 2:  # a cell of telemetry has one line: a quotation that is not closed costs its row
+            readings.note("no_row", 1, line)
+        elif line.strip():
+            try:
+                yield next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+            except csv.Error as error:
+                readings.note("no_row", 1, error)
 
 
 def header_of(path: Path, text: str) -> list[str] | None:

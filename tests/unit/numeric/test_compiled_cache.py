@@ -44,6 +44,40 @@ def test_jobs_that_compile_at_once_do_no_harm(tmp_path):
     assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name]
 
 
+NOWHERE = (
+    """
+import os, sys
+import numba.core.caching as caching
+
+def only_among_temporary_files(locator, made=caching._CacheLocator.ensure_cache_path):
+    if not locator.get_cache_path().startswith(sys.argv[2]):
+        raise PermissionError(13, "Permission denied")
+    made(locator)
+
+caching._CacheLocator.ensure_cache_path = only_among_temporary_files
+os.access = lambda *_: False
+"""
+    + PROGRAM
+)
+"""As where neither the installation nor the home can be written: numba finds no place to keep code."""
+
+
+def test_code_is_kept_among_temporary_files_where_nothing_else_can_be_written(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {"PYTHONPATH": str(ROOT / "scripts"), "TMPDIR": str(tmp_path), "HOME": "/nonexistent"}
+    environment.pop("XDG_CACHE_HOME", None)
+    line = [sys.executable, "-c", NOWHERE, "0", str(tmp_path)]
+    for _ in range(2):
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        assert (done.stdout, done.returncode) == ("777 1 2 1\n", 0), done.stderr
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len({file.name for file in folder.rglob("*.nbi")}) == 4
+    folder.chmod(0o777)  # others could write code there: it is not run
+    subprocess.run(line, env=environment, check=True, timeout=300)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 STARTED = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -128,9 +128,14 @@ def test_an_export_that_changes_while_it_is_read_fails_the_rule(tmp_path, monkey
     path.write_text("kernel,y\n" + "a,1\n" * 1000)
     Read(path, tmp_path / "t")
     expected = content_of(tmp_path / "t")
+    facts = path.stat()
     changes = {
         "longer": lambda: path.write_text(path.read_text() + "b,2\n"),
         "same size": lambda: (path.write_text(path.read_text().replace("a,1", "a,2")), os.utime(path)),
+        "rewritten in place, its time put back": lambda: (
+            path.write_text(path.read_text().replace("a,2", "a,3")),
+            os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns)),
+        ),
         "another file": lambda: (
             path.with_name("new").write_text("kernel,y\na,1\n"),
             path.with_name("new").rename(path),
@@ -157,3 +162,17 @@ def test_an_export_that_changes_while_it_is_read_fails_the_rule(tmp_path, monkey
 def test_an_export_that_is_gone_fails_the_rule(tmp_path):
     with pytest.raises(CausewayError, match="it is gone"):
         Read(tmp_path / "absent", tmp_path / "t")
+
+
+def test_code_that_cannot_be_compiled_fails_the_rule(tmp_path, monkeypatch):
+    """It says nothing of the export: `cannot cache function` is what numba says where no folder can be written."""
+    import numba
+
+    from causeway.readers.nvidia import nsys
+
+    (tmp_path / "in").mkdir()
+    path = LAYOUTS["nsys.sqlite"](tmp_path / "in", "k", 24)
+    monkeypatch.setattr(nsys, "read", lambda *_: numba.njit("int64(int64)")(lambda number: number + "a"))
+    with pytest.raises(MachineError, match="the machine stopped reading"):
+        Read(path, tmp_path / "tables")
+    assert not (tmp_path / "tables").exists()

@@ -1,14 +1,16 @@
 """Which errors are the machine's, and which an export's content: decided here and nowhere else.
 
-A full disk, a quota, a broken device, a lost file system, too few open files, threads or memory say nothing about what
-was read. They fail the job, with nothing written, so that Snakemake runs it again once they have passed. Only what the
-bytes of an export say may be recorded as its fault.
+A full disk, a quota, a broken device, a lost file system, too few open files, threads or memory, code that cannot be
+compiled or kept, say nothing about what was read. They fail the job, with nothing written, so that Snakemake runs it
+again once they have passed. Only what the bytes of an export say may be recorded as its fault.
 """
 
 import errno
 import os
 import re
 import sqlite3
+import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,7 +85,19 @@ def is_of_the_machine(error: BaseException) -> bool:
         code = getattr(error, "sqlite_errorcode", None) or 0
         # a read that ends early is a file that was cut
         return code & 0xFF in SQLITE_ERRORS and code != sqlite3.SQLITE_IOERR_SHORT_READ
-    return isinstance(error, RuntimeError) and "start new thread" in str(error)
+    return _is_of_the_compiler(error) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
+
+
+COMPILERS = ("numba", "llvmlite")
+"""They compile our own code and keep it on disk: what they raise is never about an export."""
+
+
+def _is_of_the_compiler(error: BaseException) -> bool:
+    """Return whether an error comes out of a package that compiles code."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in COMPILERS]
+    folders = tuple(f"{Path(file).parent}{os.sep}" for file in files if file)
+    frames = traceback.walk_tb(error.__traceback__)
+    return bool(folders) and any(frame.f_code.co_filename.startswith(folders) for frame, _ in frames)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

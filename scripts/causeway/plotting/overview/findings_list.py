@@ -83,7 +83,8 @@ def answers(
         return None
     every = _every(findings)
     supported = [one for one in every if one[1]["verdict"] == SUPPORTED]
-    rows = []
+    # an input that was not read, or in part, comes first: what is not there is in no answer
+    rows = [("What was not read", said(*one, "sentence")) for one in every if one[1]["kind"] == "quality"][:1]
     given = []
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]

@@ -39,6 +39,8 @@ ANALYSES = {
     "stragglers": "stragglers",
 }
 SEVERITIES = {"blocked": 0, "caution": 1, "info": 2}
+NOT_WHOLE = frozenset({"refused_export", "partial_export"})
+"""Issues that come first among those of their severity: what is not there is in no number."""
 USED = "WHERE json_extract_string(content, '$.status') <> 'refused'"
 
 
@@ -161,7 +163,12 @@ def quality_strip(quality: Mapping, place: str) -> Markup:
             ruled_out.append(tag("li", tag("b", words), " is not possible: ", why))
     order = sorted(
         enumerate(quality["issues"]),
-        key=lambda one: (SEVERITIES.get(one[1]["severity"], 3), one[1]["kind"], one[1].get("export") or ""),
+        key=lambda one: (
+            SEVERITIES.get(one[1]["severity"], 3),
+            one[1]["kind"] not in NOT_WHOLE,
+            one[1]["kind"],
+            one[1].get("export") or "",
+        ),
     )
     parts = [tag("div", chips, class_="strip")]
     worst = [one for one in order if one[1]["severity"] != "info"][:SHOWN_ISSUES]

@@ -17,6 +17,7 @@ from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
+from causeway.readers.amd.trace_events import SIGNALS
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.options import Options
@@ -282,9 +283,11 @@ class PassReader:
         for name in dict.fromkeys(names):
             if name not in self.kernels:
                 self.kernels[name] = sink.kernel(name)
-        columns = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in ("name", "start", "stop")}
-        for signal in {"dispatched", "completed"} & columns.keys():  # rocprofv2 notes neither, and writes 0
-            columns[signal] = np.where(columns[signal] == 0, NULL, columns[signal])
+        others = {"name", "start", "stop", *SIGNALS}
+        columns = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in others}
+        for signal in one.ours.keys() & SIGNALS:  # rocprofv2 notes neither, and writes 0
+            noted = batch.nanoseconds(one.ours[signal])
+            columns[signal] = np.where(noted == 0, NULL, noted)
         columns["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
         pids = columns.get("process", np.zeros(len(names), np.int64))
         for pid in dict.fromkeys(pids.tolist()):
@@ -338,7 +341,9 @@ class PassReader:
         measured: list[list[tuple[str, str]]] | None,
     ) -> None:
         if one.timed:
-            columns["start"], columns["stop"] = checked(self.sink, columns["start"], columns["stop"])
+            columns["start"], columns["stop"] = checked(
+                self.sink, columns["start"], columns["stop"], columns["rounded"]
+            )
         if measured is not None:
             layouts = [self.store.layout([name for name, _ in launch]) for launch in measured]
             cells = [[text for _, text in launch] for launch in measured]

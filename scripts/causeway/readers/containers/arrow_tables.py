@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.containers.csv_lines import delimiter_of
+from causeway.readers.containers.csv_lines import MendedCsv, delimiter_of, has_odd_quotations
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BATCH_ROWS = 1 << 16
@@ -31,6 +31,10 @@ TEXT_COLUMNS = frozenset({"text", "value", "name", "data", "uuid", "metricName"}
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
 """What pyarrow raises for damaged files."""
+
+
+class LongQuotationError(pa.ArrowInvalid):
+    """A quotation that was never closed; the message says where, and quotes nothing of the file."""
 
 
 class ArrowTable:
@@ -155,16 +159,19 @@ class CsvTable(ArrowTable):
         Raises
         ------
         ArrowInvalid
-            At the end, if rows with another number of cells than the header were passed over.
+            At the end, if rows with another number of cells than the header were passed over, or lines with a quotation
+            that is not closed.
         """
         passed_over = []
+        is_odd = has_odd_quotations(self.path)
+        mended = MendedCsv(self.path, self.delimiter, len(self.columns)) if is_odd else None
 
         def pass_over(row: pa_csv.InvalidRow) -> str:
             passed_over.append(row.number)
             return "skip"
 
         reader = pa_csv.open_csv(
-            self.path,
+            self.path if mended is None else pa.PythonFile(mended, "r"),
             pa_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
             pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=pass_over),
             pa_csv.ConvertOptions(
@@ -182,6 +189,8 @@ class CsvTable(ArrowTable):
                     for name, column in zip(columns, part.columns, strict=True)
                 ]
                 yield pa.RecordBatch.from_arrays(cells, names=columns)
+        if mended is not None and mended.lines.left_out:
+            raise LongQuotationError(f"{mended.lines.detail()}; that line was left out")
         if passed_over:
             raise pa.ArrowInvalid(f"{len(passed_over)} rows of another length")
 

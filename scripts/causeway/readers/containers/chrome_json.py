@@ -98,8 +98,10 @@ class TraceText:
         self.facts: dict = {}
         self.differing: set[str] = set()
         self.documents = 0  # begun
+        self.lists = 0  # of events, begun
         self.own_facts = self.facts  # of the document that is read
         self.damaged = 0
+        self.stray = 0  # of these, what is no event: texts between documents, documents without events, facts
         self.first_damage = 0  # characters before the first damaged event
         self.cut: str | None = None
         self._wanted = wanted
@@ -188,6 +190,7 @@ class TraceText:
         while self._skip(_BETWEEN) and not self.cut:
             if self.documents and not self._begins():
                 self._note_damage()
+                self.stray += 1
                 self._go_to(_NEXT_LINE)
                 continue
             self.documents += 1
@@ -200,6 +203,7 @@ class TraceText:
             self.own_facts = {}
         if unlisted < self.documents:  # beside traces, a document without events is none
             self.damaged += unlisted
+            self.stray += unlisted
 
     def _begins(self) -> bool:
         """Return whether a document begins at the window's start."""
@@ -221,6 +225,7 @@ class TraceText:
         self._pos += 1
         if self._text[self._pos - 1] == "[":
             self._listed = True
+            self.lists += 1
             yield from self._array()
             self._pos += self._text.startswith("]", self._pos)
             return
@@ -240,6 +245,7 @@ class TraceText:
                 if self._skip(_SPACE) == "[" and key == "traceEvents":
                     self._pos += 1
                     self._listed = True
+                    self.lists += 1
                     yield from self._array()
                     if self.cut:
                         return
@@ -259,6 +265,7 @@ class TraceText:
         except TooLongError:
             self._pass()
             self.damaged += 1
+            self.stray += 1
 
     def _pass(self) -> None:
         """Pass over a value, without making an object of it."""

@@ -20,6 +20,7 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.containers.csv_lines import MendedCsv, has_odd_quotations
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BLOCK_BYTES = 8 << 20
@@ -68,7 +69,8 @@ class PlainCsv:
                     "Name the right file.",
                 ) from None
         _check_width(source, len(self.columns))
-        self._utf8 = is_utf8(path)
+        self._is_plain = not has_odd_quotations(path) and is_utf8(path)
+        self.failure: ExportError | None = None
         with open(path, "rb") as handle:
             handle.seek(-1, io.SEEK_END)
             self.unfinished = handle.read(1) not in b"\r\n"
@@ -116,9 +118,10 @@ class PlainCsv:
         names = [str(at) for at in range(len(self.columns))]
         types = {name: pa.float64() if at in numbers else pa.string() for at, name in enumerate(names)}
         self.bad = 0
+        mended = None if self._is_plain else MendedCsv(self.path, self.delimiter, len(self.columns))
         try:
             yield from pacsv.open_csv(
-                self.path if self._utf8 else pa.PythonFile(Utf8(self.path), "r"),
+                self.path if mended is None else pa.PythonFile(mended, "r"),
                 read_options=pacsv.ReadOptions(
                     use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=1
                 ),
@@ -137,6 +140,10 @@ class PlainCsv:
             if "Empty CSV" in str(error) or "Could not skip initial" in str(error):
                 return
             raise
+        if mended is not None and mended.lines.left_out:
+            self.bad += mended.lines.left_out
+            self.first_bad = mended.lines.detail()
+            self.failure = mended.lines.error(self.source)
 
     def blocks(self) -> Iterator[Block]:
         """Give the table; empty text is null.
@@ -162,7 +169,10 @@ class PlainCsv:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: pa.ArrowInvalid) -> ExportError:
-        found = f"it cannot be read as CSV ({clean_text(str(error)).splitlines()[0][:120]})"
+        said = clean_text(str(error)).splitlines()[0][:120]
+        if "straddl" in said:
+            said = f"a row takes more than {BLOCK_BYTES >> 20} MB"
+        found = f"it cannot be read as CSV ({said})"
         return ExportError(self.source, found, "rows of fields under a header", "Write the table again.")
 
 
@@ -194,42 +204,13 @@ def is_utf8(path: Path) -> bool:
     return True
 
 
-class Utf8(io.RawIOBase):
-    """A file of another encoding as UTF-8: what cannot be decoded becomes U+FFFD."""
-
-    def __init__(self, path: Path) -> None:
-        self._handle = open(path, "rb")  # noqa: SIM115 - closed by close()
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._rest = b""
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes, all that are left if it is negative."""
-        while size < 0 or len(self._rest) < size:
-            block = self._handle.read(BLOCK_BYTES)
-            self._rest += self._decoder.decode(block, final=not block).encode()
-            if not block:
-                break
-        size = len(self._rest) if size < 0 else size
-        found = self._rest[:size]
-        self._rest = self._rest[size:]
-        return found
-
-    def close(self) -> None:
-        """Close the file."""
-        self._handle.close()
-        super().close()
-
-
 class PlainParquet:
     """A Parquet file; the arguments are those of `PlainCsv`, of which only the first two matter."""
 
     bad = 0
     first_bad = ""
     unfinished = False
+    failure = None
 
     def __init__(self, path: Path, source: str, *_: object) -> None:
         self.source = source
@@ -273,6 +254,8 @@ class PlainParquet:
         except (pa.ArrowException, OSError) as error:
             fail_if_of_the_machine(error)
             found = f"it is damaged after row {done:,}"
+            if isinstance(error, pa.ArrowCapacityError | pa.ArrowMemoryError) or "capacity" in str(error):
+                found = f"the values of a column behind row {done:,} take more memory than a block of rows may"
             raise ExportError(self.source, found, "a complete Parquet file", "Write or copy the table again.") from None
 
 

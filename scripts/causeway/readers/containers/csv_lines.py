@@ -1,14 +1,25 @@
-"""CSV row by row, each row one line: an unclosed quotation costs its line alone. Tables in columns of text, and lists
-of JSON objects, become lines of CSV.
+"""CSV row by row, each row one line: an unclosed quotation costs its line alone. Where cells may hold line ends, a
+quotation of many lines is one that was never closed. Tables in columns of text, and lists of JSON objects, become lines
+of CSV.
 """
 
 import csv
 import io
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from causeway.core.errors import ExportError
 
 LINE_CHARS = 4 << 20
+BLOCK_BYTES = 8 << 20
+LONGEST_LINE = 1 << 24
+MOST_LINES = 16
+"""Lines of a quotation that is taken for one: names of kernels and labels have one line, and notes of people some; an
+unclosed one goes on to the next quotation mark, however far that is.
+"""
 DELIMITERS = ",;\t"
 """As profilers write them, and as spreadsheets save them again."""
 
@@ -29,6 +40,9 @@ def delimiter_of(header: str) -> str:
     """
     bare = "".join(header.split('"')[::2])
     return max(DELIMITERS, key=bare.count)
+
+
+_OPEN, _CLOSED, _BROKEN = "open", "closed", "broken"
 
 
 class CsvLines:
@@ -83,6 +97,156 @@ class CsvLines:
                     yield [], False
             elif stripped.strip():
                 yield self.cells(stripped, self.delimiter), whole
+
+
+class MendedLines:
+    """Lines of CSV in which no quotation swallows rows.
+
+    Where a quotation goes on for `MOST_LINES`, or to the text's end, or ends within a cell, and most of the lines
+    behind its first are rows by themselves, it was never closed: the first line is left out, and the others are rows.
+
+    Parameters
+    ----------
+    lines : iterator of str
+        With their ends.
+    delimiter : str
+    width : int
+        Cells of a row.
+
+    Attributes
+    ----------
+    number : int
+        Lines gone through.
+    left_out : int
+        Lines left out.
+    first : int
+        Number of the first of them, from 1.
+    first_long : int
+        Of the first in which a quotation of more than `MOST_LINES` lines opens; 0 if there is none.
+    """
+
+    def __init__(self, lines: Iterator[str], delimiter: str, width: int) -> None:
+        self.number = self.left_out = self.first = self.first_long = 0
+        self._lines = lines
+        self._given_back: deque[str] = deque()
+        self._delimiter = delimiter
+        self._width = width
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self._next():
+            self.number += 1
+            held = [line]
+            state = self._state(held) if line.count('"') % 2 else _CLOSED
+            while state == _OPEN and len(held) < MOST_LINES and (more := self._next()):
+                held.append(more)
+                state = self._state(held)
+            if state == _CLOSED or not self._are_rows(held[1:]):
+                yield from held
+                self.number += len(held) - 1
+                if state == _OPEN:
+                    yield from self._rest_of_text()
+                continue
+            self.left_out += 1
+            self.first = self.first or self.number
+            if state == _OPEN and len(held) == MOST_LINES:
+                self.first_long = self.first_long or self.number
+            self._given_back.extendleft(reversed(held[1:]))
+
+    def _next(self) -> str:
+        """Return the next line, "" after the last."""
+        return self._given_back.popleft() if self._given_back else next(self._lines, "")
+
+    def _rest_of_text(self) -> Iterator[str]:
+        """Give the other lines of a cell that holds a long text, up to the one in which it ends."""
+        while line := self._next():
+            self.number += 1
+            yield line
+            if line.replace('""', "").count('"') % 2:
+                return
+
+    def _state(self, lines: list[str]) -> str:
+        """Return whether the last quotation of some lines is open or closed, or ends within a cell."""
+        try:
+            for _ in csv.reader(lines, delimiter=self._delimiter, strict=True):
+                pass
+        except csv.Error as error:
+            return _OPEN if "unexpected end" in str(error) else _BROKEN
+        return _CLOSED
+
+    def _are_rows(self, lines: list[str]) -> bool:
+        """Return whether most of some lines are rows by themselves; False for none."""
+        rows = sum(len(CsvLines.cells(line, self._delimiter)) == self._width for line in lines)
+        return 2 * rows > len(lines)
+
+    def detail(self, line: int = 0) -> str:
+        """Return where the first line that was left out stands, and why it was; `line` lines stand before the text."""
+        return f"line {line + self.first}: a quotation opens that does not end"
+
+    def error(self, source: str, label: str = "", line: int = 0) -> ExportError | None:
+        """Return the error of a text with a quotation of more than `MOST_LINES` lines, None for others.
+
+        Which of its lines are rows is a guess, however few they are: the text is read in part.
+        """
+        if not self.first_long:
+            return None
+        return ExportError(
+            source,
+            f"{label}a quotation opens in line {line + self.first_long} and has no end within {MOST_LINES} lines; that"
+            " line was left out, those behind it were read as rows",
+            "cells whose quotations are closed",
+            "Close it, or export again.",
+        )
+
+
+def has_odd_quotations(path: Path) -> bool:
+    """Return whether a line of a file has an odd number of quotation marks: one that holds a line end, or is not
+    closed.
+    """
+    with open(path, "rb") as handle:
+        if not any(b'"' in block for block in iter(lambda: handle.read(BLOCK_BYTES), b"")):
+            return False
+        handle.seek(0)
+        return any(line.count(b'"') % 2 for line in iter(lambda: handle.readline(LONGEST_LINE), b""))
+
+
+class MendedCsv(io.RawIOBase):
+    """The bytes of a CSV file in UTF-8, in which no quotation goes on for ever: what cannot be decoded becomes
+    U+FFFD.
+
+    Attributes
+    ----------
+    lines : MendedLines
+    """
+
+    def __init__(self, path: Path, delimiter: str, width: int) -> None:
+        self._text = open(path, encoding="utf-8", errors="replace", newline="")  # noqa: SIM115 - closed by close()
+        self.lines = MendedLines(iter(lambda: self._text.readline(LONGEST_LINE), ""), delimiter, width)
+        self._given = iter(self.lines)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes, all that are left if it is negative."""
+        parts = [self._rest]
+        length = len(self._rest)
+        while size < 0 or length < size:
+            line = next(self._given, "")
+            if not line:
+                break
+            parts.append(line.encode("utf-8", "replace"))
+            length += len(parts[-1])
+        found = b"".join(parts)
+        size = len(found) if size < 0 else size
+        self._rest = found[size:]
+        return found[:size]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._text.close()
+        super().close()
 
 
 class PrintedTables:

@@ -7,6 +7,7 @@ The file is opened read-only and never changed. Text comes as bytes, since expor
 
 import contextlib
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -20,17 +21,19 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.readers.common.background import prefetched
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.numbers import integers
+from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.containers.sqlite_names import PLAIN_TABLES, has_journal
 
 BATCH_ROWS = 1 << 16
-LONGEST_VALUE = 1 << 26
+LONGEST_VALUE = 1 << 24
 """Bytes of the longest text or blob that is taken from a database; the longest kernel names seen have 0.6 MB."""
 STEPS_PER_CALL = 1_000_000
 MOST_STEPS = 2 * 10**9
 """Steps of SQLite's virtual machine without a row, half a minute: skipping the rows of a table takes three for each, so
 this is a table of 6e8 rows, above all that were seen.
 """
+LEAST_ROW_BYTES = 5
+"""Bytes of the smallest row of a table (`sqlite_pages.LEAST_ROW`): a file cannot hold more rows."""
 LARGE_ROWS = 100_000
 """Rows from which on reading pages is worth loading its compiled code."""
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
@@ -181,7 +184,9 @@ class SqliteExport:
             if text is not None
         }
 
-    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+    def stream(
+        self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's columns batch by batch, in row order.
 
         Parameters
@@ -191,11 +196,13 @@ class SqliteExport:
             Columns of the table.
         text : iterable of str
             Columns that come as Arrow binary arrays; the others come as int64 arrays with `NULL`.
+        times : iterable of str
+            Columns that are times: what has a fraction is rounded.
 
         Yields
         ------
-        (int, dict of str to array)
-            Values that were not integers in this batch (now `NULL`), and its columns.
+        (Counter of str, dict of str to array)
+            Values that were not integers in this batch (now `NULL`), by the kind of issue, and its columns.
 
         Raises
         ------
@@ -205,16 +212,18 @@ class SqliteExport:
         query = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"  # noqa: S608
         done = 0
         if not set(text) and self.estimated_rows(table) >= LARGE_ROWS:
-            from causeway.readers.containers.sqlite_pages import NotSimpleError
+            from causeway.readers.containers.sqlite_pages import ManyPagesError, NotSimpleError
 
             try:
                 for batch in self._pages(table, columns):
-                    yield 0, dict(zip(columns, batch, strict=True))
+                    yield Counter(), dict(zip(columns, batch, strict=True))
                     done += batch.shape[1]
                 return
+            except ManyPagesError:
+                raise self._no_tree(table) from None
             except NotSimpleError as reason:
                 LOG.info("%s: %s in table %s: SQLite reads it from row %d on", self.source, reason, table, done)
-        yield from self.select(query, table, columns, text, done)
+        yield from self.select(query, table, columns, text, done, times)
 
     def _pages(self, table: str, columns: list[str]) -> Iterator[np.ndarray]:
         """Give integer columns of a large table from its pages; see `sqlite_pages.integer_columns`."""
@@ -247,8 +256,14 @@ class SqliteExport:
             yield from prefetched(integer_columns(pages, roots[0][0], list(position.values()), short))
 
     def select(
-        self, query: str, table: str, columns: list[str], text: Iterable[str] = (), done: int = 0
-    ) -> Iterator[tuple[int, dict]]:
+        self,
+        query: str,
+        table: str,
+        columns: list[str],
+        text: Iterable[str] = (),
+        done: int = 0,
+        times: Iterable[str] = (),
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a query's columns batch by batch, like `stream`; `columns` are their names and `table` is the one that
         errors name.
 
@@ -258,18 +273,21 @@ class SqliteExport:
         from adbc_driver_manager.dbapi import Error
 
         text = set(text)
+        times = set(times)
+        self._check_tree(table)
         if " JOIN " in query and not self._looks_up(query):  # ADBC has no limit on steps
-            yield from self._slowly(query, table, columns, text, done)
+            yield from self._slowly(query, table, columns, text, done, times)
             return
         # a value of another type, or damage; sqlite3 shows which
         with contextlib.suppress(OSError, pa.ArrowException, Error):
             for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
-                yield 0, {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
+                yield Counter(), {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
                 done += batch.num_rows
+                self._check_rows(table, done)
             if self._missing:  # of a page that is cut, SQLite reads what is left as if it were whole
                 raise self._damage(table, done, self._missing)
             return
-        yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done)
+        yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done, times)
 
     def once(self, table: str, key: str, columns: Iterable[str]) -> str:
         """Return a table as the FROM clause of a join on `key`, with one row for each value of it.
@@ -320,8 +338,8 @@ class SqliteExport:
         return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False)
 
     def _slowly(
-        self, query: str, table: str, columns: list[str], text: set[str], done: int
-    ) -> Iterator[tuple[int, dict]]:
+        self, query: str, table: str, columns: list[str], text: set[str], done: int, times: Iterable[str] = ()
+    ) -> Iterator[tuple[Misfits, dict]]:
         self._steps = 0
         try:
             cursor = self._connection.execute(query)
@@ -339,14 +357,47 @@ class SqliteExport:
                 failure = error
             self._steps = 0
             if rows:
-                yield _decoded(rows, columns, text)
+                yield _decoded(rows, columns, text, times)
                 done += len(rows)
+                self._check_rows(table, done)
             if failure is not None:
                 raise self._damage(table, done, failure) from None
             if len(rows) < BATCH_ROWS:
                 if self._missing:
                     raise self._damage(table, done, self._missing)
                 return
+
+    def _check_tree(self, table: str) -> None:
+        """Refuse a small table with more rows than its row ids leave room for: pages that are met again and again.
+
+        Raises
+        ------
+        ExportError
+        """
+        self._steps = 0
+        try:
+            ends = [f"(SELECT {end}(rowid) FROM {quoted(table)})" for end in ("max", "min")]  # noqa: S608 - quoted name
+            (most,) = self._connection.execute(f"SELECT {ends[0]} - {ends[1]} + 1").fetchone()  # each looked up
+            if not isinstance(most, int) or most > LARGE_ROWS:
+                return
+            rows = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} LIMIT {most + 1:d})"  # noqa: S608 - quoted name
+            found = self._connection.execute(rows).fetchone()[0]
+        except DAMAGE as error:  # also of a table without row ids
+            fail_if_of_the_machine(error)
+            return
+        if found > most:
+            raise self._no_tree(table)
+
+    def _check_rows(self, table: str, done: int) -> None:
+        """Stop at more rows than the file can hold; pages that are met again have no end."""
+        log = self.path.with_name(self.path.name + "-wal")
+        size = self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        if done * LEAST_ROW_BYTES > size:
+            raise self._no_tree(table)
+
+    def _no_tree(self, table: str) -> ExportError:
+        found = f"table {table} is damaged: pages of it are met more than once, so that it has more rows than the file"
+        return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
 
     def _damage(self, table: str, done: int, error: Exception | str) -> ExportError:
         found = f"table {table} is damaged after {done:,} rows ({error})"
@@ -385,9 +436,9 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _decoded(rows: list[tuple], columns: list[str], text: set[str]) -> tuple[int, dict]:
+def _decoded(rows: list[tuple], columns: list[str], text: set[str], times: Iterable[str]) -> tuple[Misfits, dict]:
     """Return how many values are no integers, and the columns, as `SqliteExport.stream` gives them."""
-    bad = 0
+    misfits: Misfits = Counter()
     batch = {}
     for name, values in zip(columns, zip(*rows, strict=True), strict=True):
         if name in text:
@@ -395,6 +446,6 @@ def _decoded(rows: list[tuple], columns: list[str], text: set[str]) -> tuple[int
             batch[name] = pa.array(encoded, pa.binary())
         else:
             decoded = [v.decode("ascii", "replace") if isinstance(v, bytes) else v for v in values]
-            batch[name], wrong = integers(decoded)
-            bad += wrong
-    return bad, batch
+            batch[name], more = integers(decoded, of_times=name in times)
+            misfits += more
+    return misfits, batch

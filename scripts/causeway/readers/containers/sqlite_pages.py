@@ -50,6 +50,10 @@ class NotSimpleError(Exception):
     """The table, or the file, has something that only SQLite itself reads right; the message names it."""
 
 
+class ManyPagesError(NotSimpleError):
+    """The table's pages are no tree: some are met more than once, which SQLite does not notice."""
+
+
 class Pages:
     """The pages of a database file that nobody is writing.
 
@@ -130,8 +134,10 @@ class Pages:
         raise NotSimpleError("a table without rowids" if kind in (0x02, 0x0A) else "a damaged tree")
 
     def _check(self, numbers: np.ndarray) -> None:
-        """Refuse numbers outside the file, and more of them than it has: a circle."""
-        if numbers.min() < 2 or numbers.max() > self.count or len(numbers) > self.count:
+        """Refuse numbers outside the file, and more of them than it has."""
+        if len(numbers) > self.count:
+            raise ManyPagesError("more pages than the file has")
+        if numbers.min() < 2 or numbers.max() > self.count:
             raise NotSimpleError("a damaged tree")
 
     def _kind(self, number: int) -> int:

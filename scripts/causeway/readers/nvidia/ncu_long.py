@@ -20,6 +20,7 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import PRINTED_BYTES, first_bytes
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_lines import MendedLines
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.sink import Sink
 
@@ -119,14 +120,15 @@ class NcuReader:
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8", errors="replace", newline="") as text:
             header, before = self._find_header(text)
             self._begin(header)
-            rows = csv.reader(text, delimiter=self.delimiter)
+            lines = MendedLines(text, self.delimiter, self.width)
+            rows = csv.reader(lines, delimiter=self.delimiter)
             held = None  # one row behind, since the last row of a cut file is not whole
             for row in rows:
                 if held is not None:
                     self._row(held)
                 if self.other_page:
                     break
-                held = (row, before + rows.line_num)
+                held = (row, before + lines.number)
                 if not rows.line_num & 0x3FFF:
                     progress.at(raw.tell())
             failure = None
@@ -143,6 +145,11 @@ class NcuReader:
                 else:
                     self.sink.issues.add("unfinished_line", int(bool(last)), f"line {held[1]}")
                     self._row(held)
+        self.rows += lines.left_out
+        self.bad += lines.left_out
+        if lines.left_out:
+            self.first_bad = self.first_bad or lines.detail(before)
+            failure = failure or lines.error(self.options.source, line=before)
         self.sink.count_in("rows", self.rows)
         if not self.launches:
             raise failure or ExportError(

@@ -78,7 +78,8 @@ def read_diagnostics(tables: NsysTables) -> None:
         tables.sink.overhead.take(*(one[own] for one in (batch["start_ns"], batch["end_ns"], process, name)))
     for _, batch in tables.tables_giving("diagnostics"):
         texts = [text.decode("utf-8", "replace") for text in batch["text"].to_pylist() if text is not None]
-        tables.sink.issues.add("dropped_events", sum(bool(_LOST.search(text[:400])) for text in texts))
+        messages = sum(bool(_LOST.search(text[:400])) for text in texts)
+        tables.sink.issues.add("dropped_events", messages, of_launches=False)  # they do not say how many were lost
 
 
 def read_context_switches(tables: NsysTables) -> None:
@@ -236,7 +237,7 @@ def _generic_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarra
             for at in mine[first : first + GENERIC_ROWS].tolist():
                 readings = _object(batch["text"][at].as_py())
                 if not isinstance(readings, dict):
-                    tables.sink.issues.add("unreadable_rows", 1, table)
+                    tables.sink.issues.add("unreadable_rows", 1, table, of_launches=False)
                     continue
                 kind = int(batch["kind"][at])
                 for name, text in readings.items():

@@ -96,13 +96,18 @@ class TableReader:
         self.sink.count_in("rows", self.rows + self.table.bad)
         self.sink.issues.add("unfinished_line", int(self.table.unfinished))
         if not self.measured:
-            raise self._error(
-                f"column {self.targets[0]} has no number in {self.rows} rows",
-                "a measured value per row",
-                "Check the column.",
-            )
+            found = f"column {self.targets[0]} has no number in {self.rows} rows"
+            if self.with_commas:
+                raise self._error(
+                    f"{found}: {self.with_commas:,} cells have a decimal comma",
+                    "numbers with a decimal point, as 12.5",
+                    "Write the table again with decimal points.",
+                )
+            raise self._error(found, "a measured value per row", "Check the column.")
         self.sink.processes.note(np.array([self.sink.processes.code(0)]), np.zeros(1, np.int64), launches=True)
         self.sink.counters(self._fields(), self._batches(order))
+        if self.table.failure:
+            raise self.table.failure
 
     def _error(self, found: str, expected: str, advice: str) -> ExportError:
         return ExportError(self.options.source, found, expected, advice)
@@ -110,13 +115,14 @@ class TableReader:
     def _survey(self) -> np.ndarray | None:
         """Count rows and measured values; return the order of the rows if it is not that of the file."""
         progress = self.options.progress()
-        self.measured = 0
+        self.measured = self.with_commas = 0
         order = []
         for done, block in self.table.blocks():
             self.rows += len(block[self.targets[0]])
             self.measured += sum(
                 len(column) - numbers(column).null_count for column in (block[name] for name in self.targets)
             )
+            self.with_commas += sum(_with_commas(block[name]) for name in self.targets)
             if "order" in self.raw_name:
                 order.append(block[self.raw_name["order"]])
             progress.at(done // 2)
@@ -238,6 +244,13 @@ def numbers(column: pa.Array) -> pa.Array:
         except pa.ArrowInvalid:
             column = pa.array([_float(cell) for cell in column.to_pylist()], pa.float64())
     return pc.if_else(pc.fill_null(pc.is_finite(column), False), column, pa.scalar(None, pa.float64()))
+
+
+def _with_commas(column: pa.Array) -> int:
+    """Return how many cells of a column are numbers with a decimal comma."""
+    if not pa.types.is_string(column.type):
+        return 0
+    return pc.sum(pc.match_substring_regex(column, r"^[+-]?\d+,\d+$")).as_py() or 0
 
 
 def _float(cell: str | None) -> float | None:

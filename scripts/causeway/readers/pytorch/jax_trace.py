@@ -111,7 +111,9 @@ class JaxReader:
             if rows:
                 self._take(kind, rows)
         issues = self.sink.issues
-        issues.add("unreadable_rows", self.text.damaged, "events")
+        issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
+        issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
+        issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
         issues.add(
             "dropped_events", int(self.events >= MOST_EVENTS), f"the trace holds {self.events:,} events, its most"
         )
@@ -171,13 +173,13 @@ class JaxReader:
         self.sink.count_in(kind, len(rows))
         events = [event for event, _ in rows]
         args = [one for _, one in rows]
-        start, end, wrong = spans_ns(events)
-        self.sink.issues.add("out_of_range", wrong, "ts or dur")
+        start, end, misfits = spans_ns(events)
+        self.sink.issues.add_all(misfits, "ts or dur")
         getattr(self, f"_{kind}")(events, args, (start, end))
 
     def _numbers(self, values: list) -> np.ndarray:
-        column, wrong = integers(values)
-        self.sink.issues.add("out_of_range", wrong)
+        column, misfits = integers(values)
+        self.sink.issues.add_all(misfits)
         return column
 
     def _origin(self, events: list[Event], args: list) -> dict[str, np.ndarray]:

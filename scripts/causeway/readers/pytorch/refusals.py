@@ -23,6 +23,7 @@ def without_kernel(
     kinds: Mapping[str | None, str | None],
     seen: Mapping[str, int],
     incomplete: Mapping[str, int],
+    left_out: Mapping[str, int],
 ) -> ExportError:
     """Return the error for a trace without a GPU kernel.
 
@@ -37,6 +38,8 @@ def without_kernel(
         What each category of the trace gives, None where nothing of it is read.
     seen, incomplete : mapping of str to int
         Events of a category that were read, and those without a duration.
+    left_out : mapping of str to int
+        Launches that could not be used, by the kind of issue.
     """
     others = [f"{rows} {category}" for category, rows in sorted(seen.items())]
     others += [f"{rows} {category} whose ph is not X" for category, rows in sorted(incomplete.items())]
@@ -44,6 +47,9 @@ def without_kernel(
     advice = "Profile again with ProfilerActivity.CUDA."
     if any(categories[category] == "calls" for category in seen):
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
+    if untimed := sum(count for kind, count in left_out.items() if kind in ("no_time", "implausible_time")):
+        found = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
+        advice = "Are they nanoseconds? Then divide them by 1,000, or export again."
     if not any(kinds.values()):
         found, advice = NO_TORCH_EVENTS
     if OF_UNITRACE in kinds:

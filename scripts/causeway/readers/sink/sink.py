@@ -37,6 +37,12 @@ whose names are merged are one kernel.
 """
 
 
+GRID = tuple(name for name in LAUNCH_SHAPE if name.startswith("grid_"))
+BLOCK = tuple(name for name in LAUNCH_SHAPE if name.startswith("block_"))
+LARGEST_SIZE = 1 << 32
+"""Of a grid along one axis: HSA's packets, which count work-items, have 32 bits; CUDA takes less."""
+
+
 @dataclass(kw_only=True)
 class Facts:
     """Facts of a whole export, for `capabilities.json`, which describes them."""
@@ -161,11 +167,12 @@ class Sink:
         """
         columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
         columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
-        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
+        n, columns = possible_events(start_ns, end_ns, columns, self.issues, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
         self._fit(columns, "device", "stream")
+        self._check_sizes(columns, n)
         columns["configuration"] = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
         times = columns["start_ns"], columns["duration_ns"]
@@ -203,7 +210,9 @@ class Sink:
             moved = np.isin(columns["copy_kind"], MIGRATIONS)
             columns["correlation"] = np.where(moved, NULL, columns["correlation"])
             columns["migration_cause"] = np.where(moved, columns["migration_cause"], NO_KIND)
-            columns["bytes"] = np.where(columns["bytes"] < 0, NULL, columns["bytes"])
+            below = (columns["bytes"] < 0) & (columns["bytes"] != NULL)
+            self.issues.add("impossible_sizes", int(below.sum()), "bytes")
+            columns["bytes"] = np.where(below, NULL, columns["bytes"])
             self.processes.note(columns["process"], columns["device"], launches=False)
             self._events["transfers"].add(event_batch("transfers", n, columns))
 
@@ -330,6 +339,17 @@ class Sink:
         if "correlation" in columns:
             columns["correlation"] = self._correlations.of(columns["correlation"])
 
+    def _check_sizes(self, columns: dict[str, np.ndarray], n: int) -> None:
+        """Count launches whose grid or block cannot be, and let sizes that no GPU takes be absent."""
+        odd = np.zeros(n, bool)
+        for name in [name for name in (*GRID, *BLOCK) if name in columns]:
+            size = columns[name]
+            far = (size != NULL) & ((size < 0) | (size >= LARGEST_SIZE))
+            odd |= far | (size == 0)
+            if far.any():
+                columns[name] = np.where(far, NULL, size)
+        self.issues.add("impossible_sizes", int(odd.sum()), "grid or block")
+
     def _codes(self, columns: Mapping[str, np.ndarray], n: int) -> np.ndarray:
         """Return configuration codes of rows with kernel, label and any columns of `LAUNCH_SHAPE`."""
         absent = repeated(NULL, n)
@@ -350,6 +370,11 @@ class Sink:
     def first_start(self) -> int | None:
         """Return the earliest start of a launch taken so far."""
         return self._clock.first_ns
+
+    def coarse_tick_ns(self) -> int:
+        """Return the tick of the starts of launches, 0 unless they are multiples of a coarse one."""
+        is_coarse = self.issues.count("coarse_clock") or self.issues.count("coarse_starts")
+        return self._clock.start_tick_ns if is_coarse else 0
 
     def count_of(self, kind: str) -> int:
         """Return how many events of a kind (a key of `RECORDS`) were taken."""

@@ -16,10 +16,10 @@ from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
-from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
 from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
-from causeway.readers.sink.records import CounterRows, GridsInBlocks
+from causeway.readers.sink.records import RECORDS, CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import StreamOrder
 from causeway.readers.sink.table_columns import (
@@ -36,6 +36,8 @@ from causeway.readers.sink.table_columns import (
 
 _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
 """Calls that launch one kernel each, of CUDA and HIP."""
+OF_DEVICES = frozenset({"launches", "transfers", "graphs", "collectives"})
+"""Events of a GPU, of which several may begin in one tick of a coarse clock; a thread of the host has one at a time."""
 
 
 def write_star(sink: Sink) -> Facts:
@@ -56,7 +58,15 @@ class StarWriter:
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
         self.stream_order = StreamOrder()
-        # places, in the order of all launches, of those of processes that are no rank
+        tick_ns = None if sink.issues.count("stream_assumed") else sink.coarse_tick_ns()
+        # equal times of clocks that differ are not the same time; samples are averaged, and need no such care
+        is_one_clock = not sink.issues.count("differing_clocks")
+        self._repeated = {
+            kind: RepeatedRows(tick_ns if kind in OF_DEVICES else 0)
+            for kind in RECORDS
+            if is_one_clock and kind != "samples"
+        }
+        # places, in the order of all launches, of those that are repeated, or of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
@@ -79,6 +89,9 @@ class StarWriter:
         self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
         self._write_events("dependencies", dependency_columns)
         self._write_events("graphs", self._graph_columns)
+        repeated_rows = {kind: rows.count for kind, rows in self._repeated.items() if rows.count}
+        named = ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in repeated_rows.items())
+        sink.issues.add("repeated_events", sum(repeated_rows.values()), named)
         self._write_counters()
         self._write_dimensions()
         used = self.used_processes or self.other_processes
@@ -122,6 +135,16 @@ class StarWriter:
         self.used_processes.update(process[first].tolist())
         self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
 
+    def _events(self, kind: str) -> Iterator[EventBatch]:
+        """Give the events of a kind in order, each once."""
+        for block in self.sink.events(kind):
+            again = self._again(kind, block)
+            yield block[~again] if again.any() else block
+
+    def _again(self, kind: str, block: EventBatch) -> np.ndarray:
+        """Return which of the next events of a kind, n of them, stood there before; bool, shape (n,)."""
+        return self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
+
     def _write_launches(self, calls: LaunchCalls, operators: LaunchOperators) -> None:
         if not self.sink.n_launches:
             return
@@ -131,9 +154,10 @@ class StarWriter:
         grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
-                rows = self._of_ranks(block)
+                again = self._again("launches", block)
+                rows = self._of_ranks(block[~again] if again.any() else block)
                 if len(rows) < len(block):
-                    out = np.flatnonzero(looked_up(self.rank, block["process"]) < 0)
+                    out = np.flatnonzero(again | (looked_up(self.rank, block["process"]) < 0))
                     self.launches_left_out.append(seen + out)
                 seen += len(block)
                 if not len(rows):
@@ -192,7 +216,7 @@ class StarWriter:
         if not self.sink.count_of(kind):
             return
         with self.sink.writer(kind) as writer:
-            for block in self.sink.events(kind):
+            for block in self._events(kind):
                 rows = self._of_ranks(block)
                 if len(rows):
                     rank = looked_up(self.rank, rows["process"])
@@ -348,7 +372,7 @@ class _RangesAndCalls:
         if "ranges" not in self.writers:
             return
         writer = self.writers["ranges"]
-        for block in self.sink.events("ranges"):
+        for block in self.star._events("ranges"):
             rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
@@ -375,7 +399,7 @@ class _RangesAndCalls:
     def _calls(self) -> Iterator[tuple[EventBatch, ...]]:
         if "calls" not in self.writers:
             return
-        for block in self.sink.events("calls"):
+        for block in self.star._events("calls"):
             rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
@@ -386,7 +410,7 @@ class _RangesAndCalls:
 
     def _operators(self) -> Iterator[EventBatch]:
         """Give operators and modules of the host, and write the operators."""
-        for block in self.sink.events("operators"):
+        for block in self.star._events("operators"):
             rows = self.star._of_ranks(block[block["flags"] & OPERATOR != 0])
             if len(rows):
                 if "host_operators" not in self.writers:

@@ -193,3 +193,66 @@ def test_names_of_tables_that_are_reported_are_short_and_printable(tmp_path, for
     error = Read(path, tmp_path / "t", form=form).error
     assert "\x1b" not in error["found"]
     assert len(error["found"]) < 400
+
+
+def graph_of_pages(path, table, levels, cells, first_row=1):
+    """Let the pages of a table, which has one leaf, be `levels` interior pages of `cells` + 1 pointers to one next page
+    each: it has the leaf's rows (cells + 1) ** levels times. Return the number of the leaf's rows.
+    """
+    with closing(sqlite3.connect(path)) as base:
+        rows = base.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        if first_row > 1:
+            base.execute(f"UPDATE {table} SET rowid = rowid + {first_row}")
+        base.commit()
+        base.execute("VACUUM")
+        root, size = (
+            base.execute(query).fetchone()[0]
+            for query in (f"SELECT rootpage FROM sqlite_master WHERE name = '{table}'", "PRAGMA page_size")
+        )
+    data = bytearray(path.read_bytes())
+    first = len(data) // size + 1
+    leaf = bytes(data[(root - 1) * size : root * size])
+    assert leaf[0] == 0x0D
+
+    def interior(child):
+        page = bytearray(size)
+        page[0] = 5
+        page[3:5] = cells.to_bytes(2, "big")
+        page[8:12] = child.to_bytes(4, "big")
+        at = size
+        for number in range(cells):
+            cell = child.to_bytes(4, "big") + bytes([1 + number % 100])
+            at -= len(cell)
+            page[at : at + len(cell)] = cell
+            page[12 + 2 * number : 14 + 2 * number] = at.to_bytes(2, "big")
+        page[5:7] = at.to_bytes(2, "big")
+        return bytes(page)
+
+    data[(root - 1) * size : root * size] = interior(first)
+    for page in [*(interior(first + number + 1) for number in range(levels - 1)), leaf]:
+        data += page
+    data[28:32] = (len(data) // size).to_bytes(4, "big")
+    path.write_bytes(data)
+    return rows
+
+
+@pytest.mark.parametrize("first_row", [1, 500_000])
+@pytest.mark.parametrize(("levels", "cells"), [(1, 1), (2, 30), (12, 400)])
+@pytest.mark.parametrize("declared", ["", " TEXT"])
+def test_pages_that_are_met_again_are_not_read_again(tmp_path, levels, cells, first_row, declared):
+    path = hostile(tmp_path)
+    with closing(sqlite3.connect(path)) as base:  # with a text beside the numbers the pages are SQLite's to read
+        base.execute(f"CREATE TABLE few AS SELECT * FROM {KERNEL} LIMIT 10")
+        base.execute(f"DROP TABLE {KERNEL}")
+        base.execute(f"ALTER TABLE few RENAME TO {KERNEL}")
+        base.execute(f"ALTER TABLE {KERNEL} ADD COLUMN more{declared}")
+        base.execute("DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY")
+        base.commit()
+    rows = graph_of_pages(path, KERNEL, levels, cells, first_row)
+    began = time.process_time()
+    export = Read(path, tmp_path / "t")
+    assert time.process_time() - began < 20
+    assert export.status != "read" or export.launches.num_rows == rows
+    if (cells + 1) ** levels > 2:
+        assert "pages of it are met more than once" in export.error["found"]
+        assert export.status == "refused" or export.launches.num_rows == rows

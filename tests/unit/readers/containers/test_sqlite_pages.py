@@ -106,7 +106,7 @@ def streamed(path, columns, large, monkeypatch):
         with closing(sqlite_database.SqliteExport(path, path.name)) as export:
             try:
                 for wrong, batch in export.stream("t", columns):
-                    bad += wrong
+                    bad += wrong.total()
                     parts.append(np.stack([batch[name] for name in columns]))
             except ExportError as failure:
                 error = failure.found

@@ -28,7 +28,7 @@ def slowly(path, query="SELECT a, b FROM t"):
     with closing(SqliteExport(path, "s")) as export:
         try:
             for bad, batch in export._slowly(query, "t", ["a", "b"], {"b"}, 0):
-                found.append((bad, batch["a"].tolist(), batch["b"].to_pylist()))
+                found.append((bad.total(), batch["a"].tolist(), batch["b"].to_pylist()))
         except ExportError as error:
             return found, error.found
     return found, None
@@ -76,7 +76,7 @@ def test_names_with_quotes_and_columns_that_are_absent(tmp_path):
         assert export.estimated_rows('a"b') == 3
         assert export.estimated_rows("absent") == 0
         ((bad, batch),) = export.stream('a"b', ['c"d'])
-        assert (bad, np.asarray(batch['c"d']).tolist()) == (0, [1, 2, 3])
+        assert (bad.total(), np.asarray(batch['c"d']).tolist()) == (0, [1, 2, 3])
 
 
 def test_texts_of_more_ids_than_one_question_takes(tmp_path):
