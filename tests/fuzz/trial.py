@@ -35,6 +35,7 @@ LOST = (
     "implausible_time",
     "end_before_start",
     "not_a_number",
+    "not_whole",
     "other_processes",
     "unreadable_rows",
     "other_operations",

@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 the gate is closed, a checked export cannot be read, or a result is not as it was recorded; 2 a
 wrong argument, runs that could not be compared or an analysis that failed, with a sentence that says why, or a fault of
-this program; 130 interrupted.
+this program; 3 of a checked export only a part can be read; 130 interrupted.
 """
 
 import argparse
@@ -40,6 +40,8 @@ from causeway.core.vocabulary import INCONCLUSIVE
 
 FOLDER = Path("causeway-analysis")
 """The folder of an analysis where none is named."""
+IN_PART = 3
+"""Exit code of `check` where an export can be read in part only: neither all of it, nor nothing."""
 EXAMPLES = {
     "run": "causeway run trace.json.gz --out my-analysis",
     "check": "causeway check trace.json.gz",
@@ -102,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     runs(run)
     check = add("check", _check, "Say what exports hold and which analyses they allow.")
     check.add_argument("exports", nargs="+", metavar="FILE_OR_FOLDER", help=one_or_more)
+    check.epilog += "\nexit code: 0 all of it can be read; 1 an export cannot be read; 3 only a part of one can be read"
     compare = add("compare", _compare, "Compare two runs.")
     gate = add("gate", _gate, "Compare two runs and fail where a limit is broken: exit code 1.")
     for command in (compare, gate):
@@ -256,7 +259,9 @@ def _one_run(side: list[FoundExport], others: list[FoundExport], label: str) -> 
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read."""
+    """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read, else
+    `IN_PART` if only a part of one can be.
+    """
     found: list[tuple[FoundExport, dict[str, Any]]] = []
     runs: dict[str, list[Described]] = {}
     for export in find_exports(options.exports):
@@ -268,7 +273,8 @@ def _check(options: argparse.Namespace) -> int:
     for dataset, of_run in runs.items():
         answer(*describe_run(dataset, of_run))
     answer(*perhaps_one_run(found))
-    return 1 if any(document["status"] == "refused" for _, document in found) else 0
+    statuses = {document["status"] for _, document in found}
+    return 1 if "refused" in statuses else IN_PART if "partial" in statuses else 0
 
 
 def _query(options: argparse.Namespace) -> int:

@@ -12,6 +12,14 @@ SERIALISED = (
     " trace without counters"
 )
 """Why an export allows no analysis of the time between launches."""
+MOST_LEFT_OUT_PERCENT = 1
+"""Share of an export's launches beyond which those left out make it a part of one: rows are seldom left out by chance
+(long events are those that a full buffer cuts), and the slowest 1 % of the launches can be 10 % of the time, as much as
+what a comparison looks for.
+"""
+
+OF_TIMES = ("no_time", "implausible_time", "end_before_start")
+"""Issues of times: counters of such a row are kept."""
 
 
 def describe(identity: dict, sink: Sink | None, error: ExportError | None, refused: bool = False) -> dict:
@@ -24,7 +32,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
     sink : Sink or None
         After `finish`; None or unfinished for a refused export.
     error : ExportError or None
-        What ended the reading early.
+        What ended the reading early. Without it, too many launches left out are the error: decided here alone.
     refused : bool
         Whether nothing of the export is used.
     """
@@ -32,6 +40,9 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
     kind = "trace" if facts.tables.get("launches") else "counters" if facts.tables.get("counters") else "none"
     if kind == "counters" and identity["format"] == "table":
         kind = "table"
+    left_out = None if refused or sink is None else _left_out(facts, sink)
+    if left_out and not error:
+        error = _too_many(identity["source"], left_out, kind, sink)
     return identity | {
         "format_version": sink.format_version if sink else None,
         "status": "refused" if refused else "partial" if error else "read",
@@ -42,12 +53,46 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "world_size": sink.processes.world_size if sink and not refused else None,
         "streams": {str(rank): count for rank, count in sorted(facts.streams.items())},
         "tables": dict(sorted(facts.tables.items())),
+        "left_out": left_out,
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
         "time": _time(facts, sink),
         "values": dict(sorted(facts.values.items())),
         "analyses": _analyses(facts, error if refused else None, bool(sink and sink.issues.count(SERIALISED_ISSUE))),
         "issues": _issues(facts, sink, refused),
     }
+
+
+def _left_out(facts: Facts, sink: Sink) -> dict[str, int]:
+    """Return how many launches, or rows with counters, could not be used, and of how many that the export has."""
+    reasons = _reasons(facts, sink)
+    rows = sum(reasons.values())
+    if launches := facts.tables.get("launches"):
+        return {"rows": rows, "of": launches + rows}
+    without_row = sum(count for kind, count in reasons.items() if kind not in OF_TIMES)
+    # rows of one counter each may be those of one launch
+    return {"rows": rows, "of": max(facts.tables.get("counters", 0) + without_row, sum(sink.rows_in.values()))}
+
+
+def _reasons(facts: Facts, sink: Sink) -> dict[str, int]:
+    """Return how many launches were left out by the kind of issue; with rounded times only counters are of use."""
+    rounded = 0 if facts.tables.get("counters") else sink.issues.count("rounded_times")
+    return sink.issues.left_out | ({"rounded_times": rounded} if rounded else {})
+
+
+def _too_many(source: str, left_out: dict[str, int], kind: str, sink: Sink) -> ExportError | None:
+    """Return the error of an export of which too much was left out, None if it was not."""
+    if 100 * left_out["rows"] <= MOST_LEFT_OUT_PERCENT * left_out["of"]:
+        return None
+    share = 100 * left_out["rows"] / left_out["of"]
+    what = "launches" if kind == "trace" else "rows"
+    reasons = sorted(_reasons(sink.facts, sink).items(), key=lambda one: (-one[1], one[0]))
+    why = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in reasons)
+    return ExportError(
+        source,
+        f"{left_out['rows']:,} of {left_out['of']:,} {what} ({share:.3g} %) could not be used: {why}",
+        "launches that can all be read, with a start and an end",
+        "The notes on the export say what is wrong with them; results are those of the rest.",
+    )
 
 
 def _time(facts: Facts, sink: Sink | None) -> dict | None:

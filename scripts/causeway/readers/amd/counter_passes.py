@@ -346,7 +346,7 @@ def _insert(table: str, width: int) -> str:
     return f"INSERT INTO {table} VALUES ({', '.join('?' * width)})"  # noqa: S608 - our names
 
 
-def checked(sink: Sink, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def checked(sink: Sink, start: np.ndarray, stop: np.ndarray, rounded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return times with `NULL` for those that can be no event, which are counted; for counters, which keep their
     values without them.
 
@@ -355,6 +355,8 @@ def checked(sink: Sink, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray
     sink : Sink
     start, stop : ndarray of int64, shape (n,)
         Nanoseconds; `NULL` where absent.
+    rounded : ndarray of bool, shape (n,)
+        Which are absent because they were saved rounded; those are counted elsewhere.
 
     Returns
     -------
@@ -363,9 +365,12 @@ def checked(sink: Sink, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray
     untimed = are_untimed(start, stop)
     good = usable(start, stop) & ~untimed
     known = (start != NULL) & (stop != NULL) & ~untimed
-    sink.issues.add("no_time", int(untimed.sum()))
-    sink.issues.add("end_before_start", int((known & ~good & (stop < start)).sum()))
-    sink.issues.add("implausible_time", int((known & ~good & (stop >= start)).sum()))
+    alone = not sink.n_launches  # beside launches of a trace, the rows are no further ones
+    sink.issues.add("no_time", int((~known & ~untimed & ~rounded).sum()), of_launches=alone)
+    # where no row has times, none was measured: nothing is left out
+    sink.issues.add("no_time", int(untimed.sum()), of_launches=alone and bool(good.any()))
+    sink.issues.add("end_before_start", int((known & ~good & (stop < start)).sum()), of_launches=alone)
+    sink.issues.add("implausible_time", int((known & ~good & (stop >= start)).sum()), of_launches=alone)
     return np.where(good, start, NULL), np.where(good, stop, NULL)
 
 

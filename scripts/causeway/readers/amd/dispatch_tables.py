@@ -338,7 +338,9 @@ class PassReader:
         measured: list[list[tuple[str, str]]] | None,
     ) -> None:
         if one.timed:
-            columns["start"], columns["stop"] = checked(self.sink, columns["start"], columns["stop"])
+            columns["start"], columns["stop"] = checked(
+                self.sink, columns["start"], columns["stop"], columns["rounded"]
+            )
         if measured is not None:
             layouts = [self.store.layout([name for name, _ in launch]) for launch in measured]
             cells = [[text for _, text in launch] for launch in measured]

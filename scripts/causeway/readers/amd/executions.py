@@ -101,7 +101,8 @@ def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequen
     found: Span | None = None
     with CsvFile(path, path.name, source, Issues(), without=without) as file:
         for batch in file.batches():
-            process, start, stop = (batch.integers(columns[name]) for name in ("process", "start", "stop"))
+            process = batch.integers(columns["process"])
+            start, stop = (batch.nanoseconds(columns[name]) for name in ("start", "stop"))
             timed = (process != NULL) & (start > 0) & (stop >= start)
             if not timed.any():
                 continue

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.readers.amd.trace_events import TIMES
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import numbers, without_rounded
@@ -72,8 +73,9 @@ class KernSource:
         """Give the rows; afterwards, `failure` is the error of a damaged table, or None."""
         text = [name for name in self.columns if self._known.get(name, "name") == "name"]
         try:
-            for bad, batch in self._export.stream(KERN, self.columns, text=text):
-                self.issues.add("out_of_range", bad, self.label)
+            times = [name for name in self.columns if self._known.get(name) in TIMES]
+            for misfits, batch in self._export.stream(KERN, self.columns, text=text, times=times):
+                self.issues.add_all(misfits, self.label)
                 rows = KernBatch(batch, self)
                 self.rows += len(rows)
                 yield rows

@@ -16,12 +16,12 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.amd.executions import read_files
-from causeway.readers.amd.trace_events import RocmEvents, agents
+from causeway.readers.amd.trace_events import TIMES, RocmEvents, agents
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
-from causeway.readers.common.numbers import integer, size_columns, with_null
+from causeway.readers.common.numbers import integer, integers, size_columns, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.perfetto_head import FILES, begins_like_perfetto
 from causeway.readers.containers.perfetto_packets import PerfettoFile, Slice
@@ -173,17 +173,14 @@ class _Reader:
         columns = {"process": np.array([process for _, process in batch], np.int64)}
         self.takes[kind](slices, found, columns)
 
-    def _integers(self, values: list) -> np.ndarray:
+    def _integers(self, values: list, of_times: bool = False) -> np.ndarray:
         """Return integers; what is none is NULL, and counted."""
-        try:
-            return np.array(values, np.int64)
-        except (TypeError, ValueError, OverflowError):
-            known = [(value, integer(value)) for value in values]
-        self.sink.issues.add("out_of_range", sum(number is None and value is not None for value, number in known))
-        return with_null(number for _, number in known)
+        numbers, misfits = integers(values, of_times)
+        self.sink.issues.add_all(misfits)
+        return numbers
 
     def _numbers(self, found: Mapping[str, list], *names: str) -> dict[str, np.ndarray]:
-        return {name: self._integers(found[name]) for name in names}
+        return {name: self._integers(found[name], of_times=name in TIMES) for name in names}
 
     def _streams(self, slices: list[Slice], found: Mapping[str, list]) -> np.ndarray:
         """Return the streams: of the annotations, else of the tracks' names; NULL where neither has one."""

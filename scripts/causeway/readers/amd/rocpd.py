@@ -29,7 +29,7 @@ from causeway.readers.amd.trace_events import RocmEvents, allocated_lds
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integers
+from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.containers.table_source import note_state
@@ -181,14 +181,14 @@ class RocpdReader:
     def _table(
         self, tables: ProcessTables, table: str, entry: dict, event: tuple, take: Callable, guid: str, label: str
     ) -> None:
-        for bad, batch in tables.rows(table, entry["columns"], event):
+        for misfits, batch in tables.rows(table, entry["columns"], event):
             rows = len(batch["start"])
-            self._count(label + table, rows, bad)
+            self._count(label + table, rows, misfits)
             take(tables, batch, rows, self._process(tables, batch, rows, guid))
 
-    def _count(self, table: str, rows: int, bad: int) -> None:
+    def _count(self, table: str, rows: int, misfits: Misfits) -> None:
         self.sink.count_in(table, rows)
-        self.sink.issues.add("out_of_range", bad, table)
+        self.sink.issues.add_all(misfits, table)
         self.done += rows
         self.progress.at(self.before + int((self.options.size - self.before) * min(1.0, self.done / self.total)))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.amd.trace_events import device_facts
+from causeway.readers.amd.trace_events import TIMES, device_facts
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
@@ -151,7 +151,7 @@ class ProcessTables:
             query += f" LEFT JOIN {self.export.once('rocpd_event' + self.suffix, 'id', joined)} e ON e.id = b.event_id"
         text = [name for name in chosen if name == "extdata"]
         yield from self.export.select(
-            f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text
+            f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text, times=TIMES
         )
 
     def counter_values(self) -> Iterator[tuple[int, dict]]:
@@ -178,7 +178,7 @@ class ProcessTables:
             " WHERE n.string IS NOT 'pc_sample'"
         )
         yield from self.export.select(
-            query, "rocpd_sample" + self.suffix, ["time", "process", "counter", "value"], ["value"]
+            query, "rocpd_sample" + self.suffix, ["time", "process", "counter", "value"], ["value"], times=["time"]
         )
 
     def has_rows(self, table: str) -> bool:

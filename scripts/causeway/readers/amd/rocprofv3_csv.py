@@ -162,7 +162,15 @@ class V3Reader:
         }
         try:
             for table in self.tables:
-                with CsvFile(table.path, table.label, self.options.source, self.sink.issues, self._at) as file:
+                of_launches = table.kind == ("kernel_trace" if self.traced else "counter_collection")
+                with CsvFile(
+                    table.path,
+                    table.label,
+                    self.options.source,
+                    self.sink.issues,
+                    self._at,
+                    of_launches=of_launches,
+                ) as file:
                     if table.kind == "counter_collection":
                         self._counters(table, file)
                     else:
@@ -322,20 +330,16 @@ class V3Reader:
 
     def _copies(self, table: TraceFile, batch: CsvBatch) -> None:
         columns = {
-            name: batch.integers(table.ours[name])
-            for name in ("stream", "correlation", "bytes", "start", "stop")
-            if name in table.ours
+            name: batch.integers(table.ours[name]) for name in ("stream", "correlation", "bytes") if name in table.ours
         }
+        columns |= {name: batch.nanoseconds(table.ours[name]) for name in ("start", "stop")}
         columns["process"] = self._process(table, batch)
         source, target = (agents(batch.texts(table.ours.get(end, ""))) for end in ("source", "target"))
         self.events.copies(columns, batch.texts(table.ours["direction"]), source, target)
 
     def _calls(self, table: TraceFile, batch: CsvBatch) -> None:
-        columns = {
-            name: batch.integers(table.ours[name])
-            for name in ("thread", "correlation", "start", "stop")
-            if name in table.ours
-        }
+        columns = {name: batch.integers(table.ours[name]) for name in ("thread", "correlation") if name in table.ours}
+        columns |= {name: batch.nanoseconds(table.ours[name]) for name in ("start", "stop")}
         columns["process"] = self._process(table, batch)
         names = batch.texts(table.ours["name"])
         marker = np.array(
@@ -389,7 +393,7 @@ class V3Reader:
         columns = self._launch_columns(table, batch)
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
-            columns["start"], columns["stop"] = checked(self.sink, start, stop)
+            columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
             self.events.rounded += int(rounded.sum())
         layouts = [self.store.layout(names) for names in counters]
         cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]

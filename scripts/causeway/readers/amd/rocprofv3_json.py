@@ -25,11 +25,11 @@ from causeway.readers.amd.rocprofv3_ids import (
     product,
     values_of,
 )
-from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
+from causeway.readers.amd.trace_events import TIMES, RocmEvents, allocated_lds, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
-from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
 from causeway.readers.containers.nested_json import UNREADABLE, Nested
@@ -240,19 +240,18 @@ class JsonReader:
                 self.sink.count_in(part, len(batch))
                 take(batch, names, process)
 
-    def _integers(self, values: Iterable) -> np.ndarray:
+    def _integers(self, values: Iterable, of_times: bool = False) -> np.ndarray:
         """Return integers; what is none is NULL, and counted."""
-        values = list(values)
-        try:
-            return np.array(values, np.int64)
-        except (TypeError, ValueError, OverflowError):
-            known = [(value, integer(value)) for value in values]
-        self.sink.issues.add("out_of_range", sum(number is None and value is not None for value, number in known))
-        return with_null(number for _, number in known)
+        numbers, misfits = integers(values, of_times)
+        self.sink.issues.add_all(misfits)
+        return numbers
 
     def _times(self, records: list[dict]) -> dict[str, np.ndarray]:
         columns = {"start": "start_timestamp", "stop": "end_timestamp", "thread": "thread_id"}
-        found = {ours: self._integers(record.get(raw) for record in records) for ours, raw in columns.items()}
+        found = {
+            ours: self._integers((record.get(raw) for record in records), of_times=ours in TIMES)
+            for ours, raw in columns.items()
+        }
         return found | {
             "correlation": self._integers(inner(record, "correlation_id", "internal") for record in records)
         }
@@ -328,10 +327,13 @@ class JsonReader:
             infos, [record | one for record, one in zip(records, data, strict=True)], names, process
         )
         columns["thread"] = self._integers(record.get("thread_id") for record in records)
-        start, stop = (self._integers(one.get(raw) for one in data) for raw in ("start_timestamp", "end_timestamp"))
+        start, stop = (
+            self._integers((one.get(raw) for one in data), of_times=True)
+            for raw in ("start_timestamp", "end_timestamp")
+        )
         start, stop, rounded = without_rounded(start, stop)
         self.events.rounded += int(rounded.sum())
-        columns["start"], columns["stop"] = checked(self.sink, start, stop)
+        columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
         for size, ours in (("grid_size", "grid_x"), ("workgroup_size", "block_x")):
             columns[ours] = self._integers(product(info.get(size)) for info in infos)
         layouts = []

@@ -13,10 +13,11 @@ from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
 from causeway.readers.amd.rocpd_tables import real
-from causeway.readers.amd.trace_events import RocmEvents
+from causeway.readers.amd.trace_events import TIMES, RocmEvents
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import Misfits
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport, quoted
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
@@ -135,9 +136,9 @@ class RpdReader:
         self.sink.issues.add(kind, 1, detail)
         self.failure = self.failure or error
 
-    def _count(self, table: str, rows: int, bad: int) -> None:
+    def _count(self, table: str, rows: int, misfits: Misfits) -> None:
         self.sink.count_in(table, rows)
-        self.sink.issues.add("out_of_range", bad, table)
+        self.sink.issues.add_all(misfits, table)
         self.done += rows
         self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
 
@@ -184,8 +185,8 @@ class RpdReader:
                 name: column for name, column in self._chosen(table, alias, columns).items() if name not in chosen
             }
         statement = f"SELECT {', '.join(chosen.values())}{query}"
-        for bad, batch in self.export.select(statement, OPERATIONS, list(chosen)):
-            self._count(OPERATIONS, len(batch["start"]), bad)
+        for misfits, batch in self.export.select(statement, OPERATIONS, list(chosen), times=TIMES):
+            self._count(OPERATIONS, len(batch["start"]), misfits)
             self._take(batch)
         if self.others:
             named = ", ".join(f"{kind or '(unnamed)'}: {count}" for kind, count in sorted(self.others.items()))
@@ -266,8 +267,10 @@ class RpdReader:
             query = f" LEFT JOIN ({links}) x ON x.op_id = c.op_id"
             query += f" LEFT JOIN {self.export.once(CALLS, 'id', ['pid'])} a ON a.id = x.call"
         statement = f"SELECT c.op_id, c.name_id, quote(c.value), {process_column} FROM {COUNTERS} c{query}"  # noqa: S608 - ours
-        for bad, batch in self.export.select(statement, COUNTERS, ["number", "name", "value", "process"], ["value"]):
-            self._count(COUNTERS, len(batch["number"]), bad)
+        for misfits, batch in self.export.select(
+            statement, COUNTERS, ["number", "name", "value", "process"], ["value"]
+        ):
+            self._count(COUNTERS, len(batch["number"]), misfits)
             process = self._processes(batch["process"]).tolist()
             names = self._names(batch["name"])
             yield from zip(process, batch["number"].tolist(), names, map(real, batch["value"].to_pylist()), strict=True)
@@ -290,10 +293,11 @@ class RpdReader:
             for raw, ours in self.rules["tables"][CALLS]["columns"].items()
             if raw in self.export.tables[CALLS]
         }
-        for bad, batch in self.export.stream(CALLS, list(columns)):
+        times = [raw for raw, ours in columns.items() if ours in TIMES]
+        for misfits, batch in self.export.stream(CALLS, list(columns), times=times):
             rows = {columns[raw]: values for raw, values in batch.items()}
             n = len(rows["start"])
-            self._count(CALLS, n, bad)
+            self._count(CALLS, n, misfits)
             names = self._names(rows["name"])
             marker = np.array([name in markers for name in names], bool)
             events = {
@@ -324,11 +328,14 @@ class RpdReader:
         seen: set[int] = set()
         monitored = {row[0] for row in self.export.rows(MONITOR, ["deviceId"])}
         only = next(iter(self.devices)) if len(monitored) == len(self.devices) == 1 else None
-        for bad, batch in self.export.stream(
-            MONITOR, ["deviceId", "monitorType", "start", "value"], text=["monitorType", "value"]
+        for misfits, batch in self.export.stream(
+            MONITOR,
+            ["deviceId", "monitorType", "start", "value"],
+            text=["monitorType", "value"],
+            times=["start"],
         ):
             rows = len(batch["start"])
-            self._count(MONITOR, rows, bad)
+            self._count(MONITOR, rows, misfits)
             metric = np.empty(rows, np.int64)
             values = np.empty(rows)
             for at, (kind, value) in enumerate(

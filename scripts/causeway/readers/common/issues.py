@@ -2,6 +2,7 @@
 the analyses that it rules out.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 ANALYSES = (
@@ -21,11 +22,14 @@ ANALYSES = (
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of issue: how bad it is, what it means, and the analyses it rules out."""
+    """One kind of issue: how bad it is, what it means, the analyses it rules out, and whether its cases are rows of the
+    export that could not be used.
+    """
 
     severity: str
     meaning: str
     rules_out: tuple[str, ...] = ()
+    leaves_out: bool = False
 
 
 CATALOGUE = {
@@ -33,10 +37,11 @@ CATALOGUE = {
     "unfinished_line": Kind(
         "info", "the last line has no end: the file may be cut there, and the last value in it incomplete"
     ),
-    "unreadable_rows": Kind("caution", "rows that could not be parsed were left out"),
+    "unreadable_rows": Kind("caution", "rows that could not be parsed were left out", leaves_out=True),
     "incomplete_events": Kind(
         "caution",
         "events without a duration of their own (their ph is not X) were left out; begin and end events are not paired",
+        leaves_out=True,
     ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
     "newer_schema": Kind(
@@ -46,16 +51,21 @@ CATALOGUE = {
     "unknown_data": Kind(
         "caution", "tables or events that look like work of the GPU, calls or NVTX and are not known were not read"
     ),
-    "end_before_start": Kind("caution", "events that end before they start were left out"),
-    "no_time": Kind("caution", "events without a start or an end were left out"),
+    "end_before_start": Kind("caution", "events that end before they start were left out", leaves_out=True),
+    "no_time": Kind("caution", "events without a start or an end were left out", leaves_out=True),
     "implausible_time": Kind(
-        "caution", "events with impossible times (beyond the year 2100, or longer than 100 days) were left out"
+        "caution",
+        "events with impossible times (beyond the year 2100, or longer than 100 days) were left out",
+        leaves_out=True,
     ),
     "open_events": Kind(
         "caution",
         "ranges or calls that were begun and have no end last to the end of the recording: a lower bound of their time",
     ),
     "out_of_range": Kind("caution", "values too large for their column were treated as absent"),
+    "not_whole": Kind(
+        "caution", "values with a fraction, where only a whole number has a meaning, were treated as absent"
+    ),
     "not_a_number": Kind("caution", "values that are not finite numbers were treated as absent"),
     "zero_duration": Kind("info", "launches with a duration of zero"),
     "coarse_clock": Kind(
@@ -109,7 +119,7 @@ CATALOGUE = {
         "launch calls without a launch: captured into a CUDA graph, made after the trace ended, or dropped by the"
         " profiler",
     ),
-    "dropped_events": Kind("caution", "the profiler reports that events may have been lost"),
+    "dropped_events": Kind("caution", "the profiler reports that events may have been lost", leaves_out=True),
     "clock_reset": Kind(
         "caution",
         "launches that start after one made later on the same stream: the clock was set back in between, several"
@@ -242,21 +252,37 @@ CATALOGUE = {
 
 
 class Issues:
-    """Issues counted while an export is read: one entry per kind, its count, and the first example."""
+    """Issues counted while an export is read: one entry per kind, its count, and the first example.
+
+    Attributes
+    ----------
+    left_out : dict of str to int
+        Launches, or rows that may be launches, that could not be used, by the kind of issue that says why.
+    """
 
     def __init__(self) -> None:
+        self.left_out: dict[str, int] = {}
         self._found: dict[str, tuple[int, str]] = {}
 
-    def add(self, kind: str, count: int = 1, detail: str = "") -> None:
+    def add(self, kind: str, count: int = 1, detail: str = "", *, of_launches: bool = True) -> None:
         """Count `count` cases of a kind of the catalogue; the first detail given is kept. A count of 0 adds nothing.
 
         `detail` names the table, line or column, never what a capture's environment, command line or host names hold.
+        Cases of a kind that leaves rows out count as launches left out, unless `of_launches` says that they are other
+        events: a row that could not be read may have been a launch.
         """
         if count:
             if kind not in CATALOGUE:
                 raise KeyError(kind)
             before, first = self._found.get(kind, (0, ""))
             self._found[kind] = (before + int(count), first or detail)
+            if of_launches and CATALOGUE[kind].leaves_out:
+                self.left_out[kind] = self.left_out.get(kind, 0) + int(count)
+
+    def add_all(self, counts: Mapping[str, int], detail: str = "") -> None:
+        """Count cases of several kinds, such as the values that `numbers.integers` left absent."""
+        for kind, count in counts.items():
+            self.add(kind, count, detail)
 
     def count(self, kind: str) -> int:
         """Return how many cases of a kind were counted."""

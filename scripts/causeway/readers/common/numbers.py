@@ -3,8 +3,9 @@
 import functools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
@@ -78,6 +79,8 @@ _USUAL = re.compile(
 _SEPARATOR = re.compile(r"[ '\u2019\xa0\u2009\u202f\ufffd]")
 _GROUPED = re.compile(rf"([+-]?\d{{1,3}}(?:{_SEPARATOR.pattern}\d{{3}})+)([.,]\d+)?")
 _MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
+LONGEST_EXPONENT = 40
+"""Power of ten of a printed number beyond which it is not looked at: no number of 64 bits has it."""
 _INSTANCES = re.compile(r"(\S+)\s*\((?:.*[;,].*|[^()]*\d[^()]*)\)", re.DOTALL)
 
 
@@ -201,41 +204,88 @@ def _quantity(text: str) -> tuple[str, float, bool]:
     return text, 1.0, False
 
 
-def integers(values: Iterable) -> tuple[np.ndarray, int]:
-    """Return values of any origin as int64, and how many of them are not integers that fit.
+Misfits = Counter[str]
+"""Values that became absent, by the kind of issue that says why: `not_whole`, `out_of_range` or `not_a_number`."""
 
-    None and '' become `NULL` and are not counted. Integral floats and decimal texts are accepted; anything else becomes
-    `NULL`.
+
+def integers(values: Iterable, of_times: bool = False) -> tuple[np.ndarray, Misfits]:
+    """Return values of any origin as int64, and how many of them are not integers that fit, by the kind of issue.
+
+    None and texts of blanks become `NULL` and are not counted. Integral floats and decimal texts are accepted; anything
+    else becomes `NULL`.
 
     Parameters
     ----------
     values : ndarray, or iterable of int, float, str, bool or None, shape (n,)
+    of_times : bool
+        Whether they are times: those with a fraction of their unit are rounded to the nearest whole number.
 
     Returns
     -------
     numbers : ndarray of int64, shape (n,)
-    bad : int
-        How many became `NULL` without being None or ''.
+    misfits : Counter of str
+        How many became `NULL` without being None or blank.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
         if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
             bad = values > np.iinfo(np.int64).max
-            return np.where(bad, 0, values).astype(np.int64) + np.where(bad, NULL, 0), int(bad.sum())
-        return values.astype(np.int64, copy=False), 0
+            numbers = np.where(bad, 0, values).astype(np.int64) + np.where(bad, NULL, 0)
+            return numbers, Counter(out_of_range=int(bad.sum()))
+        return values.astype(np.int64, copy=False), Counter()
     values = list(values)
     try:
         array = np.array(values)
         if array.dtype.kind in "ib":
-            return array.astype(np.int64, copy=False), 0
+            return array.astype(np.int64, copy=False), Counter()
     except (OverflowError, ValueError):
         pass
     result = np.empty(len(values), np.int64)
-    bad = 0
+    misfits: Misfits = Counter()
+    number_of = nearest_integer if of_times else integer
     for at, value in enumerate(values):
-        number = integer(value)
-        bad += number is None and value is not None and value != ""
+        number = number_of(value)
+        if number is None and value is not None and not (isinstance(value, str) and not value.strip()):
+            misfits[_why_absent(value)] += 1
         result[at] = NULL if number is None else number
-    return result, bad
+    return result, misfits
+
+
+def _why_absent(value: object) -> str:
+    """Return the kind of issue of a value that is no integer of 64 bits.
+
+    >>> [_why_absent(value) for value in ("1.5", 2**70, "1e50", "twelve", float("nan"))]
+    ['not_whole', 'out_of_range', 'out_of_range', 'not_a_number', 'not_a_number']
+    """
+    if isinstance(value, int):
+        return "out_of_range"
+    exact = _decimal(value)
+    if exact is None or not exact.is_finite():
+        is_hexadecimal = isinstance(value, str) and re.fullmatch(r"\s*0[xX][0-9a-fA-F]+\s*", value)
+        return "out_of_range" if is_hexadecimal else "not_a_number"
+    return "out_of_range" if abs(exact) > np.iinfo(np.int64).max else "not_whole"
+
+
+def _decimal(value: object) -> Decimal | None:
+    """Return a number or its text exactly, None if it is none."""
+    try:
+        return Decimal(value.strip() if isinstance(value, str) else value)
+    except (InvalidOperation, TypeError, ValueError):
+        return None
+
+
+def nearest_integer(value: object) -> int | None:
+    """Return a number, or its text, rounded once to the nearest int that fits 64 bits; None for anything else.
+
+    A time that is printed with a fraction of its unit is a time: means of several passes have fractions.
+
+    >>> nearest_integer("41551790005678.37"), nearest_integer(2.5), nearest_integer("x"), nearest_integer(7)
+    (41551790005678, 2, None, 7)
+    """
+    number = integer(value)
+    exact = _decimal(value) if number is None and isinstance(value, str | float) else None
+    if exact is None or not exact.is_finite() or abs(exact.adjusted()) > LONGEST_EXPONENT:
+        return number
+    return integer(int(exact.to_integral_value()))
 
 
 def with_null(values: Iterable[int | None]) -> np.ndarray:
@@ -267,10 +317,14 @@ def size_columns(name: str, cells: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def integer(value: object) -> int | None:
-    """Return an int, an integral float or an integer's text as an int that fits 64 bits, None for anything else."""
+    """Return an int, an integral float or the text of either as an int that fits 64 bits, None for anything else.
+
+    >>> integer("64.0"), integer("0x10"), integer(""), integer("1.5"), integer(2**63)
+    (64, 16, None, None, None)
+    """
     try:
         if isinstance(value, str):
-            number = int(value, 0) if value[:2].lower() == "0x" else int(value)
+            number = _integer_of(value.strip())
         elif isinstance(value, float):
             number = int(value) if value.is_integer() else None
         elif isinstance(value, int):
@@ -280,3 +334,22 @@ def integer(value: object) -> int | None:
     except ValueError:
         return None
     return number if number is not None and NULL < number <= np.iinfo(np.int64).max else None
+
+
+def _integer_of(text: str) -> int | None:
+    """Return an integer's text as int, also `64.0`, as data frames print integers with gaps.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        return int(text, 0) if text[:2].lower() == "0x" else int(text)
+    except ValueError:
+        exact = _decimal(text) if text else None
+        if exact is None or not exact.is_finite() or abs(exact.adjusted()) > LONGEST_EXPONENT:
+            raise
+        if exact != exact.to_integral_value():
+            raise
+        return int(exact)

@@ -5,6 +5,7 @@ streams, not the file form), and one file of Arrow streams one after the other, 
 schema's metadata. A fourth as users save the tables of a database: a folder of `<TABLE>.csv`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.numbers import integers
+from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.containers.arrow_tables import (
     READ_ERRORS,
     ArrowTable,
@@ -168,7 +169,9 @@ class ArrowExport:
             return found
         return found
 
-    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+    def stream(
+        self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's columns batch by batch, in row order; see `SqliteExport.stream`.
 
         Raises
@@ -177,18 +180,19 @@ class ArrowExport:
             After the last good row, if the rest of the table is damaged.
         """
         text = set(text)
+        times = set(times)
         done = 0
         try:
             for batch in self._tables[table].batches(columns):
-                bad = 0
+                misfits: Misfits = Counter()
                 ours = {}
                 for at, name in enumerate(columns):
                     if name in text:
                         ours[name] = _text_column(batch.column(at))
                     else:
-                        ours[name], wrong = integer_column(batch.column(at))
-                        bad += wrong
-                yield bad, ours
+                        ours[name], more = integer_column(batch.column(at), of_times=name in times)
+                        misfits += more
+                yield misfits, ours
                 done += batch.num_rows
         except READ_ERRORS as error:
             fail_if_of_the_machine(error)
@@ -200,27 +204,30 @@ class ArrowExport:
         self._tables = {}
 
 
-def integer_column(column: pa.Array) -> tuple[np.ndarray, int]:
-    """Return a column, shape (n,), as int64 with `NULL`, and how many of its values are not integers that fit."""
+def integer_column(column: pa.Array, of_times: bool = False) -> tuple[np.ndarray, Misfits]:
+    """Return a column, shape (n,), as int64 with `NULL`, and how many of its values are not integers that fit, as
+    `numbers.integers` does.
+    """
     kind = column.type
     if pa.types.is_run_end_encoded(kind):
         if len(column) and len(column.values) == 1:
-            values, bad = integer_column(column.values)
-            return repeated(values[0], len(column)), bad * len(column)
+            values, misfits = integer_column(column.values, of_times)
+            misfits = Counter({kind: count * len(column) for kind, count in misfits.items()})
+            return repeated(values[0], len(column)), misfits
         column = pc.run_end_decode(column)
         kind = column.type
     if pa.types.is_null(kind) or column.null_count == len(column):
-        return np.full(len(column), NULL), 0
+        return np.full(len(column), NULL), Counter()
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int64())
         kind = pa.int64()
     if pa.types.is_integer(kind) and kind != pa.uint64():
         column = column.cast(pa.int64())
-        return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False), 0
+        return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False), Counter()
     if pa.types.is_integer(kind):
-        numbers, bad = integers(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
-        return np.where(column.is_null().to_numpy(zero_copy_only=False), NULL, numbers), bad
-    return integers(_plain(value) for value in column.to_pylist())
+        numbers, misfits = integers(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
+        return np.where(column.is_null().to_numpy(zero_copy_only=False), NULL, numbers), misfits
+    return integers((_plain(value) for value in column.to_pylist()), of_times)
 
 
 def _text_column(column: pa.Array) -> pa.Array:

@@ -22,7 +22,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
-from causeway.readers.common.numbers import integer, number, with_null
+from causeway.readers.common.numbers import integers, nearest_integer, number
 from causeway.readers.containers.csv_lines import delimiter_of
 
 FIELD_CHARS = 4 << 20
@@ -30,7 +30,6 @@ FIELD_CHARS = 4 << 20
 
 LINE_CHARS = 8 << 20
 BATCH_CELLS = 1 << 18
-LONGEST_EXPONENT = 40
 ROUNDED_NS = 1_000_000
 """A start equal to its end and a multiple of this is a rounded time: no kernel lasts 0 ns, few start on a full
 millisecond.
@@ -73,6 +72,8 @@ class CsvFile:
         Called with the number of bytes of this file read so far.
     without : sequence of str
         Columns that may be named in the header and stand in no row, all of them or none: the first two rows show it.
+    of_launches : bool
+        Whether its rows are launches, or counters of launches that no other file has.
 
     Raises
     ------
@@ -88,11 +89,13 @@ class CsvFile:
         issues: Issues,
         at: Callable[[int], None] = lambda _: None,
         without: Sequence[str] = (),
+        of_launches: bool = True,
     ) -> None:
         self.path = path
         self.label = label
         self.source = source
         self.issues = issues
+        self.of_launches = of_launches
         self._at = at
         self.rows = 0
         self.failure: ExportError | None = None
@@ -217,9 +220,8 @@ class CsvFile:
         if whole:
             kept.append(row)
         elif row != self.columns:
-            self.issues.add(
-                "unreadable_rows", 1, f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}"
-            )
+            detail = f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}"
+            self.issues.add("unreadable_rows", 1, detail, of_launches=self.of_launches)
 
     def _is_cut(self, item: tuple[int, list[str], bool], kept: list[list[str]]) -> bool:
         """Return whether the last row is not whole: no line end after it, and cells missing or its last number
@@ -261,29 +263,28 @@ class CsvBatch:
         """Return a column as int64, `NULL` where empty, or if there is no such column; values that are no integers
         are counted.
         """
+        return self._numbers(column, of_times=False)
+
+    def nanoseconds(self, column: str) -> np.ndarray:
+        """Return a column of times in ns as `integers` does, those with a fraction rounded."""
+        return self._numbers(column, of_times=True)
+
+    def _numbers(self, column: str, of_times: bool) -> np.ndarray:
         if column not in self.file.position:
             return np.full(len(self.rows), NULL)
         texts = self.texts(column)
         try:
             return np.array(list(map(int, texts)), np.int64)
         except (ValueError, OverflowError):
-            values = [whole(text) for text in texts]
-        bad = sum(value is None and text.strip() != "" for value, text in zip(values, texts, strict=True))
-        self.file.issues.add("out_of_range", bad, f"{self.file.label}, column {column}")
-        return with_null(values)
+            values, misfits = integers(texts, of_times)
+        self.file.issues.add_all(misfits, f"{self.file.label}, column {column}")
+        return values
 
     def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return starts and ends in ns, `NULL` where unknown, and which rows have rounded times (now `NULL`)."""
-        try:
-            begin, stop = (np.array(list(map(int, self.texts(column))), np.int64) for column in (start, end))
-            saved = np.zeros(len(begin), bool)
-        except (ValueError, OverflowError):
-            pairs = [[_time(text) for text in self.texts(column)] for column in (start, end)]
-            saved = np.array([one[1] or two[1] for one, two in zip(*pairs, strict=True)])
-            begin, stop = (with_null(value for value, _ in column) for column in pairs)
-            bad = sum(value is None and text.strip() != "" for c, p in zip((start, end), pairs, strict=True)
-                      for (value, _), text in zip(p, self.texts(c), strict=True))  # fmt: skip
-            self.file.issues.add("out_of_range", bad, f"{self.file.label}, columns {start}, {end}")
+        begin, stop = self.nanoseconds(start), self.nanoseconds(end)
+        pairs = zip(self.texts(start), self.texts(end), strict=True)
+        saved = np.array([_is_rounded(first) or _is_rounded(last) for first, last in pairs], bool)
         return without_rounded(begin, stop, saved)
 
     def floats(self, columns: list[str]) -> np.ndarray:
@@ -318,39 +319,15 @@ def without_rounded(start: np.ndarray, stop: np.ndarray, saved: np.ndarray | boo
     return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), rounded
 
 
-def whole(text: str) -> int | None:
-    """Return an integer's text as an int that fits 64 bits; also `64.0`, as data frames print integers with gaps.
+def _is_rounded(text: str) -> bool:
+    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
 
-    >>> whole("64.0"), whole("0x10"), whole(""), whole("1.5")
-    (64, 16, None, None)
+    >>> _is_rounded("1410078545959517.0"), _is_rounded("1.62068E+14"), _is_rounded("4.155179000567837e+13")
+    (False, True, False)
     """
-    value = integer(text.strip())
-    if value is None and text.strip():
-        value = _exact(text)
-        value = None if value is None else integer(value)
-    return value
-
-
-def _exact(text: str) -> int | None:
+    if ("e" not in text and "E" not in text) or nearest_integer(text) is None:
+        return False
     try:
-        value = Decimal(text.strip())
-        if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT or value != value.to_integral_value():
-            return None
-        return int(value)
-    except InvalidOperation:
-        return None
-
-
-def _time(text: str) -> tuple[int | None, bool]:
-    """Return a time and whether it was saved rounded.
-
-    >>> _time("1410078545959517.0"), _time("1.62068E+14")
-    ((1410078545959517, False), (162068000000000, True))
-    """
-    value = whole(text)
-    if value is None or not ("e" in text or "E" in text):
-        return value, False
-    try:
-        return value, Decimal(text.strip()).as_tuple().exponent > 0
+        return Decimal(text.strip()).as_tuple().exponent > 0
     except InvalidOperation:  # a number in another notation, of which the e is a digit
-        return value, False
+        return False

@@ -7,6 +7,7 @@ The file is opened read-only and never changed. Text comes as bytes, since expor
 
 import contextlib
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.readers.common.background import prefetched
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.numbers import integers
+from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.containers.sqlite_names import PLAIN_TABLES, has_journal
 
 BATCH_ROWS = 1 << 16
@@ -183,7 +184,9 @@ class SqliteExport:
             if text is not None
         }
 
-    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+    def stream(
+        self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's columns batch by batch, in row order.
 
         Parameters
@@ -193,11 +196,13 @@ class SqliteExport:
             Columns of the table.
         text : iterable of str
             Columns that come as Arrow binary arrays; the others come as int64 arrays with `NULL`.
+        times : iterable of str
+            Columns that are times: what has a fraction is rounded.
 
         Yields
         ------
-        (int, dict of str to array)
-            Values that were not integers in this batch (now `NULL`), and its columns.
+        (Counter of str, dict of str to array)
+            Values that were not integers in this batch (now `NULL`), by the kind of issue, and its columns.
 
         Raises
         ------
@@ -211,12 +216,12 @@ class SqliteExport:
 
             try:
                 for batch in self._pages(table, columns):
-                    yield 0, dict(zip(columns, batch, strict=True))
+                    yield Counter(), dict(zip(columns, batch, strict=True))
                     done += batch.shape[1]
                 return
             except NotSimpleError as reason:
                 LOG.info("%s: %s in table %s: SQLite reads it from row %d on", self.source, reason, table, done)
-        yield from self.select(query, table, columns, text, done)
+        yield from self.select(query, table, columns, text, done, times)
 
     def _pages(self, table: str, columns: list[str]) -> Iterator[np.ndarray]:
         """Give integer columns of a large table from its pages; see `sqlite_pages.integer_columns`."""
@@ -249,8 +254,14 @@ class SqliteExport:
             yield from prefetched(integer_columns(pages, roots[0][0], list(position.values()), short))
 
     def select(
-        self, query: str, table: str, columns: list[str], text: Iterable[str] = (), done: int = 0
-    ) -> Iterator[tuple[int, dict]]:
+        self,
+        query: str,
+        table: str,
+        columns: list[str],
+        text: Iterable[str] = (),
+        done: int = 0,
+        times: Iterable[str] = (),
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a query's columns batch by batch, like `stream`; `columns` are their names and `table` is the one that
         errors name.
 
@@ -260,18 +271,19 @@ class SqliteExport:
         from adbc_driver_manager.dbapi import Error
 
         text = set(text)
+        times = set(times)
         if " JOIN " in query and not self._looks_up(query):  # ADBC has no limit on steps
-            yield from self._slowly(query, table, columns, text, done)
+            yield from self._slowly(query, table, columns, text, done, times)
             return
         # a value of another type, or damage; sqlite3 shows which
         with contextlib.suppress(OSError, pa.ArrowException, Error):
             for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
-                yield 0, {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
+                yield Counter(), {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
                 done += batch.num_rows
             if self._missing:  # of a page that is cut, SQLite reads what is left as if it were whole
                 raise self._damage(table, done, self._missing)
             return
-        yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done)
+        yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done, times)
 
     def once(self, table: str, key: str, columns: Iterable[str]) -> str:
         """Return a table as the FROM clause of a join on `key`, with one row for each value of it.
@@ -322,8 +334,8 @@ class SqliteExport:
         return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False)
 
     def _slowly(
-        self, query: str, table: str, columns: list[str], text: set[str], done: int
-    ) -> Iterator[tuple[int, dict]]:
+        self, query: str, table: str, columns: list[str], text: set[str], done: int, times: set[str]
+    ) -> Iterator[tuple[Misfits, dict]]:
         self._steps = 0
         try:
             cursor = self._connection.execute(query)
@@ -341,7 +353,7 @@ class SqliteExport:
                 failure = error
             self._steps = 0
             if rows:
-                yield _decoded(rows, columns, text)
+                yield _decoded(rows, columns, text, times)
                 done += len(rows)
             if failure is not None:
                 raise self._damage(table, done, failure) from None
@@ -387,9 +399,9 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _decoded(rows: list[tuple], columns: list[str], text: set[str]) -> tuple[int, dict]:
+def _decoded(rows: list[tuple], columns: list[str], text: set[str], times: set[str]) -> tuple[Misfits, dict]:
     """Return how many values are no integers, and the columns, as `SqliteExport.stream` gives them."""
-    bad = 0
+    misfits: Misfits = Counter()
     batch = {}
     for name, values in zip(columns, zip(*rows, strict=True), strict=True):
         if name in text:
@@ -397,6 +409,6 @@ def _decoded(rows: list[tuple], columns: list[str], text: set[str]) -> tuple[int
             batch[name] = pa.array(encoded, pa.binary())
         else:
             decoded = [v.decode("ascii", "replace") if isinstance(v, bytes) else v for v in values]
-            batch[name], wrong = integers(decoded)
-            bad += wrong
-    return bad, batch
+            batch[name], more = integers(decoded, of_times=name in times)
+            misfits += more
+    return misfits, batch

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from causeway.readers.common.issues import Issues
+from causeway.readers.common.numbers import Misfits
 
 
 def note_state(export: "TableSource", issues: Issues) -> None:
@@ -47,9 +48,11 @@ class TableSource(Protocol):
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of the wanted ids only."""
 
-    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+    def stream(
+        self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's columns batch by batch: how many values were no integers, and the columns by name, int64 of
-        shape (n,) with `NULL`, or binary Arrow arrays for those in `text`.
+        shape (n,) with `NULL`, those in `times` rounded, or binary Arrow arrays for those in `text`.
         """
 
     def close(self) -> None:

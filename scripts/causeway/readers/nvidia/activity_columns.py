@@ -3,6 +3,7 @@ their rows.
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -12,7 +13,7 @@ from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
-from causeway.readers.common.numbers import integer, size_columns, with_null
+from causeway.readers.common.numbers import Misfits, integer, integers, size_columns, with_null
 
 TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "\u03bcs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
 """Power of ten from a unit to nanoseconds; microseconds also with the Greek letter mu."""
@@ -208,11 +209,17 @@ class RowValues:
     ----------
     columns : Columns
     rows : list of list of str, n of them
+
+    Attributes
+    ----------
+    misfits : Counter of str
+        Numbers, other than times and sizes, that were no whole ones, by the kind of issue.
     """
 
     def __init__(self, columns: Columns, rows: list[list[str]]) -> None:
         self.columns = columns
         self.rows = rows
+        self.misfits: Misfits = Counter()
 
     def cells(self, ours: str) -> list[str] | None:
         """Return a column's cells, "" where a row is too short; None if there is no such column."""
@@ -232,7 +239,9 @@ class RowValues:
         elif ours in SIZES:
             values = [size_in_bytes(cell, unit or "b", self.columns.binary) for cell in cells]
         else:
-            values = [integer(cell.strip()) for cell in cells]
+            numbers, misfits = integers(cells)
+            self.misfits.update(misfits)
+            return numbers
         return with_null(values)
 
     def _rounded(self, *names: str) -> np.ndarray:

@@ -12,6 +12,9 @@ from causeway.readers.sink.batches import looked_up
 from causeway.readers.sink.distinct import distinct
 from causeway.readers.sink.sink import Sink
 
+TIME = "_ns"
+"""How our names of times end, by their unit."""
+
 
 class ActivityTables:
     """The tables of one export that a column map names.
@@ -72,12 +75,13 @@ class ActivityTables:
                 continue
             columns = {raw: ours for raw, ours in entry["columns"].items() if raw in present}
             text = [raw for raw, ours in columns.items() if ours == self._text_column]
+            times = [raw for raw, ours in columns.items() if ours.endswith(TIME)]
             try:
-                for bad, batch in self.export.stream(table, list(columns), text=text):
+                for misfits, batch in self.export.stream(table, list(columns), text=text, times=times):
                     ours = {columns[raw]: values for raw, values in batch.items()}
                     rows = len(next(iter(ours.values())))
                     self.sink.count_in(table, rows)
-                    self.sink.issues.add("out_of_range", bad, table)
+                    self.sink.issues.add_all(misfits, table)
                     self._done += rows
                     self._progress.at(int(self.options.size * min(1.0, self._done / max(1, self._total))))
                     yield entry.get("form_of", table), ours

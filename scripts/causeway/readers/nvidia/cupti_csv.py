@@ -224,6 +224,7 @@ class CsvReader:
             self.sink.count_in(RowKinds.NAMES[RowKinds.OTHER if self.again else kind], len(values.rows))
             if kind != RowKinds.OTHER and not self.again:
                 self._hand_over(kind, values)
+                self.sink.issues.add_all(values.misfits, self.path.name)
 
     def _compare(self, batches: dict[int, RowValues]) -> None:
         """Find out whether the report says again what another has said, by the first event of each kind."""

@@ -147,8 +147,8 @@ def read_diagnostics(tables: NsysTables) -> None:
         name = tables.text_codes(batch.get("name", absent), names, overhead_code)
         own = ~np.isin(batch.get("kind", absent), OVERHEAD_OF_CUDA)
         tables.sink.overhead.take(*(one[own] for one in (batch["start_ns"], batch["end_ns"], process, name)))
-    said = diagnostics_of(tables)
-    tables.sink.issues.add("dropped_events", said.lost, said.first_lost)
+    said = diagnostics_of(tables)  # which does not say how many were lost
+    tables.sink.issues.add("dropped_events", said.lost, said.first_lost, of_launches=False)
 
 
 def read_graphs(tables: NsysTables) -> None:
@@ -285,7 +285,7 @@ def _generic_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarra
             for at in mine[first : first + GENERIC_ROWS].tolist():
                 readings = _object(batch["text"][at].as_py())
                 if not isinstance(readings, dict):
-                    tables.sink.issues.add("unreadable_rows", 1, table)
+                    tables.sink.issues.add("unreadable_rows", 1, table, of_launches=False)
                     continue
                 kind = int(batch["kind"][at])
                 for name, text in readings.items():

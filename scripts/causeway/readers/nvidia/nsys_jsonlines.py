@@ -12,6 +12,7 @@ import json
 import mmap
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -24,11 +25,12 @@ from causeway.core.logs import Progress
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.numbers import integers
+from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
 from causeway.readers.containers.arrow_tables import MappedFile, StreamTable
 from causeway.readers.nvidia import nsys
+from causeway.readers.nvidia.activity_tables import TIME
 from causeway.readers.sink.sink import Sink
 
 LINE_BYTES = 16 << 20
@@ -269,13 +271,13 @@ class EventRule:
         return [event.get(field) for field in self._outer] + [inner.get(field) for field in self._inner]
 
 
-def _numbers(values: tuple) -> tuple[pa.Array, int]:
+def _numbers(values: tuple, of_times: bool) -> tuple[pa.Array, Misfits]:
     """Return decimal texts or numbers as int64, what is neither as null, and how many those are."""
     try:
-        return pa.array(values, pa.string() if isinstance(values[0], str) else pa.int64()).cast(pa.int64()), 0
+        return pa.array(values, pa.string() if isinstance(values[0], str) else pa.int64()).cast(pa.int64()), Counter()
     except (pa.ArrowException, TypeError, OverflowError):
-        numbers, bad = integers(values)
-        return pa.array(numbers, mask=numbers == NULL), bad
+        numbers, misfits = integers(values, of_times)
+        return pa.array(numbers, mask=numbers == NULL), misfits
 
 
 class Spool:
@@ -303,7 +305,7 @@ class Spool:
         self._columns: dict[str, list[str]] = {}
         self._rows: dict[str, list[list]] = {}
         self._writers: dict[str, pa.RecordBatchStreamWriter] = {}
-        self.bad: dict[str, int] = {}
+        self.misfits: dict[str, Misfits] = {}
         for kind, entries in events.items():
             for entry in entries:
                 rule = EventRule(entry)
@@ -338,13 +340,15 @@ class Spool:
 
     def _flush(self, table: str) -> None:
         arrays = []
+        misfits = self.misfits.setdefault(table, Counter())
+        ours = column_map("nsys")["tables"][table]["columns"]
         for name, values in zip(self._columns[table], zip(*self._rows[table], strict=True), strict=True):
             if name == "text":
                 texts = [value.encode("utf-8", "replace") if isinstance(value, str) else None for value in values]
                 arrays.append(pa.array(texts, pa.binary()))
             else:
-                array, bad = _numbers(values)
-                self.bad[table] = self.bad.get(table, 0) + bad
+                array, more = _numbers(values, of_times=ours.get(name, "").endswith(TIME))
+                misfits.update(more)
                 arrays.append(array)
         batch = pa.RecordBatch.from_arrays(arrays, names=self._columns[table])
         if table not in self._writers:
@@ -365,7 +369,7 @@ class Spool:
                 self._writers.pop(table).close()
                 file = MappedFile(self._path(table))
                 tables[table] = StreamTable(file, 0, pa.ipc.open_stream(file.reader(0)).schema, len(file.map))
-        return SpooledExport(tables, source, strings, self.bad, tuple(self.unknown))
+        return SpooledExport(tables, source, strings, self.misfits, tuple(self.unknown))
 
     def remove(self) -> None:
         """Remove what was written."""
@@ -379,19 +383,26 @@ class SpooledExport(ArrowExport):
     """The spooled tables, with the strings of the file."""
 
     def __init__(
-        self, tables: dict, source: str, strings: StringIndex, bad: dict[str, int], unknown: tuple[str, ...]
+        self,
+        tables: dict,
+        source: str,
+        strings: StringIndex,
+        misfits: dict[str, Misfits],
+        unknown: tuple[str, ...],
     ) -> None:
         super().__init__(tables, {}, source)
         self.unknown = unknown
         self._strings = strings
-        self._bad = bad
+        self._misfits = misfits
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of the wanted strings."""
         found = {number: self._strings.text(number) for number in wanted}
         return {number: text for number, text in found.items() if text is not None}
 
-    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+    def stream(
+        self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
+    ) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's columns; values that were no integers are counted with its first batch."""
-        for bad, batch in super().stream(table, columns, text):
-            yield bad + self._bad.pop(table, 0), batch
+        for misfits, batch in super().stream(table, columns, text, times):
+            yield misfits + self._misfits.pop(table, Counter()), batch

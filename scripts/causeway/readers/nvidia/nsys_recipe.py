@@ -23,6 +23,7 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
 from causeway.readers.containers.arrow_tables import READ_ERRORS, ParquetTable
+from causeway.readers.nvidia.activity_tables import TIME
 from causeway.readers.sink.sink import Sink
 
 DEVICE_NAME = "('TARGET_INFO_NVTX_CUDA_DEVICE', 'name')"
@@ -89,11 +90,12 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     processes = {}
     several = _several_reports(export, "report" in present)
     reported = None if several else _reported_rank(trace)
-    for bad, raw_batch in export.stream("trace", list(present.values()), text=["Name"]):
+    times = [present[ours] for ours in present if ours.endswith(TIME)]
+    for misfits, raw_batch in export.stream("trace", list(present.values()), text=["Name"], times=times):
         batch = {ours: raw_batch[raw] for ours, raw in present.items()}
         rows = len(batch["start_ns"])
         sink.count_in("trace", rows)
-        sink.issues.add("out_of_range", bad, "trace.parquet")
+        sink.issues.add_all(misfits, "trace.parquet")
         pairs = np.stack([batch["report"] if several else np.zeros(rows, np.int64), batch["process"]])
         used, inverse = np.unique(pairs, axis=1, return_inverse=True)
         for report, pid in used.T.tolist():

@@ -1,6 +1,7 @@
 """Fields of a trace's events: times, exactly, and those arguments that the column map names; events of one category."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
@@ -12,7 +13,7 @@ import numpy as np
 from causeway.core.schemas import AS_LAUNCHED, BLOCKS, LAUNCH_SHAPE
 from causeway.readers.common.constants import LONGEST_NS, NULL
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer, integers
+from causeway.readers.common.numbers import Misfits, integer, integers
 from causeway.readers.containers.chrome_json import Event
 from causeway.readers.sink.processes import MOST_RANKS
 
@@ -63,40 +64,40 @@ def nanoseconds(value: object) -> int | None:
         return None
 
 
-def times_ns(values: list) -> tuple[np.ndarray, int]:
+def times_ns(values: list) -> tuple[np.ndarray, Misfits]:
     """Return times in microseconds, as `Event` has them, in whole nanoseconds.
 
     Returns
     -------
     times : ndarray of int64, shape (n,)
         `NULL` where absent, or where it does not fit.
-    wrong : int
-        How many do not fit.
+    misfits : Counter of str
+        How many do not fit, by the kind of issue.
     """
     try:
         text = "\n".join(values) + "\n"
     except TypeError:  # integers, or something absent
         text = ""
     if _THREE_DECIMALS.fullmatch(text):
-        return np.fromstring(text.replace(".", ""), np.int64, sep="\n"), 0
+        return np.fromstring(text.replace(".", ""), np.int64, sep="\n"), Counter()
     return integers([nanoseconds(value) for value in values])
 
 
-def spans_ns(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, int]:
+def spans_ns(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, Misfits]:
     """Return when events start and end.
 
     Returns
     -------
     start, end : ndarray of int64, shape (n,), ns
         `NULL` where absent, or where it does not fit.
-    wrong : int
-        How many times do not fit.
+    misfits : Counter of str
+        How many times do not fit, by the kind of issue.
     """
-    start, wrong = times_ns([event.ts for event in events])
-    length, also = times_ns([event.dur for event in events])
+    start, misfits = times_ns([event.ts for event in events])
+    length, more = times_ns([event.dur for event in events])
     # no overflow; the sink counts these
     end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)
-    return start, np.where((start == NULL) | (length == NULL), NULL, end), wrong + also
+    return start, np.where((start == NULL) | (length == NULL), NULL, end), misfits + more
 
 
 class ThreadNumbers:

@@ -171,13 +171,13 @@ class JaxReader:
         self.sink.count_in(kind, len(rows))
         events = [event for event, _ in rows]
         args = [one for _, one in rows]
-        start, end, wrong = spans_ns(events)
-        self.sink.issues.add("out_of_range", wrong, "ts or dur")
+        start, end, misfits = spans_ns(events)
+        self.sink.issues.add_all(misfits, "ts or dur")
         getattr(self, f"_{kind}")(events, args, (start, end))
 
     def _numbers(self, values: list) -> np.ndarray:
-        column, wrong = integers(values)
-        self.sink.issues.add("out_of_range", wrong)
+        column, misfits = integers(values)
+        self.sink.issues.add_all(misfits)
         return column
 
     def _origin(self, events: list[Event], args: list) -> dict[str, np.ndarray]:

@@ -126,7 +126,9 @@ class KinetoReader:
             self.range_counters.hand_over(self.sink)
         self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
-        self.sink.issues.add("incomplete_events", sum(self.incomplete.values()), ", ".join(sorted(self.incomplete)))
+        for category, rows in sorted(self.incomplete.items()):
+            of_launches = self.map["categories"][category] == "launches"
+            self.sink.issues.add("incomplete_events", rows, ", ".join(sorted(self.incomplete)), of_launches=of_launches)
         failure = None
         if self.text.cut:
             self.sink.issues.add("truncated", 1, self.text.cut)
@@ -198,13 +200,13 @@ class KinetoReader:
         self.flush[kind](CategoryEvents(events, args, self.processes.codes(events, [one.rank for one in args])))
 
     def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
-        start, end, wrong = spans_ns(rows.events)
-        self.sink.issues.add("out_of_range", wrong, "ts or dur")
+        start, end, misfits = spans_ns(rows.events)
+        self.sink.issues.add_all(misfits, "ts or dur")
         return start, end
 
     def _numbers(self, values: list) -> np.ndarray:
-        column, wrong = integers(values)
-        self.sink.issues.add("out_of_range", wrong)
+        column, misfits = integers(values)
+        self.sink.issues.add_all(misfits)
         return column
 
     def _origin(self, rows: CategoryEvents) -> dict[str, np.ndarray]:

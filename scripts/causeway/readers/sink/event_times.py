@@ -51,7 +51,12 @@ def usable(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def possible_events(
-    start: np.ndarray, end: np.ndarray, columns: Mapping[str, object], issues: Issues, of_device: bool = False
+    start: np.ndarray,
+    end: np.ndarray,
+    columns: Mapping[str, object],
+    issues: Issues,
+    of_device: bool = False,
+    of_launches: bool = False,
 ) -> tuple[int, dict[str, np.ndarray]]:
     """Leave out rows whose times cannot be those of an event, and count them.
 
@@ -63,6 +68,8 @@ def possible_events(
     issues : Issues
     of_device : bool
         Whether they are work of a device, which has no times where both are 0.
+    of_launches : bool
+        Whether they are launches.
 
     Returns
     -------
@@ -83,9 +90,8 @@ def possible_events(
     absent, implausible, backwards, duration = _impossible(start, end)
     bad = absent | implausible | backwards
     if bad.any():
-        issues.add("no_time", int(absent.sum()))
-        issues.add("implausible_time", int(implausible.sum()))
-        issues.add("end_before_start", int(backwards.sum()))
+        for kind, rows in (("no_time", absent), ("implausible_time", implausible), ("end_before_start", backwards)):
+            issues.add(kind, int(rows.sum()), of_launches=of_launches)
         good = ~bad
         start = start[good]
         duration = duration[good]

@@ -168,7 +168,7 @@ class Sink:
         """
         columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
         columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
-        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
+        n, columns = self._possible(start_ns, end_ns, columns, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
@@ -311,8 +311,10 @@ class Sink:
 
     # codes
 
-    def _possible(self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False) -> tuple[int, dict]:
-        n, columns = possible_events(start, end, columns, self.issues, of_device)
+    def _possible(
+        self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False, of_launches: bool = False
+    ) -> tuple[int, dict]:
+        n, columns = possible_events(start, end, columns, self.issues, of_device, of_launches)
         if n:
             self._last_ns = max(self._last_ns, int((columns["start_ns"] + columns["duration_ns"]).max()))
         return n, columns

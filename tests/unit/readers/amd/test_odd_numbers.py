@@ -5,7 +5,8 @@ reader.
 import pytest
 from reading import Read
 
-from causeway.readers.containers.csv_batches import _time
+from causeway.readers.common.numbers import nearest_integer
+from causeway.readers.containers.csv_batches import _is_rounded
 from causeway.readers.pytorch.event_fields import nanoseconds
 
 
@@ -23,11 +24,11 @@ def test_microseconds_beyond_all_bounds_are_no_time(text):
         ("1.5E3", 1500, True),
         ("1e999999", None, False),
         ("sNaNe", None, False),
-        ("15E-1", None, False),
+        ("15E-1", 2, False),
     ],
 )
 def test_times_in_other_notations(text, value, rounded):
-    assert _time(text) == (value, rounded)
+    assert (nearest_integer(text), _is_rounded(text)) == (value, rounded)
 
 
 def test_dispatches_without_times_are_left_out_and_counters_find_the_others(tmp_path):

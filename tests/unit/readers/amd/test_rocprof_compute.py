@@ -10,7 +10,8 @@ import pytest
 from reading import Read
 
 from causeway.readers.common.column_maps import plain_name
-from causeway.readers.containers.csv_batches import CsvFile, _time, whole
+from causeway.readers.common.numbers import integer, nearest_integer
+from causeway.readers.containers.csv_batches import CsvFile, _is_rounded
 from causeway.readers.sink.counter_table import simplified
 from support import DATA
 
@@ -241,15 +242,17 @@ def test_counter_files_of_rocprofv2_have_a_launch_configuration_and_no_counters_
         ("", None, False),
         ("nan", None, False),
         ("1e999999999", None, False),
-        ("12.5", None, False),
+        ("12.5", 12, False),
+        ("41551790005678.37", 41551790005678, False),
+        ("4.155179000567837e+13", 41551790005678, False),
     ],
 )
 def test_times_as_saved(text, value, rounded):
-    assert _time(text) == (value, rounded)
+    assert (nearest_integer(text), _is_rounded(text)) == (value, rounded)
 
 
 def test_integers_as_saved():
-    assert [whole(text) for text in ("64", "64.0", "0x40", " 64 ", "64.5", "", "1" * 30)] == [
+    assert [integer(text) for text in ("64", "64.0", "0x40", " 64 ", "64.5", "", "1" * 30)] == [
         64,
         64,
         64,

@@ -140,10 +140,11 @@ def test_bad_times_keep_their_counters(tmp_path):
     sink = Sink(tmp_path, {"source": "x", "source_sha256": "0"}, 0, 0)
     start = np.array([5, 9, NULL, 1])
     stop = np.array([7, 3, 4, 200 * 86_400 * 10**9])
-    start, stop = counter_passes.checked(sink, start, stop)
+    start, stop = counter_passes.checked(sink, start, stop, np.zeros(4, bool))
     assert start.tolist() == [5, NULL, NULL, NULL]
     assert stop.tolist() == [7, NULL, NULL, NULL]
     assert (sink.issues.count("end_before_start"), sink.issues.count("implausible_time")) == (1, 1)
+    assert sink.issues.left_out == {"end_before_start": 1, "implausible_time": 1, "no_time": 1}
 
 
 cell = st.text(alphabet='ab1, "\n<>;é', max_size=6)

@@ -93,7 +93,8 @@ def test_a_column_of_another_type_is_read_as_far_as_it_holds_integers(folder, tm
     real = pa.array([float(value) for value in table.column("gridX").to_pylist()])
     pq.write_table(table.set_column(table.column_names.index("gridX"), "gridX", real), path)
     read = Read(folder, tmp_path / "e")
-    assert (read.launches.num_rows, read.count("no_time"), read.count("out_of_range")) == (99, 1, 1)
+    assert (read.launches.num_rows, read.count("no_time"), read.count("out_of_range")) == (99, 1, 0)
+    assert read.count("not_a_number") == 1
     assert read.configurations.column("grid_x").null_count == 0
 
 
@@ -239,7 +240,8 @@ def test_damaged_lines_in_the_middle_are_left_out_and_counted(lines, tmp_path):
     rows[kernels[9]] = b'{"Type":79,"CudaEvent":' + b"[" * 100_000 + b"\n"
     rows[kernels[11]] = b'{"Type":79,"CudaEvent":{"note":"' + b"x" * (17 << 20) + b'"}}\n'
     read = Read(written(tmp_path / "bad.jsonl", b"".join(rows)), tmp_path / "e")
-    assert (read.status, read.launches.num_rows) == ("read", 95)
+    assert (read.status, read.launches.num_rows) == ("partial", 95)
+    assert read.capabilities["left_out"] == {"rows": 5, "of": 100}
     assert (read.count("unreadable_rows"), read.count("no_time"), read.count("out_of_range")) == (4, 1, 1)
     assert f"line {kernels[3] + 1}" in read.issue("unreadable_rows")["detail"]
 

@@ -195,19 +195,30 @@ def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("values", "expected", "bad"),
+    ("values", "expected", "misfits"),
     [
-        ([1, None, ""], [1, NULL, NULL], 0),
-        (["1", 2.0, "0x10", True], [1, 2, 16, 1], 0),
-        (["x", 1.5, 10**30, [1], float("nan")], [NULL] * 5, 5),
-        (np.array([1, 2**63], np.uint64), [1, NULL], 1),
-        ([], [], 0),
+        ([1, None, ""], [1, NULL, NULL], {}),
+        (["1", 2.0, "0x10", True, "7.0"], [1, 2, 16, 1, 7], {}),
+        (
+            ["x", 1.5, 10**30, [1], float("nan"), "7.25", "1e30"],
+            [NULL] * 7,
+            {"not_a_number": 3, "not_whole": 2, "out_of_range": 2},
+        ),
+        (np.array([1, 2**63], np.uint64), [1, NULL], {"out_of_range": 1}),
+        ([], [], {}),
     ],
 )
-def test_integers_of_any_origin(values, expected, bad):
-    found, count = integers(values)
+def test_integers_of_any_origin(values, expected, misfits):
+    found, counts = integers(values)
     assert found.tolist() == expected
-    assert count == bad
+    assert counts == misfits
+
+
+def test_times_with_a_fraction_are_rounded_once():
+    values = ["41551790005678.37", 2.75, "0.5", "1.5", 7, None, "9" * 19 + ".5", "soon", "-3.7"]
+    found, counts = integers(values, of_times=True)
+    assert found.tolist() == [41551790005678, 3, 0, 2, 7, NULL, NULL, NULL, -4]
+    assert counts == {"out_of_range": 1, "not_a_number": 1}
 
 
 def test_integer_limits():
