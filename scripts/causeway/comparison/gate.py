@@ -132,9 +132,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     return found
 
 
-def missing(
-    document: Mapping, exports: Mapping[str, Sequence[Mapping]], rows: Sequence[Mapping] = ()
-) -> list[dict]:
+def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]], rows: Sequence[Mapping] = ()) -> list[dict]:
     """Return a state for each thing that a comparison lacks: an export that was refused or read in part, or of which
     launches were left out or lost, also of a repeat that is in no number, a repeat that holds nothing to compare, ranks
     that only one side has, or most launches of one side; and why the runs were not compared, where they were not.

@@ -38,7 +38,7 @@ so they are built in.
 """
 
 OTHER_NVTX_EVENTS = (33, 34, 39, 64, 65, 72, 73, 74, 75, 76, 97, 98, 99, NULL)
-"""Categories, marks, names of threads, processes and devices, and domains, of ENUM_NSYS_EVENT_TYPE: they last no time."""
+"""Categories, marks, names of threads, processes and devices, and domains, of ENUM_NSYS_EVENT_TYPE: none lasts."""
 
 VIDEO = "NVVIDEO_"
 """How the tables of calls of video libraries begin; they also hold marks without a length of when tracing began."""

@@ -101,7 +101,9 @@ class Diagnostics:
             self._advise("Let the program end by itself, so that the profiler collects all of its buffers")
         if match := _OLD_PROFILER.search(text):
             driver, libraries = match.groups()
-            self._advise(f"Update Nsight Systems: the driver is of CUDA {driver}, the profiler's libraries of {libraries}")
+            self._advise(
+                f"Update Nsight Systems: the driver is of CUDA {driver}, the profiler's libraries of {libraries}"
+            )
         if quoted and quoted not in self.faults and len(self.faults) < MOST_MESSAGES:
             self.faults.append(quoted)
 

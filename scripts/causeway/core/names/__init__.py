@@ -1,0 +1,1 @@
+"""What a kernel's name says of the kernel, and what of its build."""
