@@ -40,7 +40,8 @@ CATALOGUE = {
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out", leaves_out=True),
     "incomplete_events": Kind(
         "caution",
-        "events without a duration of their own (their ph is not X) were left out; begin and end events are not paired",
+        "events without a duration of their own (their ph is not X) were left out; of begin and end events those of"
+        " annotations alone are paired",
         leaves_out=True,
     ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
