@@ -47,6 +47,7 @@ DOMAIN_EVENT = 75
 
 # CUPTI's names of runtime calls end in the version that introduced them
 _API_VERSION = re.compile(r"(?<=[a-z])_v\d{4,5}$")
+_LIKE_LAUNCHES = re.compile(r"KERNEL|ACTIVITY|CUDA")
 _MPI_CALL = re.compile(r"P?MPI_[A-Z]")
 _RANK_NAME = re.compile(r"^MPI[ _]Rank[ :_]*(\d+)$", re.IGNORECASE)
 
@@ -152,7 +153,7 @@ class NsysReader(NsysTables):
         if has_graphs:
             found = f"CUDA graphs were traced as a whole ({GRAPHS}), without the kernels inside"
             advice = "Profile again with `nsys profile --cuda-graph-trace=node`."
-        elif self.unknown:
+        elif any(_LIKE_LAUNCHES.search(name.upper()) for name in self.unknown):
             found = f"no table of launches that is known ({self.unknown_in_words()})"
             advice = "Export the report with an older `nsys export`, or ask for this layout to be read."
         elif has_kernels:
@@ -171,6 +172,8 @@ class NsysReader(NsysTables):
         elif self._has_mpi() and not (has_graphs or has_kernels or self.unknown):
             found += "; it holds MPI calls, but analyses are of ranks with GPU work, and its calls count in none"
             advice = "Leave it out if its rank has no GPU work. Else profile with `nsys profile --trace cuda,nvtx,mpi`."
+        if self.unknown_in_words() and self.unknown_in_words() not in found:
+            found += f"; {self.unknown_in_words()}"
         return ExportError(source, found, f"a table {KERNELS} with at least one launch", advice)
 
     def _metadata(self) -> None:

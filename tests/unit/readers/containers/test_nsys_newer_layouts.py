@@ -14,7 +14,8 @@ from reading import Read
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.nvidia.nsys_extras import LONGEST_MESSAGE, Diagnostics, quotable
 
-KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
 ROWS = 24
 DRIVER = (
     "Installed CUDA driver version (13.3) is not supported by this build of Nsight Systems. CUDA trace will be collected"
@@ -91,6 +92,13 @@ def test_a_layout_that_is_not_known_is_no_fact_about_the_program(write, tmp_path
     )
     assert "older `nsys export`" in export.error["advice"]
     assert "no kernel was launched" not in export.error["found"]
+
+
+def test_a_newer_schema_without_launches_is_said_beside_what_is_missing(tmp_path):
+    tables = without_launches() | {"META_DATA_EXPORT": [{"name": "EXPORT_SCHEMA_VERSION", "value": "3.27.1"}]}
+    found = Read(as_sqlite(tmp_path, tables | {"NVTX_STREAMS": [{"a": 1}]}), tmp_path / "t").error["found"]
+    assert found.startswith(f"there is no table {KERNEL}")
+    assert found.endswith("; schema 3.27.1 is newer than 3.25; not known: NVTX_STREAMS")
 
 
 @CONTAINERS

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from comparison_runs import compared, write_run
-from variability_tables import write_export
 
 from causeway.comparison.run_totals import measure
 from causeway.core.clock import Clock
 from causeway.efficiency.ranks import duration_cells, rank_roles
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.configurations import Configurations
+from comparison_runs import compared, write_run
+from variability_tables import write_export
 
 NAMES = (
     ["__omp_offloading_31_18a8104_relax_l42", "julia_mul_1234", "copy"],
