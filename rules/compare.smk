@@ -1,6 +1,6 @@
 """Datasets side by side: what is slower, what varies more, what is new; and the gate that fails when a limit is broken.
 
-Required: tables/{export}/, efficiency.parquet, replay.parquet and, where causes are compared, the contributions of both datasets. Produces, under
+Required: tables/{export}/, efficiency.parquet, steps.parquet, replay.parquet and, where causes are compared, the contributions of both datasets. Produces, under
 compare/{baseline}__{candidate}/: comparison.json, comparison.parquet, comparison.html and figures; compare/history.html,
 gate.json, gate.md and gate.svg.
 Steps: compare_runs, plot_comparison, plot_history; judge_gate, summarise_gate and gate for `snakemake gate`.
@@ -18,6 +18,7 @@ rule compare_runs:
         efficiency=compared_efficiency,
         causes=compared_causes,
         replays=compared_replays,
+        steps=compared_steps,
         lib=modules("comparison"),
     output:
         comparison="<results>/compare/{pair}/comparison.json",
@@ -39,6 +40,7 @@ rule compare_runs:
         efficiency=efficiency_by_dataset,
         causes=causes_by_side,
         replays=replays_by_dataset,
+        steps=steps_by_dataset,
         choices={key: value for key, value in config["compare"].items() if key not in ("pairs", "causes")}
         | {"seed": config["seed"]},
     script:

@@ -81,6 +81,16 @@ def efficiency_by_dataset(wildcards):
     return {name: f"results/{name}/efficiency.parquet" for name in all_of(wildcards.pair) if name in TRACED}
 
 
+def compared_steps(wildcards):
+    """Return the tables of steps of the pair's datasets that have a time line."""
+    return list(steps_by_dataset(wildcards).values())
+
+
+def steps_by_dataset(wildcards):
+    """Return the table of steps of each dataset of a pair that has a time line."""
+    return {name: f"results/{name}/steps.parquet" for name in all_of(wildcards.pair) if name in TRACED}
+
+
 def compared_replays(wildcards):
     """Return the replays of the pair's two main datasets that have a time line."""
     return list(replays_by_dataset(wildcards).values())

@@ -23,6 +23,7 @@ def main(job) -> None:
             given.choices,
             job.output.comparison,
             job.output.table,
+            given.steps,
         )
 
 

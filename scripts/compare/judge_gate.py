@@ -18,9 +18,11 @@ def main(job) -> None:
         exports = read_capabilities(job.input.exports)
         for document, rows in read_comparisons(job.input.comparisons):
             states += judge(document, rows, limits)
-            states += missing(document, exports)
+            states += missing(document, exports, rows)
         stops = reasons(states, limits["strict"])
         LOG.info("%d limits judged, %d stop the gate", len(states), len(stops))
+        for sentence in stops:
+            LOG.warning("%s", sentence)
         document = {"limits": dict(limits), "states": states, "reasons": stops, "outcome": outcome(states, stops)}
         write_json({"schema_version": "1", **document}, job.output.verdicts, "gate")
 

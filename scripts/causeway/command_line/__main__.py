@@ -21,7 +21,7 @@ from causeway.command_line.analysis_folder import (
     write_analysis,
 )
 from causeway.command_line.check import Described, describe_export, describe_run, perhaps_one_run
-from causeway.command_line.configuration_check import check_settings, merged
+from causeway.command_line.configuration_check import check_settings, limits_in_words, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import VERDICTS, GateFiles, withdraw_verdict
 from causeway.command_line.output import answer, remark
@@ -115,8 +115,11 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="for example max_slowdown_percent=5; `gate` in config/README.md lists the limits",
+        help="for example max_slowdown_percent=5; the limits stand below; may be given several times",
     )
+    without_limits = gate.format_help
+    # the schema is read where it is asked for: it takes as long as the rest of the command line
+    gate.format_help = lambda: f"{without_limits()}\nlimits, and how they are judged:\n{limits_in_words()}\n"  # type: ignore[method-assign]
     gate.add_argument("--markdown", type=Path, metavar="FILE", help="write the verdict as Markdown for a pull request")
     gate.add_argument("--badge", type=Path, metavar="FILE", help="write an SVG: passes, regressed or could not tell")
     query = add("query", _query, "Run a SELECT statement over the results, as the report cites it.")
@@ -213,7 +216,9 @@ def _analysed(
         needed = [exports] if report else runs
         pair = {"baseline": runs[0][0].dataset, "candidate": runs[1][0].dataset}
         chosen = merged(chosen, {"compare": {"pairs": [pair]}})
-        page = page if report else "compare/{baseline}__{candidate}/comparison.html".format(**pair)
+        if not report:  # named as what to open first, so that it is made
+            page = "compare/{baseline}__{candidate}/comparison.html".format(**pair)
+            targets = [*targets, f"results/{page}"]
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
     with alone_in(options.out):
         configuration = write_analysis(options.out, exports, chosen)

@@ -1,5 +1,6 @@
 """Settings of the command line as one configuration, checked before a file is written or a step runs."""
 
+import textwrap
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -81,6 +82,17 @@ def _perhaps(violation: "ValidationError") -> str:
     unknown = [key for key in violation.instance if key not in known]
     meant = [match for key in unknown for match in get_close_matches(str(key), known, 1)]
     return f", perhaps {' and '.join(meant)} is meant" if meant else ""
+
+
+def limits_in_words() -> str:
+    """Return the keys of `gate`, each with what its schema says of it."""
+    keys = configuration_schema(workflow_folder() / "config" / "schemas")["properties"]["gate"]["properties"]
+    parts = []
+    for key, facts in keys.items():
+        default = "" if facts["default"] in (None, False) else f" Default: {facts['default']}."
+        words = f"{facts['description']}{default}"
+        parts += [f"  {key}", *textwrap.wrap(words, 76, initial_indent="      ", subsequent_indent="      ")]
+    return "\n".join(parts)
 
 
 def configuration_schema(folder: Path) -> dict[str, Any]:

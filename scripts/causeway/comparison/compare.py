@@ -11,7 +11,7 @@ from causeway.comparison.cause_changes import compare_causes, read_causes
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.matching import Match, match_kernels
-from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
+from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
 from causeway.comparison.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.replay_changes import SIDES, compare_replays, read_replays, replayed_times
 from causeway.comparison.run_totals import Run, measure
@@ -65,6 +65,7 @@ def run(
     choices: Mapping,
     out_json: str | Path,
     out_table: str | Path,
+    steps: Mapping[str, str] | None = None,
 ) -> None:
     """Write `comparison.json` and `comparison.parquet`; where there is nothing to compare, that and why.
 
@@ -82,6 +83,8 @@ def run(
     choices : mapping
         resamples, confidence, false_discovery_rate, same_within_percent, seed.
     out_json, out_table : path
+    steps : mapping of str to path, optional
+        `steps.parquet` by dataset, of those that have one.
 
     Raises
     ------
@@ -93,19 +96,14 @@ def run(
     mains = [runs.get(side[0]) for side in names]
     why = "" if all(mains) else ". ".join(unread.values())
     gaps = _unread_repeats(names, unread)
-    matches = [] if why else match_kernels(*(main.kernels for main in mains))
-    if not why and all(match.how in (NEW, GONE) for match in matches):
-        why = (
-            f"{names[0][0]} and {names[1][0]} have no kernel in common, by name, by name without template arguments and"
-            " architecture, or by their position in the order of launches; there is nothing to compare"
-        )
     if why:
         document = _not_compared(names, mains, choices, f"{why}.", gaps)
         rows = []
         LOG.warning("%s", why)
     else:
         measured = [[runs[name] for name in side if name in runs] for side in names]
-        document, rows = _compared(measured, gaps, matches, efficiency, causes, replays, choices)
+        matches = match_kernels(*(main.kernels for main in mains))
+        document, rows = _compared(measured, gaps, matches, efficiency, causes, replays, choices, steps or {})
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
     table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
@@ -171,6 +169,7 @@ def _compared(
     causes: Sequence[Mapping[str, str]],
     replays: Mapping[str, str],
     choices: Mapping,
+    steps: Mapping[str, str],
 ) -> tuple[dict[str, object], list[Mapping]]:
     """Return the document of two runs, per side those measured, and the rows of the table; `unread` are the repeats
     that could not be measured.
@@ -195,7 +194,13 @@ def _compared(
     if all(name in efficiency for name in every):
         courses = [[Course(efficiency[name]) for name in side] for side in names]
         rows += compare_efficiency([side[0] for side in names], courses, settings, seed)
-    rows += compare_spans([[one.span_ns for one in side.runs] for side in sides], settings)
+        for metric in ("copies", "idle"):
+            rows += compare_times(metric, [[course.times[metric] for course in side] for side in courses], settings)
+    rows += compare_times("span", [[one.span_ns for one in side.runs] for side in sides], settings)
+    if all(name in steps for name in every):
+        rows += compare_steps(
+            [side[0] for side in names], [[steps[name] for name in side] for side in names], settings, seed
+        )
     rows += lone_rows(sides, matches)
     rows = _without_claims_of_one_recording(rows, sides, shared)
     pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
@@ -230,7 +235,7 @@ def _compared(
         "not_compared": [
             *(f"{one['dataset']} is in no number: {one['why']}." for one in unread),
             *(sentence for side in measured for one in side for sentence in _incomplete(one)),
-            *_gaps(sides, every, efficiency, causes, replayed),
+            *_gaps(sides, matches, every, efficiency, causes, replayed),
         ],
     }
     return document, rows
@@ -350,20 +355,28 @@ def _counts(rows: Sequence[Mapping]) -> dict[str, dict[str, dict[str, int]]]:
 
 def _gaps(
     sides: Sequence[Side],
+    matches: Sequence[Match],
     names: Sequence[str],
     efficiency: Mapping,
     causes: Sequence[Mapping],
     replayed: Sequence[Mapping] | None,
 ) -> list[str]:
     """Return what was not compared, and why: one sentence each."""
-    found = [
+    found = []
+    if all(match.how in (NEW, GONE) for match in matches):
+        found.append(
+            f"{sides[0].main.dataset} and {sides[1].main.dataset} have no kernel in common, by name, by name without"
+            " template arguments, numbers of the build and architecture, or by their position in the order of launches:"
+            " the time of the same launches is not compared, what concerns the whole runs is."
+        )
+    found += [
         f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and"
         " efficiency are not."
         for side in sides
         if side.main.span_ns is None
     ]
     without = [name for name in names if name not in efficiency]
-    if without and not found:
+    if without and all(side.main.span_ns is not None for side in sides):
         found.append(f"Efficiency is not compared: {', '.join(without)} has no efficiency tree.")
     if not all(causes):
         found.append("Causes are not compared: the configuration leaves them out, or the datasets share no target.")

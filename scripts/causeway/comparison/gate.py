@@ -29,6 +29,17 @@ MOST_UNJUDGED = 0.1
 """Share of either run's GPU time that kernels without an interval may have together before a limit of kernels counts
 as not judged: some kernels are launched a few times only, and what they take of a run is not nothing.
 """
+MOST_LEFT_OUT = 0.001
+"""Share of an export's launches that could not be used beyond which it lacks data: long events are those that a full
+buffer or a broken number hits, and the longest launches of a run take some ten times its mean, so that this share of
+them is 1 % of the time, as much as a change that is looked for.
+"""
+LOST = "dropped_events"
+"""Issue of an export whose profiler says that it lost events, and not how many."""
+FEWEST_LAUNCHES = 0.5
+"""Launches of the kernels of both runs that a run must have of the other's: a solver may need some iterations more or
+less, half of the work is that of a run that ended early, or of another problem.
+"""
 NOT_COMPARED = {
     "time_per_launch": "the runs have no configuration in common whose launches take time",
     "variability": "in one of the runs no duration of a configuration of both differs from its mean",
@@ -121,10 +132,11 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     return found
 
 
-def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list[dict]:
-    """Return a state for each thing that a comparison lacks: an export that was refused or read in part, also of a
-    repeat that is in no number, a repeat that holds nothing to compare, or ranks that only one side has; and why the
-    runs were not compared, where they were not. Whatever the limits, a gate does not open on them.
+def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]], rows: Sequence[Mapping] = ()) -> list[dict]:
+    """Return a state for each thing that a comparison lacks: an export that was refused or read in part, or of which
+    launches were left out or lost, also of a repeat that is in no number, a repeat that holds nothing to compare, ranks
+    that only one side has, or most launches of one side; and why the runs were not compared, where they were not.
+    Whatever the limits, a gate does not open on them.
 
     Parameters
     ----------
@@ -132,6 +144,8 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
         `comparison.json`.
     exports : mapping of str to sequence of mapping
         Each dataset's `capabilities.json`, all exports.
+    rows : sequence of mapping
+        Rows of `comparison.parquet`.
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
     found = [] if document["why"] is None else [document["why"].removesuffix(".")]
@@ -149,11 +163,43 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
                 word = "could not be read" if export["status"] == "refused" else "could be read in part only"
                 why = export["error"]["found"] if export["error"] else "see its capabilities.json"
                 found.append(f"export {export['export']} of the {side} {word}: {elided(' '.join(why.split()), 200)}")
+            else:
+                found += [f"export {export['export']} of the {side} {words}" for words in _left_out(export)]
         ranks.append(sorted({rank for export in exports.get(main, ()) for rank in export["ranks"] or ()}))
     if ranks[0] != ranks[1]:
         found.append(f"the baseline has ranks {ranks[0]}, the candidate {ranks[1]}")
+    found += _fewer_launches(rows)
     sentences = [f"{names}: {sentence}; the gate stays closed." for sentence in found]
     return [_state(names, MISSING_DATA, None, INCONCLUSIVE, sentence) for sentence in sentences]
+
+
+def _left_out(export: Mapping) -> list[str]:
+    """Return what an export that was read lacks: launches that could not be used, and events that the profiler lost."""
+    found = []
+    left_out = export.get("left_out") or {"rows": 0, "of": 0}
+    if left_out["rows"] > MOST_LEFT_OUT * left_out["of"]:
+        share = 100 * left_out["rows"] / left_out["of"]
+        found.append(f"lacks {left_out['rows']:,} of {left_out['of']:,} launches ({share:.2g} %) that cannot be used")
+    lost = next((one for one in export.get("issues", ()) if one["kind"] == LOST), None)
+    if lost is not None:
+        found.append(f"may lack launches: {elided(' '.join(lost['detail'].split()), 200)}")
+    return found
+
+
+def _fewer_launches(rows: Sequence[Mapping]) -> list[str]:
+    """Return that one run launched the kernels of both far less often than the other, if it did."""
+    both = [
+        [row[f"{side}_launches"] for side in ("baseline", "candidate")]
+        for row in rows
+        if row["level"] == "kernel" and row["metric"] == "time_per_launch" and row["change_percent"] is not None
+    ]
+    counts = [sum(side) for side in zip(*both, strict=True)] if both else [0, 0]
+    if min(counts) >= FEWEST_LAUNCHES * max(counts):
+        return []
+    return [
+        f"the kernels of both runs were launched {counts[0]:,} times by the baseline and {counts[1]:,} times by the"
+        " candidate: one of them may have ended early"
+    ]
 
 
 def _share(row: Mapping, totals: Sequence[int], key: str = "total_ns") -> float:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
 from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
 from causeway.comparison.gate import OTHER_WORK
-from causeway.comparison.matching import Match, match_configurations
+from causeway.comparison.matching import BLOCKS, Match, match_configurations
 from causeway.comparison.sides import (
-    BLOCKS,
     EqualMix,
     Side,
     at_equal_mix,
@@ -125,7 +124,8 @@ def compare_groups(
     configurations = configuration_pairs(sides, matches)
     to_candidate = {one: other for one, (other, *_) in configurations.items()}
     levels: dict[str, list[Judged]] = {}
-    for pair in pairs_of(sides, matches, configurations):
+    has_common = any(match.how not in (NEW, GONE) for match in matches)
+    for pair in pairs_of(sides, matches, configurations) if has_common else ():
         mixed = at_equal_mix(sides, pair.level, pair.groups, to_candidate)
         if mixed is None or min(time for side in mixed.times for time in side) <= 0:
             continue
@@ -259,6 +259,7 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
                     match.how,
                     index,
                     launches_of(side.totals(0, "kernel", number)),
+                    match.note,
                 )
             )
     for index, how in ((0, GONE), (1, NEW)):
@@ -270,8 +271,8 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
     return rows
 
 
-def _lone(level: str, name: str, how: str, index: int, totals: tuple[int, int]) -> dict:
-    pair = Pair(level, (-1, -1), (name, name), how)
+def _lone(level: str, name: str, how: str, index: int, totals: tuple[int, int], note: str = "") -> dict:
+    pair = Pair(level, (-1, -1), (name, name), how, note)
     row = row_of(
         pair,
         "time_per_launch",

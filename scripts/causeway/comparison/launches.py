@@ -13,7 +13,9 @@ from causeway.comparison.recordings import device_names, recording_of
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import elided
+from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.reduced import rules_out_time_line
+from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
 
 BATCH_ROWS = 1 << 18
@@ -92,6 +94,9 @@ class Launches:
         self._exports = []
         self.incomplete = _not_read_whole(folders)
         ranks: set[int] = set()
+        self._one_kernel = names_of_one_kernel(
+            [_shapes_by_name(folder) for folder in map(Path, folders) if _source(folder)]
+        )
         for folder in map(Path, folders):
             source = _source(folder)
             if source is not None:
@@ -118,20 +123,14 @@ class Launches:
 
     def _numbered(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each configuration of an export."""
-        names = dict(
-            zip(
-                *(
-                    read_table(folder / "kernels.parquet", "kernels").column(key).to_pylist()
-                    for key in ("kernel", "name")
-                ),
-                strict=True,
-            )
-        )
+        names = _names(folder)
         rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
         numbers = np.zeros(max((row["configuration"] for row in rows), default=-1) + 1, np.int64)
         for row in rows:
             shape = (*(row[column] for column in LAUNCH_SHAPE), row["label"])
-            numbers[row["configuration"]] = self._configurations.of((self._kernels.of(names[row["kernel"]]), shape))
+            name = names[row["kernel"]]
+            kernel = self._kernels.of(self._one_kernel.get(name, name))
+            numbers[row["configuration"]] = self._configurations.of((kernel, shape))
         return numbers
 
     def _regions_of(self, folder: Path) -> np.ndarray:
@@ -161,6 +160,22 @@ class Launches:
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                     found = _batch(batch, table, scale, numbers, regions, ranks)
                     yield found if has_times else replace(found, start=None)
+
+
+def _names(folder: Path) -> dict[int, str]:
+    """Return the full names of an export's kernels by their numbers."""
+    table = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"])
+    return dict(zip(*(table.column(key).to_pylist() for key in ("kernel", "name")), strict=True))
+
+
+def _shapes_by_name(folder: Path) -> dict[str, set[tuple]]:
+    """Return the grids and blocks of an export's kernels by their full names."""
+    names = _names(folder)
+    found: dict[str, set[tuple]] = {name: set() for name in names.values()}
+    rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *GRID_AND_BLOCK]).to_pylist()
+    for row in rows:
+        found[names[row["kernel"]]].add(tuple(row[column] for column in GRID_AND_BLOCK))
+    return found
 
 
 def _not_read_whole(folders: Sequence[str | Path]) -> list[tuple[str, bool]]:

@@ -1,7 +1,11 @@
 """Which kernel of the candidate is which of the baseline, and how that is known.
 
-Exact names first, then normalised names, then the position among the neighbours in the order of launches. Each match
-records how it was made; what is left is new or gone.
+Exact names first, then names without numbers of the build, then normalised names, then the position among the
+neighbours in the order of launches. Each match records how it was made; what is left is new or gone.
+
+A name that holds a number of the build may stand for another kernel in another build (`triton_poi_fused_add_1`, once a
+kernel was added before it): where the kernels that differ in such numbers alone are not the same ones on both sides, a
+name is exact only if it is launched with the same grids and blocks.
 """
 
 from collections import defaultdict
@@ -11,8 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.comparison.names import normalised
+from causeway.core.names.build_numbers import without_build_numbers
+from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.vocabulary import EXACT, GONE, NEW, NORMALISED, SEQUENCE
 
+BLOCKS = len(GRID_AND_BLOCK)
+"""Columns of a shape that are the grid and the block."""
 COUNTS_ALIKE = 1.25
 """Kernels that only their neighbours identify must also be launched about as often per neighbour: within this
 factor.
@@ -44,26 +52,132 @@ class Kernels:
         Position in the order of kernels by their first launch.
     follows : ndarray of int64, shape (kernels, kernels), or None
         How often kernel j was the next one on the stream after kernel i; None where the run has too many kernels.
+    shapes : sequence of frozenset of tuple
+        Grids and blocks of each kernel; empty where they are not known.
     """
 
     names: Sequence[str]
     launches: np.ndarray
     first: np.ndarray
     follows: np.ndarray | None = field(repr=False)
+    shapes: Sequence[frozenset] = field(default=(), repr=False)
+
+    def shapes_of(self, kernel: int) -> frozenset:
+        """Return the grids and blocks of a kernel; empty where they are not known."""
+        return self.shapes[kernel] if self.shapes else frozenset()
 
 
 def match_kernels(baseline: Kernels, candidate: Kernels) -> list[Match]:
     """Return every kernel of both runs, in a match or alone: matches first in the baseline's order, then the gone,
     then the new.
     """
-    found = _by_key(baseline, candidate, lambda name: name, EXACT, set(), set())
-    taken = [{match.baseline for match in found}, {match.candidate for match in found}]
+    found, alike = _of_builds(baseline, candidate)
+    taken = [
+        {match.baseline for match in found} | alike[0].keys(),
+        {match.candidate for match in found} | alike[1].keys(),
+    ]
+    found += _by_key(baseline, candidate, lambda name: name, EXACT, *taken)
+    taken = [
+        {match.baseline for match in found} | alike[0].keys(),
+        {match.candidate for match in found} | alike[1].keys(),
+    ]
     found += _by_key(baseline, candidate, normalised, NORMALISED, *taken)
     found += _by_neighbours(baseline, candidate, found)
     used = {match.baseline for match in found}, {match.candidate for match in found}
     found.sort(key=lambda match: match.baseline)
-    found += [Match(kernel, None, GONE) for kernel in range(len(baseline.names)) if kernel not in used[0]]
-    return found + [Match(None, kernel, NEW) for kernel in range(len(candidate.names)) if kernel not in used[1]]
+    found += [
+        Match(kernel, None, GONE, alike[0].get(kernel, ""))
+        for kernel in range(len(baseline.names))
+        if kernel not in used[0]
+    ]
+    return found + [
+        Match(None, kernel, NEW, alike[1].get(kernel, ""))
+        for kernel in range(len(candidate.names))
+        if kernel not in used[1]
+    ]
+
+
+def _of_builds(baseline: Kernels, candidate: Kernels) -> tuple[list[Match], tuple[dict[int, str], dict[int, str]]]:
+    """Match the kernels whose names hold numbers of the build.
+
+    Returns
+    -------
+    matches : list of Match
+    alike : (dict of int to str, dict of int to str)
+        The kernels of each side that are too many to be told apart, with the note that says so.
+    """
+    groups: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for side, kernels in enumerate((baseline, candidate)):
+        for kernel, name in enumerate(kernels.names):
+            if (stripped := without_build_numbers(name)) != name:
+                groups[stripped][side].append(kernel)
+    found: list[Match] = []
+    alike: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    for ours, theirs in groups.values():
+        names = [
+            {kernels.names[kernel] for kernel in group} for kernels, group in ((baseline, ours), (candidate, theirs))
+        ]
+        if names[0] == names[1] or not (ours and theirs):
+            continue  # matched by their exact names, or of one run alone
+        pairs = _told_apart(baseline, candidate, ours, theirs)
+        found += pairs
+        used = {match.baseline for match in pairs}, {match.candidate for match in pairs}
+        rest = (
+            [kernel for kernel in ours if kernel not in used[0]],
+            [kernel for kernel in theirs if kernel not in used[1]],
+        )
+        if all(rest):
+            note = (
+                f"not matched: {len(rest[0])} and {len(rest[1])} kernels have this name but for numbers of the build,"
+                " and neither grids and blocks nor their order and share of the launches tell them apart"
+            )
+            for side in (0, 1):
+                alike[side].update(dict.fromkeys(rest[side], note))
+    return found, alike
+
+
+def _told_apart(baseline: Kernels, candidate: Kernels, ours: Sequence[int], theirs: Sequence[int]) -> list[Match]:
+    """Return the matches among kernels with one name but for numbers of the build: the same name with the same grids
+    and blocks, then grids and blocks that no other of them has, then equally many in the order of their first launches
+    if each has about the same share of the launches, then the only ones.
+    """
+    left = list(ours), list(theirs)
+    found: list[Match] = []
+
+    def take(pairs: Sequence[tuple[int, int]], how: str, note: str) -> None:
+        found.extend(Match(*pair, how, note) for pair in pairs)
+        for side in (0, 1):
+            gone = {pair[side] for pair in pairs}
+            left[side][:] = [kernel for kernel in left[side] if kernel not in gone]
+
+    named = {candidate.names[kernel]: kernel for kernel in theirs}
+    exact = [(kernel, named[baseline.names[kernel]]) for kernel in ours if baseline.names[kernel] in named]
+    take([pair for pair in exact if baseline.shapes_of(pair[0]) == candidate.shapes_of(pair[1])], EXACT, "")
+    if len(ours) == len(theirs) == 1:
+        take([(kernel, other) for kernel in left[0] for other in left[1]], NORMALISED, "other numbers of the build")
+    several = (
+        f"other numbers of the build; {len(ours)} and {len(theirs)} kernels have this name but for them, told apart by"
+    )
+    by_shape: dict[frozenset, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for side, kernels in enumerate((baseline, candidate)):
+        for kernel in left[side]:
+            by_shape[kernels.shapes_of(kernel)][side].append(kernel)
+    alone = [(*one, *other) for shapes, (one, other) in by_shape.items() if shapes and len(one) == len(other) == 1]
+    take(alone, NORMALISED, f"{several} grids and blocks")
+    ordered = [
+        sorted(group, key=lambda kernel, first=kernels.first: first[kernel])
+        for kernels, group in zip((baseline, candidate), left, strict=True)
+    ]
+    if len(ordered[0]) == len(ordered[1]) and _shares_agree(baseline, candidate, *ordered):
+        take(list(zip(*ordered, strict=True)), NORMALISED, f"{several} their order and share of the launches")
+    return found
+
+
+def _shares_agree(baseline: Kernels, candidate: Kernels, ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Return whether kernels, in pairs, have about the same share of the launches of all of them."""
+    counts = baseline.launches[list(ours)], candidate.launches[list(theirs)]
+    shares = [count / max(count.sum(), 1) for count in counts]
+    return bool(np.all(np.maximum(*shares) <= COUNTS_ALIKE * np.minimum(*shares)))
 
 
 def _by_key(

@@ -2,8 +2,8 @@
 
 import re
 
-SCANNED = 20_000
-"""Characters of a name that are looked at; names of 100 kB occur."""
+from causeway.core.names.build_numbers import SCANNED, without_build_numbers
+
 ARCHITECTURE = re.compile(
     r"(?<![a-z])(?:sm_?\d{2,3}[a-z]?|compute_\d{2,3}[a-z]?|gfx[0-9a-f]{3,4}|maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell)(?![a-z])"
     r"|(?<=cutlass_)\d{2,3}(?=_)|(?<=cutlass)\d{2,3}(?=_)"
@@ -37,11 +37,12 @@ def _outside(text: str) -> str:
 def normalised(name: str) -> str:
     """Return what stays of a kernel's name over builds and GPUs.
 
-    Template arguments, parameters, return type, clone suffixes and addresses are left out; numbers of lambdas, and
+    Template arguments, parameters, return type, clone suffixes, addresses and what a compiler numbers
+    (`without_build_numbers`) are left out; numbers of lambdas, and
     names of architectures (`sm80`, `hopper`, `gfx90a`), are replaced by a placeholder. Two names that agree in this are
     *candidates* for the same kernel.
     """
-    text = " ".join(name[:SCANNED].lower().split())
+    text = " ".join(without_build_numbers(name[:SCANNED]).lower().split())
     text = ANONYMOUS.sub("anonymous", SUFFIX.sub("", text))
     text = ADDRESS.sub("@", LAMBDA.sub("lambda", text))
     text = _outside(text).strip()

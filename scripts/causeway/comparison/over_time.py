@@ -16,11 +16,30 @@ from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, INCONCLUSIVE
 from causeway.numeric.seeds import generator_64
 
-COLUMNS = ["level", "rank", "elapsed_ns", "n_devices", "kernel_ns", "device_parallel_efficiency"]
+COLUMNS = [
+    "level",
+    "rank",
+    "elapsed_ns",
+    "n_devices",
+    "kernel_ns",
+    "memory_ns",
+    "busy_ns",
+    "device_parallel_efficiency",
+]
+STEP_COLUMNS = ["step", "duration_ns", "warm_up"]
 
 
 class Course:
-    """Device time and busy device time per bin of one run, ns; of all ranks (None) and of each."""
+    """Device time and busy device time per bin of one run, ns; of all ranks (None) and of each.
+
+    Attributes
+    ----------
+    cells : dict of (int or None) to ndarray of int64, shape (bins, 2)
+    value : dict of (int or None) to float
+        Parallel efficiency.
+    times : dict of str to (int or None)
+        Of all devices together, ns: in which a copy ran, and in which nothing ran.
+    """
 
     def __init__(self, path: str | Path) -> None:
         rows = read_table(path, "efficiency", COLUMNS).to_pylist()
@@ -34,6 +53,15 @@ class Course:
             for row in rows
             if row["level"] in ("dataset", "rank") and row["device_parallel_efficiency"] is not None
         }
+        whole = next((row for row in rows if row["level"] == "dataset"), None)
+        self.times = (
+            {"copies": None, "idle": None}
+            if whole is None
+            else {
+                "copies": whole["memory_ns"],
+                "idle": whole["elapsed_ns"] * whole["n_devices"] - whole["busy_ns"],
+            }
+        )
 
     def half_change(self, rank: int | None) -> float | None:
         """Return the efficiency of the second half less that of the first; None with too few bins."""
@@ -61,8 +89,15 @@ def _single(courses: Sequence[Course], rank: int | None, choices: Choices, rng: 
     change = courses[1].value[rank] - courses[0].value[rank]
     parts = [_noise(course.cells[rank], choices.replicates, rng) for course in courses]
     halves = [course.half_change(rank) for course in courses]
+    return _difference(change, parts, abs(halves[1] - halves[0]) if None not in halves else None, choices)
+
+
+def _difference(
+    change: float, parts: Sequence[tuple[np.ndarray, float, float]], floor: float | None, choices: Choices
+) -> Estimate:
+    """Return a change with its interval from each side's replicates, number of blocks and effective number."""
     basics = {
-        "floor": abs(halves[1] - halves[0]) if None not in halves else None,
+        "floor": floor,
         "blocks": (parts[0][1], parts[1][1]),
         "effective": (parts[0][2], parts[1][2]),
     }
@@ -128,21 +163,101 @@ def compare_efficiency(
     return rows
 
 
-def compare_spans(spans: Sequence[Sequence[int | None]], choices: Choices) -> list[dict]:
-    """Return the row of the span: with repeats judged by the scatter between runs, else without interval; none
-    without a time line.
+TIMES = {"span": "a span", "copies": "the time of copies", "idle": "the idle time"}
+"""Times of a whole run that are one number each."""
+
+
+def compare_times(metric: str, times: Sequence[Sequence[int | None]], choices: Choices) -> list[dict]:
+    """Return the row of a time of the whole run, a key of `TIMES`: with repeats judged by the scatter between runs,
+    else without interval; none where a run has no such time.
+
+    Parameters
+    ----------
+    metric : str
+    times : per side, per run, int or None
+        ns.
+    choices : Choices
     """
-    if not all(span for side in spans for span in side):
+    if not all(time for side in times for time in side):
         return []
-    logs = [[float(np.log(span)) for span in side] for side in spans]
-    pair = Pair("run", (0, 0), ("span", "span"), EXACT)
-    values = [side[0] for side in spans]
-    if all(len(side) == 1 for side in spans):
-        why = "one run on each side: a span is a single number, and says nothing of its own noise"
-        return [row_of(pair, "span", "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
+    logs = [[float(np.log(time)) for time in side] for side in times]
+    pair = Pair("run", (0, 0), (metric, metric), EXACT)
+    values = [side[0] for side in times]
+    if all(len(side) == 1 for side in times):
+        why = f"one run on each side: {TIMES[metric]} is a single number, and says nothing of its own noise"
+        return [row_of(pair, metric, "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
     estimate = between_runs(logs, [0.0], choices.confidence)
     p = p_value(estimate, choices)
-    return [row_of(pair, "span", "ns", values, estimate, p, p, verdict(estimate, p, choices))]
+    return [row_of(pair, metric, "ns", values, estimate, p, p, verdict(estimate, p, choices))]
+
+
+def _step_cells(path: str | Path) -> np.ndarray:
+    """Return the number of ranks and the sum of their durations (ns) of each step that is no warm-up, in order; int64,
+    shape (steps, 2).
+    """
+    rows = read_table(path, "steps", STEP_COLUMNS).to_pylist()
+    cells: dict[int, list[int]] = {}
+    for row in rows:
+        if not row["warm_up"]:
+            cell = cells.setdefault(row["step"], [0, 0])
+            cell[0] += 1
+            cell[1] += row["duration_ns"]
+    return np.array([cells[step] for step in sorted(cells)], np.int64).reshape(-1, 2)
+
+
+def compare_steps(
+    names: Sequence[str], sides: Sequence[Sequence[str | Path]], choices: Choices, seed: int
+) -> list[dict]:
+    """Return the row of the mean time of a step, without those that warm up; none where a run has no such step.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The datasets.
+    sides : per side, `steps.parquet` of its runs
+    choices : Choices
+    seed : int
+    """
+    cells = [[_step_cells(path) for path in side] for side in sides]
+    sums = [[run.sum(axis=0) for run in side] for side in cells]
+    if not all(count and time for side in sums for count, time in side):
+        return []
+    values = [side[0][1] / side[0][0] for side in sums]
+    logs = [[float(np.log(time / count)) for count, time in side] for side in sums]
+    if all(len(side) == 1 for side in cells):
+        estimate = _of_steps([side[0] for side in cells], logs, choices, generator_64(seed, *names, "step"))
+    else:
+        estimate = between_runs(logs, [0.0], choices.confidence)
+    p = p_value(estimate, choices)
+    shown = replace(estimate, floor=claim_floor(estimate, choices))
+    pair = Pair("run", (0, 0), ("steps", "steps"), EXACT)
+    return [row_of(pair, "step", "ns", values, shown, p, p, verdict(estimate, p, choices))]
+
+
+def _of_steps(
+    cells: Sequence[np.ndarray], logs: Sequence[Sequence[float]], choices: Choices, rng: np.random.Generator
+) -> Estimate:
+    """Return the change of the time of a step between one run on each side."""
+    change = logs[1][0] - logs[0][0]
+    if min(len(run) for run in cells) < LEAST_BLOCKS:
+        return Estimate(change)
+    parts = [_noise(run, choices.replicates, rng) for run in cells]
+    relative = [
+        (noise * np.exp(-log[0]), blocks, effective)
+        for (noise, blocks, effective), log in zip(parts, logs, strict=True)
+    ]
+    halves = [_half_change(run) for run in cells]
+    floor = abs(halves[1] - halves[0]) if None not in halves else None
+    return _difference(change, relative, floor, choices)
+
+
+def _half_change(cells: np.ndarray) -> float | None:
+    """Return the logarithm of the time of a step in the second half over the first; None with too few steps."""
+    middle = cells.shape[0] // 2
+    if middle < 4:
+        return None
+    first, second = (half.sum(axis=0) for half in (cells[:middle], cells[middle:]))
+    return float(np.log(second[1] / second[0]) - np.log(first[1] / first[0]))
 
 
 def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) -> list[dict]:

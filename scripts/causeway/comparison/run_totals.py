@@ -17,7 +17,7 @@ import numpy as np
 from numba import int64, void
 
 from causeway.comparison.launches import LaunchBatch, Launches
-from causeway.comparison.matching import Kernels
+from causeway.comparison.matching import BLOCKS, Kernels
 from causeway.comparison.recordings import Recording
 from causeway.core.errors import NotComparableError
 from causeway.numeric.compiled import I8, compiled
@@ -176,7 +176,10 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
     number = np.zeros(len(launches.kernels), np.int64)
     np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])
     order = np.array([first.get(kernel, len(first)) for kernel in range(len(launches.kernels))], np.int64)
-    kernels = Kernels(launches.kernels, number, order, follows)
+    shapes: list[set[tuple]] = [set() for _ in launches.kernels]
+    for kernel, shape in launches.configurations:
+        shapes[kernel].add(shape[:BLOCKS])
+    kernels = Kernels(launches.kernels, number, order, follows, [frozenset(one) for one in shapes])
     run = Run(
         dataset=dataset,
         kernels=kernels,

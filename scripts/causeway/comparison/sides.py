@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from causeway.comparison.matching import match_configurations
+from causeway.comparison.matching import BLOCKS, match_configurations, match_kernels
 from causeway.comparison.run_totals import Run, Series
-
-BLOCKS = 6
-"""Columns of a shape that are the grid and the block."""
+from causeway.core.names.build_numbers import without_build_numbers
 
 
 class LaunchTotals(NamedTuple):
@@ -76,19 +74,25 @@ class Side:
 
 
 def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
-    """Return for each level the run's number of each of the main run's groups: by name, configurations as those of
-    two sides.
+    """Return for each level the run's number of each of the main run's groups: by name, kernels also by names without
+    numbers of the build, configurations as those of two sides.
     """
-    names = {
+    groups = {
         "run": ([0], [0]),
         "rank": (main.ranks, run.ranks),
         "region": (main.regions, run.regions),
-        "kernel": (main.kernels.names, run.kernels.names),
     }
     found = {}
-    for level, (ours, theirs) in names.items():
+    for level, (ours, theirs) in groups.items():
         indices = {name: number for number, name in enumerate(theirs)}
         found[level] = {number: indices[name] for number, name in enumerate(ours) if name in indices}
+    names = main.kernels.names, run.kernels.names
+    found["kernel"] = {
+        match.baseline: match.candidate
+        for match in match_kernels(main.kernels, run.kernels)
+        if None not in (match.baseline, match.candidate)
+        and without_build_numbers(names[0][match.baseline]) == without_build_numbers(names[1][match.candidate])
+    }
     shapes = shapes_by_kernel(main)
     others = shapes_by_kernel(run)
     found["configuration"] = {

@@ -94,6 +94,9 @@ CHANGE_WORDS = {
     "variability": ("more variable", "steadier"),
     "efficiency": ("less efficient", "more efficient"),
     "span": ("longer", "shorter"),
+    "step": ("slower per step", "faster per step"),
+    "copies": ("longer in copies", "shorter in copies"),
+    "idle": ("idle for longer", "idle for less time"),
 }
 """Per metric of a comparison the verdicts on a change for the worse and for the better."""
 FOR_THE_WORSE, FOR_THE_BETTER = zip(*CHANGE_WORDS.values(), strict=True)

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from causeway.core.formatting import name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
-from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
+from causeway.core.vocabulary import (
+    CHANGE_WORDS,
+    EXACT,
+    FOR_THE_BETTER,
+    FOR_THE_WORSE,
+    INCONCLUSIVE,
+    NORMALISED,
+    SEQUENCE,
+    SUPPORTED,
+)
 from causeway.findings import comparison_headlines, headlines
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding
 
@@ -22,6 +31,9 @@ METRIC_NAMES = {
     "variability": "variability",
     "efficiency": "parallel efficiency of the devices",
     "span": "span",
+    "step": "time of a step",
+    "copies": "time in copies, over all devices",
+    "idle": "idle time, over all devices",
 }
 UNITS = {"efficiency": "percentage points"}
 OTHER_PARTS = ("launches_ns", "configurations_ns", "lone_ns")
@@ -45,6 +57,11 @@ RUN_SUGGESTIONS = {
     CHANGE_WORDS["efficiency"][0]: (
         "Look at where device time is lost on both sides: launches that come late, copies, uneven ranks."
     ),
+    CHANGE_WORDS["step"][0]: (
+        "Look at which kernels are slower, and at what the devices wait for within a step, on both sides."
+    ),
+    CHANGE_WORDS["copies"][0]: "Look at which copies are new, larger or slower.",
+    CHANGE_WORDS["idle"][0]: "Look at what the devices wait for on both sides.",
     CHANGE_WORDS["span"][0]: "Look at where the difference in GPU time comes from, and at what the devices wait for.",
 }
 OTHER_WORK = (
@@ -76,8 +93,10 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     found = [_change(document, rows, index) for index in whole]
-    found += _changed_work(document) if claimed else []
+    found += _changed_work(document) if claimed and not _has_no_common_kernel(document) else []
     found += [_change(document, rows, index) for index in kernels[:MOST]]
+    if _has_no_common_kernel(document):
+        return [*found, _no_common_kernel(document)]
     return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
 
 
@@ -231,6 +250,46 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
             )
             return [found]
     return []
+
+
+def _has_no_common_kernel(document: Mapping) -> bool:
+    return not any(document["matched"][how] for how in (EXACT, NORMALISED, SEQUENCE))
+
+
+def _no_common_kernel(document: Mapping) -> Finding:
+    """Return that no kernel of one run is known to be one of the other, and how the GPU time differs."""
+    baseline, candidate = _datasets(document)
+    folder = f"compare/{baseline}__{candidate}"
+    path = f"{folder}/comparison.json"
+    subject = headlines.short(candidate)
+    times = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
+    before, after = (value_at(side, "gpu_time_ns", kind="integer") for side in ("baseline", "candidate"))
+    percent = 100 * (times[1] - times[0]) / times[0] if times[0] else None
+    gpu_times = f"GPU time {time(times[0])} to {time(times[1])}"
+    return Finding(
+        dataset=candidate,
+        kind="comparison",
+        key=f"{baseline}/no_common_kernel",
+        subject=subject,
+        quantity="GPU time of kernels of one side alone",
+        effect=None if percent is None else Effect(value=percent, unit="percent"),
+        headline=comparison_headlines.of_no_common_kernel(subject, baseline, gpu_times),
+        sentence=(
+            f"{baseline} and {candidate} have no kernel in common, so that no launches are the same: {gpu_times}. Span,"
+            " copies, idle time, steps and efficiency are compared, as far as both were measured."
+        ),
+        verdict=INCONCLUSIVE,
+        evidence=Evidence(
+            table=path,
+            query=within(path, f"(100 * ({after} - {before}))::DOUBLE / {before}"),
+            value=percent,
+        )
+        if percent is not None
+        else Evidence(table=path, query=within(path, before), value=times[0]),
+        assumption=document["assumption"],
+        link=f"{folder}/comparison.html",
+        suggestion="Compare runs of the same kernels, or look at which kernels take the time on each side.",
+    )
 
 
 def _changed_work(document: Mapping) -> list[Finding]:

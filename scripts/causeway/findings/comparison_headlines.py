@@ -15,6 +15,11 @@ def of_no_change(subject: str, baseline: str) -> str:
     return f"{subject}: no change from {short(baseline)} is beyond noise."
 
 
+def of_no_common_kernel(subject: str, baseline: str, gpu_times: str) -> str:
+    """Return the headline of a comparison of runs without a kernel in common; `gpu_times` are both in words."""
+    return f"{subject} has no kernel in common with {short(baseline)}: {gpu_times}."
+
+
 def of_one_recording(subject: str, baseline: str) -> str:
     """Return the headline of a comparison of a recording with itself."""
     return f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."

@@ -76,6 +76,17 @@ Nsight Systems until 2022, and wrappers of MPI that users make, write calls of M
 ranges of such a domain that are named as such calls (`MPI_Send`, `PMPI_Wait`) are rows of `mpi` and no ranges, unless
 the export has tables of MPI calls. Their sizes and peers are not known.
 
+A table of Nsight Systems whose name ends in a version (`NVTX_EVENTS_V2`) is read as the known one if it has the columns
+that are needed, and a schema that is newer than the known ones is said to be (`newer_schema`). Other tables and events
+that look like work of the GPU, calls or NVTX are not read, and named (`unknown_data`).
+
+Ranges and calls that have begun and not ended (killed programs, `--duration`, `--capture-range`) last to the end of the
+recording, the latest end of all its events, and are counted (`open_events`). A launch without an end is left out. Of
+Chrome traces, annotations may be written as two events, `B` and `E`.
+
+Where Nsight Systems itself reports lost events or failed tracing, its message is quoted, without paths, options and
+assignments, in at most 200 characters.
+
 Overhead of the profiler is read with its process: rows of `profiler_overhead`. Kinds of overhead that are CUDA's own
 (compilation, loading of modules and functions, a full command buffer) are left out: a run without a profiler has them.
 

@@ -97,3 +97,64 @@ def test_configurations_match_as_a_whole_then_by_grid_and_block_then_alone():
     ]
     assert match_configurations({(1, 2, 9): 0}, {(7, 7, 7): 5}, 2) == [(0, 5, "the only one")]
     assert match_configurations({(1, 2): 0, (3, 2): 1}, {(7, 7): 5}, 2) == []
+
+
+def with_shapes(names, shapes, launches=None, order=None):
+    """Return kernels with one grid each, launched so often."""
+    made = kernels(names, order)
+    counts = made.launches if launches is None else np.array(launches)
+    return Kernels(names, counts, made.first, None, [frozenset({(grid, 1, 1, 128, 1, 1)}) for grid in shapes])
+
+
+def pairs_of(found):
+    return {(match.baseline, match.candidate) for match in found if None not in (match.baseline, match.candidate)}
+
+
+def test_a_name_that_differs_in_numbers_of_the_build_is_matched_and_the_note_says_so():
+    before = with_shapes(["__omp_offloading_31_18a8104__Z1fv_l42", "julia_k_1234"], [4, 8])
+    after = with_shapes(["julia_k_1301", "__omp_offloading_2d_77ab31c__Z1fv_l42"], [8, 4])
+    found = match_kernels(before, after)
+    assert [(m.baseline, m.candidate, m.how, m.note) for m in found] == [
+        (0, 1, "normalised", "other numbers of the build"),
+        (1, 0, "normalised", "other numbers of the build"),
+    ]
+
+
+def test_a_counter_of_the_build_that_moved_on_is_no_exact_name():
+    # a kernel of grid 2 was added before the second one, whose number is now 2
+    before = with_shapes(["triton_poi_fused_add_0", "triton_poi_fused_add_1"], [1, 3])
+    after = with_shapes(["triton_poi_fused_add_0", "triton_poi_fused_add_1", "triton_poi_fused_add_2"], [1, 2, 3])
+    found = match_kernels(before, after)
+    assert pairs_of(found) == {(0, 0), (1, 2)}
+    assert [match.how for match in found] == ["exact", "normalised", "new"]
+    assert "told apart by grids and blocks" in found[1].note
+
+
+def test_the_same_names_on_both_sides_are_exact_whatever_their_shapes():
+    names = ["triton_poi_fused_add_0", "triton_poi_fused_add_1"]
+    found = match_kernels(with_shapes(names, [1, 2]), with_shapes(names, [2, 4]))
+    assert [(m.baseline, m.candidate, m.how) for m in found] == [(0, 0, "exact"), (1, 1, "exact")]
+
+
+def test_kernels_of_equal_shapes_are_told_apart_by_order_and_share_of_the_launches():
+    before = with_shapes(["julia_b_10", "julia_b_11"], [1, 1], [30, 10])
+    after = with_shapes(["julia_b_73", "julia_b_71"], [1, 1], [12, 33], order=[1, 0])
+    found = match_kernels(before, after)
+    assert pairs_of(found) == {(0, 1), (1, 0)}
+    assert all("order and share of the launches" in match.note for match in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "shapes", "launches"),
+    [
+        (["julia_b_73", "julia_b_71"], [1, 1], [30, 10]),  # launched first: the one with few launches
+        (["julia_b_71", "julia_b_72", "julia_b_73"], [1, 1, 1], [30, 10, 5]),
+    ],
+)
+def test_kernels_that_nothing_tells_apart_stay_unmatched_and_it_is_said(names, shapes, launches):
+    before = with_shapes(["julia_b_10", "julia_b_11"], [1, 1], [30, 10])
+    order = [1, 0] if len(names) == 2 else None
+    found = match_kernels(before, with_shapes(names, shapes, launches, order))
+    assert pairs_of(found) == set()
+    assert [match.how for match in found] == ["gone", "gone", *["new"] * len(names)]
+    assert all(match.note.startswith(f"not matched: 2 and {len(names)} kernels have this name") for match in found)

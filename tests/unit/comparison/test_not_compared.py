@@ -74,11 +74,31 @@ def test_a_run_that_was_not_read_is_said_and_not_measured(sides, results):
     assert all(document[key] is None for key in ("matched", "change_ns", "same_content", "replays"))
 
 
-def test_runs_without_a_kernel_in_common_have_all_facts_and_no_change(results):
+def test_runs_without_a_kernel_in_common_are_compared_as_far_as_they_can_be(results):
     document, rows = compare(results, ["good"], ["other"])
-    assert document["why"].startswith("good and other have no kernel in common, by name,")
+    assert document["why"] is None
+    assert document["not_compared"][0].startswith("good and other have no kernel in common, by name,")
     assert [document[side]["launches"] for side in ("baseline", "candidate")] == [480, 160]
-    assert rows == []
+    # of the same launches nothing is said, as there are none; of the span, what both runs last
+    assert [row["metric"] for row in rows if row["change_percent"] is not None] == ["span"]
+    assert {row["verdict"] for row in rows if row["level"] == "kernel"} == {"new", "gone"}
+    limits = {**NONE, "max_slowdown_percent": 5, "max_span_increase_percent": 5, "forbid_new_kernels": True}
+    states = {state["limit"]: state for state in judge(document, rows, limits)}
+    assert states["max_slowdown_percent"]["state"] == "not judged"
+    assert "no configuration in common" in states["max_slowdown_percent"]["sentence"]
+    assert states["max_span_increase_percent"]["state"] == "not judged"  # one run on each side
+    assert states["forbid_new_kernels"]["state"] == "broken"
+    (finding,) = comparison_findings(document, rows)
+    assert finding.headline.startswith("other has no kernel in common with good: GPU time ")
+    assert same(answers([finding.evidence.query], results)[finding.evidence.query], finding.evidence.value)
+
+
+def test_the_page_of_runs_without_a_kernel_in_common_is_drawn(results):
+    document, rows = compare(results, ["good"], ["other"])
+    figures = {"changes": draw_changes(document, rows), "totals": draw_totals(document)}
+    page = str(draw_comparison(document, rows, ["a headline"], **figures, ratios=draw_ratios(document, rows)))
+    assert "have no kernel in common" in page
+    assert "Span " in page
 
 
 def test_the_gate_stays_closed_and_says_why_once(results):

@@ -8,6 +8,8 @@ import numpy as np
 from numba import float64, int64, void
 
 from causeway.core.clock import Clock
+from causeway.core.names.build_numbers import names_of_one_kernel
+from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.numeric.compiled import F8, I4, I8, U4, compiled
@@ -80,6 +82,7 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
         mine = ranks.share_of([folder_bytes(folder) for folder in folders])
         keys = {at: _keys(folders[at]) for at in mine}
     keys = {at: one for part in ranks.exchange(keys) for at, one in part.items()}
+    keys = _of_one_kernel(keys)
     known: dict[tuple, int] = {}
     codes = [np.array([known.setdefault(key, len(known)) for key in keys[at]], np.int64) for at in range(len(folders))]
     del keys
@@ -138,6 +141,18 @@ def _keys(folder: Path) -> list[tuple]:
     names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
     rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
     return [(names[row.pop("kernel")], *row.values()) for row in rows]
+
+
+def _of_one_kernel(keys: Mapping[int, Sequence[tuple]]) -> dict[int, list[tuple]]:
+    """Return keys in which kernels that several builds of the program name otherwise have one name."""
+    exports = []
+    for export in keys.values():
+        shapes: dict[str, set[tuple]] = {}
+        for name, *shape in export:
+            shapes.setdefault(name, set()).add(tuple(shape[: len(GRID_AND_BLOCK)]))
+        exports.append(shapes)
+    names = names_of_one_kernel(exports)
+    return {number: [(names.get(key[0], key[0]), *key[1:]) for key in export] for number, export in keys.items()}
 
 
 def _logs(batch) -> np.ndarray:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.launch_sums import LaunchSums
@@ -77,7 +78,7 @@ def work_from(folder: Path, launches: LaunchSums) -> RankWork:
     code = np.zeros(len(of), np.int64)
     for at in np.flatnonzero(computes).tolist():
         name = short[of[at]]
-        family = _NUMBER.sub("", name)
+        family = _NUMBER.sub("", without_build_numbers(name))
         code[at] = families.setdefault(family, len(families))
         found.names[family] = min(found.names.get(family, name), name)
     total = np.zeros((len(launches.ranks), len(families), 2), np.int64)

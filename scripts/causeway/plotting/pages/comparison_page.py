@@ -60,11 +60,16 @@ METRICS = {
     "time_per_launch": "time for the same launches",
     "efficiency": "parallel efficiency",
     "span": "span",
+    "step": "time of a step",
+    "copies": "time in copies",
+    "idle": "idle time",
     "variability": "variability",
 }
 HOW = {
     EXACT: "by the exact name",
-    NORMALISED: "by the name without template arguments, parameters, lambda numbers and architecture",
+    NORMALISED: (
+        "by the name without template arguments, parameters, numbers of lambdas and of the build, and architecture"
+    ),
     SEQUENCE: "by the position in the order of launches",
     NEW: "new: only the candidate has it",
     GONE: "gone: only the baseline has it",

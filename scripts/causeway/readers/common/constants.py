@@ -7,6 +7,9 @@ NULL = np.iinfo(np.int64).min
 written.
 """
 
+NEVER = np.iinfo(np.int64).max
+"""The end of an event that had begun and not ended when the recording ended; the sink gives it that time."""
+
 NO_KIND = 255
 """The absent memory kind of a transfer's end, in its unsigned byte."""
 

@@ -40,16 +40,28 @@ CATALOGUE = {
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out", leaves_out=True),
     "incomplete_events": Kind(
         "caution",
-        "events without a duration of their own (their ph is not X) were left out; begin and end events are not paired",
+        "events without a duration of their own (their ph is not X) were left out; of begin and end events those of"
+        " annotations alone are paired",
         leaves_out=True,
     ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
+    "newer_schema": Kind(
+        "caution",
+        "the export's layout is newer than any that is known: what its tables mean was taken from the older ones",
+    ),
+    "unknown_data": Kind(
+        "caution", "tables or events that look like work of the GPU, calls or NVTX and are not known were not read"
+    ),
     "end_before_start": Kind("caution", "events that end before they start were left out", leaves_out=True),
     "no_time": Kind("caution", "events without a start or an end were left out", leaves_out=True),
     "implausible_time": Kind(
         "caution",
         "events with impossible times (beyond the year 2100, or longer than 100 days) were left out",
         leaves_out=True,
+    ),
+    "open_events": Kind(
+        "caution",
+        "ranges or calls that were begun and have no end last to the end of the recording: a lower bound of their time",
     ),
     "out_of_range": Kind("caution", "values too large for their column were treated as absent"),
     "not_whole": Kind(

@@ -47,6 +47,7 @@ class ArrowExport:
     """
 
     wal_ignored = still_open = False
+    unknown: tuple[str, ...] = ()
 
     def __init__(self, tables: dict[str, ArrowTable], broken: dict[str, str], source: str) -> None:
         self._tables = tables

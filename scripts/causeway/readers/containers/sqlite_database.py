@@ -62,6 +62,8 @@ class SqliteExport:
         If it is not a database, or so damaged that its list of tables cannot be read.
     """
 
+    unknown = ()
+
     def __init__(self, path: Path, source: str) -> None:
         self.path = path
         self.source = source

@@ -1,6 +1,6 @@
 """The interface of exports that are named tables: a database, a folder of Parquet files, a file of Arrow streams."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from causeway.readers.common.issues import Issues
@@ -26,12 +26,15 @@ class TableSource(Protocol):
         Whether a database has a write-ahead log, with its newest rows, that could not be read.
     still_open : bool
         Whether a journal lies beside a database: its writer has not finished.
+    unknown : sequence of str
+        Kinds of events that the container holds beside its tables, and that are not known.
     """
 
     tables: Mapping[str, list[str]]
     broken: Mapping[str, str]
     wal_ignored: bool
     still_open: bool
+    unknown: Sequence[str]
 
     def estimated_rows(self, table: str) -> int:
         """Return about how many rows a table has, at once."""

@@ -62,7 +62,7 @@ class ActivityTables:
         """Give the batches of all tables that give a kind of event: the table's name, and its columns under our names.
 
         Columns are int64 arrays with `NULL`, or binary Arrow arrays, all of one length. Damage ends a table and is kept
-        in `failure`.
+        in `failure`. A newer form of a table (`form_of` of its entry) comes under the name of the known one.
         """
         for table, entry in self.tables.items():
             present = self.export.tables.get(table)
@@ -84,7 +84,7 @@ class ActivityTables:
                     self.sink.issues.add_all(misfits, table)
                     self._done += rows
                     self._progress.at(int(self.options.size * min(1.0, self._done / max(1, self._total))))
-                    yield table, ours
+                    yield entry.get("form_of", table), ours
             except ExportError as error:
                 self.sink.issues.add("truncated", 1, f"table {table}")
                 self.failure = self.failure or error

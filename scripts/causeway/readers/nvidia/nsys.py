@@ -30,20 +30,24 @@ from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.sink import Sink
 
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 GPUS_UNTIL_2021 = "TARGET_INFO_CUDA_GPU"
 RANGE_EVENTS = (59, 60, 70, 71)
 """NvtxPushPopRange, NvtxStartEndRange and their resolved-text forms, of ENUM_NSYS_EVENT_TYPE; the table may be absent,
 so they are built in.
 """
 
+OTHER_NVTX_EVENTS = (33, 34, 39, 64, 65, 72, 73, 74, 75, 76, 97, 98, 99, NULL)
+"""Categories, marks, names of threads, processes and devices, and domains, of ENUM_NSYS_EVENT_TYPE: none lasts."""
+
 VIDEO = "NVVIDEO_"
 """How the tables of calls of video libraries begin; they also hold marks without a length of when tracing began."""
 DOMAIN_EVENT = 75
 """NvtxDomainCreate, of ENUM_NSYS_EVENT_TYPE."""
 
-_VERSION_KEYS = ("EXPORT_SCHEMA_VERSION", "EXPORT_PRODUCT_VERSION")
 # CUPTI's names of runtime calls end in the version that introduced them
 _API_VERSION = re.compile(r"(?<=[a-z])_v\d{4,5}$")
+_LIKE_LAUNCHES = re.compile(r"KERNEL|ACTIVITY|CUDA")
 _MPI_CALL = re.compile(r"P?MPI_[A-Z]")
 _RANK_NAME = re.compile(r"^MPI[ _]Rank[ :_]*(\d+)$", re.IGNORECASE)
 
@@ -94,6 +98,7 @@ class NsysReader(NsysTables):
         note_state(export, sink.issues)
         self._metadata()
         self.note_broken()
+        self.note_layout()
         names: dict[int, int] = {}
         for table, batch in self.tables_giving("launches"):
             self._launches(table, batch, names)
@@ -107,7 +112,7 @@ class NsysReader(NsysTables):
         synchronising = synchronisations.SynchronisingCalls()
         for table, batch in self.tables_giving("calls"):
             if table.startswith(VIDEO):
-                is_call = batch["end_ns"] > batch["start_ns"]
+                is_call = (batch["end_ns"] > batch["start_ns"]) | (batch["end_ns"] == NULL)
                 if not is_call.any():
                     continue
                 batch = {name: values[is_call] for name, values in batch.items()}
@@ -142,35 +147,41 @@ class NsysReader(NsysTables):
     def _no_launches(self) -> ExportError:
         source = self.options.source
         tables = self.export.tables
+        said = nsys_extras.diagnostics_of(self)
+        has_kernels = bool(self.forms_of(KERNELS))
+        has_graphs = bool(self.forms_of(GRAPHS))
         advice = "Profile again with `nsys profile --trace cuda,nvtx`, and check that the program ran on a GPU."
-        if "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" in tables:
-            found = "CUDA graphs were traced as a whole (CUPTI_ACTIVITY_KIND_GRAPH_TRACE), without the kernels inside"
+        if has_graphs:
+            found = f"CUDA graphs were traced as a whole ({GRAPHS}), without the kernels inside"
             advice = "Profile again with `nsys profile --cuda-graph-trace=node`."
-        elif KERNELS in tables:
+        elif any(_LIKE_LAUNCHES.search(name.upper()) for name in self.unknown):
+            found = f"no table of launches that is known ({self.unknown_in_words()})"
+            advice = "Export the report with an older `nsys export`, or ask for this layout to be read."
+        elif has_kernels:
             found = f"table {KERNELS} has no usable row"
         elif any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in tables):
-            found = f"there is no table {KERNELS}: no kernel was launched, or launches were not traced"
+            found = f"there is no table {KERNELS}"
+            found += "" if said.faults else ": no kernel was launched, or launches were not traced"
         elif not {"StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS"} & tables.keys():
             names = clean_text(", ".join(list(tables)[:5]))[:200] or "(none)"
             found = f"this database is not a Nsight Systems export: it has tables {names}"
         else:
             found = "there is no GPU activity in it: no CUPTI_ACTIVITY_* table"
-        if self._has_mpi() and not {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", KERNELS} & tables.keys():
+        if said.faults and not has_graphs:  # the reason, where the export states it
+            found += f"; the profiler itself reports {' and '.join(said.faults)}"
+            advice = f"{'. '.join(said.advice)}. Then profile again." if said.advice else advice
+        elif self._has_mpi() and not (has_graphs or has_kernels or self.unknown):
             found += "; it holds MPI calls, but analyses are of ranks with GPU work, and its calls count in none"
             advice = "Leave it out if its rank has no GPU work. Else profile with `nsys profile --trace cuda,nvtx,mpi`."
+        if self.unknown_in_words() and self.unknown_in_words() not in found:
+            found += f"; {self.unknown_in_words()}"
         return ExportError(source, found, f"a table {KERNELS} with at least one launch", advice)
 
     def _metadata(self) -> None:
         """Take the versions, the session's start and reported ranks, and nothing else: these tables also hold command
         lines and environments.
         """
-        facts: dict = {}
-        for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
-            facts |= {key: value for key, value in self.export.pairs(table, "name", "value") if key in _VERSION_KEYS}
-        schema, product = (clean_text(str(facts.get(key) or ""))[:40] for key in _VERSION_KEYS)
-        self.sink.format_version = (
-            " ".join(filter(None, [schema and f"schema {schema}", product and f"nsys {product}"])) or None
-        )
+        self.sink.format_version = " ".join(f"{word} {text}" for word, text in self.versions.items()) or None
         started = self.export.rows("TARGET_INFO_SESSION_START_TIME", ["utcEpochNs"], 1)
         start = integer(started[0][0]) if started else None
         self.sink.session_start_ns = start if start and start > 0 else None
@@ -237,7 +248,7 @@ class NsysReader(NsysTables):
         correlation = batch.get("correlation", absent)
         self.sink.calls(
             batch["start_ns"],
-            batch["end_ns"],
+            self.ends(batch),
             process,
             np.where(thread == NULL, NULL, thread & 0xFFFFFF),
             name,
@@ -254,7 +265,11 @@ class NsysReader(NsysTables):
         process = self.process(batch, "global_thread", rows)
         event = batch.get("event", np.full(rows, RANGE_EVENTS[0]))
         ids = batch.get("name", np.full(rows, NULL))
-        ranges = np.isin(event, RANGE_EVENTS) & (batch["end_ns"] != NULL)
+        ranges = np.isin(event, RANGE_EVENTS)
+        if "event" not in batch:  # what tells a range that has no end from a mark
+            ranges &= batch["end_ns"] != NULL
+        unknown = ~ranges & ~np.isin(event, OTHER_NVTX_EVENTS)
+        self.sink.issues.add("unknown_data", int(unknown.sum()), "events of NVTX of a type that is not known")
         code = np.full(rows, -1)
         code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
         inline = batch.get("text", pa.nulls(rows, pa.binary()))
@@ -273,7 +288,7 @@ class NsysReader(NsysTables):
         kind = self.sink.range_kinds.code("nvtx")
         self.sink.ranges(
             batch["start_ns"][ranges],
-            batch["end_ns"][ranges],
+            self.ends(batch)[ranges],
             process[ranges],
             np.where(thread == NULL, NULL, thread & 0xFFFFFF)[ranges],
             code[ranges],
@@ -303,7 +318,7 @@ class NsysReader(NsysTables):
             thread = batch.get("global_thread", np.full(len(ranges), NULL))
             columns = {
                 "start_ns": batch["start_ns"],
-                "end_ns": batch["end_ns"],
+                "end_ns": self.ends(batch),
                 "process": np.asarray(process, np.int64),
                 "thread": np.where(thread == NULL, NULL, thread & 0xFFFFFF),
                 "code": code,

@@ -9,9 +9,11 @@ of kind `cuda_graph` without a thread and a row of `graphs`, and an issue names 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from causeway.core.formatting import elided
 from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
@@ -53,11 +55,93 @@ has it: RESTORE_START and CONTEXT_START of one that comes, a request or an ackno
 NO_SWITCH = ("SOF", "INVALID_TIMESTAMP", "UnknownGpuCtxswTag")
 
 _LOST = re.compile(
-    r"not all (?:cuda|gpu|cupti)\b.*\bmight have been"
-    r" collected|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b",
-    re.I,
+    r"not all (?:cuda|gpu|cupti)\b.*\bmight have been collected|\bevents?\b.*\bmight be missing"
+    r"|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b",
+    re.IGNORECASE,
 )
-"""The profiler's messages of lost events; its other messages quote paths and are not read further."""
+"""The profiler's messages of lost events."""
+_OLD_PROFILER = re.compile(
+    r"driver version \((\d+\.\d+)\) is not supported.*?driver version (\d+\.\d+)", re.IGNORECASE | re.DOTALL
+)
+_OF_TRACING = re.compile(r"\b(?:cuda|cupti|gpu|driver)\b", re.IGNORECASE)
+_FAULT = re.compile(
+    r"\b(?:not|no|cannot|unable|fail\w*|errors?|might|missing|dropped|lost|incompatible|insufficient|disabled)\b",
+    re.IGNORECASE,
+)
+_PRIVATE = re.compile(r"launch|command|environment|argument", re.IGNORECASE)
+_PATH_OR_OPTION = re.compile(r"\S*[/\\=@]\S*|(?<!\S)-\S+")
+ERROR = 3
+"""Of ENUM_DIAGNOSTIC_SEVERITY_LEVEL."""
+MOST_MESSAGES = 3
+LONGEST_MESSAGE = 200
+"""Messages of a refusal, and characters of one: the longest known one has 150."""
+LONGEST_SEARCHED = 400
+"""Bytes of a message that are looked at."""
+
+
+@dataclass
+class Diagnostics:
+    """What the profiler says of its own tracing.
+
+    Attributes
+    ----------
+    lost : int
+        Messages of lost events.
+    first_lost : str
+        The first of them, as it may be quoted.
+    faults : list of str
+        Messages of what failed, each once, as they may be quoted; at most `MOST_MESSAGES`.
+    advice : list of str
+        What follows from these.
+    """
+
+    lost: int = 0
+    first_lost: str = ""
+    faults: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+
+    def take(self, text: str, is_error: bool) -> None:
+        """Take one message."""
+        is_lost = bool(_LOST.search(text))
+        if not is_lost and not is_error and not (_OF_TRACING.search(text) and _FAULT.search(text)):
+            return
+        quoted = quotable(text)
+        if is_lost:
+            self.lost += 1
+            self.first_lost = self.first_lost or quoted
+            self._advise("Let the program end by itself, so that the profiler collects all of its buffers")
+        if match := _OLD_PROFILER.search(text):
+            driver, libraries = match.groups()
+            self._advise(
+                f"Update Nsight Systems: the driver is of CUDA {driver}, the profiler's libraries of {libraries}"
+            )
+        if quoted and quoted not in self.faults and len(self.faults) < MOST_MESSAGES:
+            self.faults.append(quoted)
+
+    def _advise(self, words: str) -> None:
+        if words not in self.advice and len(self.advice) < MOST_MESSAGES:
+            self.advice.append(words)
+
+
+def quotable(text: str) -> str:
+    """Return the first line of a profiler's message in quotation marks: of bounded length, without paths, options and
+    assignments; empty for one that speaks of commands or environments, which it may hold.
+    """
+    line = clean_text(text.strip().split("\n", 1)[0])
+    if _PRIVATE.search(line):
+        return ""
+    return f'"{elided(" ".join(_PATH_OR_OPTION.sub("...", line).split()), LONGEST_MESSAGE)}"'
+
+
+def diagnostics_of(tables: NsysTables) -> Diagnostics:
+    """Return what the profiler says of its own tracing; all of it is the export's word."""
+    found = Diagnostics()
+    for _, batch in tables.tables_giving("diagnostics"):
+        levels = batch.get("kind", np.full(len(batch["text"]), NULL)).tolist()
+        for text, level in zip(batch["text"].to_pylist(), levels, strict=True):
+            if text is not None:
+                found.take(text[:LONGEST_SEARCHED].decode("utf-8", "replace"), level == ERROR)
+    return found
 
 
 def read_diagnostics(tables: NsysTables) -> None:
@@ -76,10 +160,8 @@ def read_diagnostics(tables: NsysTables) -> None:
         name = tables.text_codes(batch.get("name", absent), names, overhead_code)
         own = ~np.isin(batch.get("kind", absent), OVERHEAD_OF_CUDA)
         tables.sink.overhead.take(*(one[own] for one in (batch["start_ns"], batch["end_ns"], process, name)))
-    for _, batch in tables.tables_giving("diagnostics"):
-        texts = [text.decode("utf-8", "replace") for text in batch["text"].to_pylist() if text is not None]
-        messages = sum(bool(_LOST.search(text[:400])) for text in texts)
-        tables.sink.issues.add("dropped_events", messages, of_launches=False)  # they do not say how many were lost
+    said = diagnostics_of(tables)  # which does not say how many were lost
+    tables.sink.issues.add("dropped_events", said.lost, said.first_lost, of_launches=False)
 
 
 def read_context_switches(tables: NsysTables) -> None:
@@ -160,7 +242,7 @@ def read_samples(tables: NsysTables) -> None:
     owner: dict[int, tuple[int, int]] = {}
     clocks: dict[tuple[int, int], float] = {}
     unknown = 0
-    own = bool(tables.export.rows(METRICS, ["typeId"], 1))
+    own = any(tables.export.rows(name, ["typeId"], 1) for name in tables.forms_of(METRICS))
     for time, kinds, numbers, value in (_metric_rows if own else _generic_rows)(tables, metrics):
         pairs, inverse = np.unique(np.stack([kinds, numbers]), axis=1, return_inverse=True)
         inverse = inverse.reshape(-1)
@@ -188,7 +270,7 @@ def read_samples(tables: NsysTables) -> None:
 
 def has_metrics(tables: NsysTables) -> bool:
     """Return whether an export has sampled metrics of GPUs."""
-    return METRICS in tables.export.tables or bool(_metric_types(tables))
+    return bool(tables.forms_of(METRICS) or _metric_types(tables))
 
 
 def _metric_types(tables: NsysTables) -> list[int]:
@@ -227,6 +309,7 @@ def _generic_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarra
     numbers: dict[tuple[int, str], int] = {}
     for table, batch in tables.tables_giving("generic_samples") if types else ():
         if not {"kind", "text"} <= batch.keys():
+            tables.sink.issues.add("unreadable_table", 1, f"{table} has no types or no readings")
             return
         raw = batch.get("raw_ns", np.full(len(batch["kind"]), NULL))
         start = batch.get("start_ns", raw)
@@ -307,7 +390,7 @@ def read_mpi(tables: NsysTables) -> None:
         keep = first[~again]
         sink.mpi(
             batch["start_ns"][keep],
-            batch["end_ns"][keep],
+            tables.ends(batch)[keep],
             tables.process(batch, "global_thread", rows)[keep],
             np.where(thread == NULL, NULL, thread & 0xFFFFFF)[keep],
             code[keep],

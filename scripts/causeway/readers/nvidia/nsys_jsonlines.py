@@ -37,11 +37,14 @@ LINE_BYTES = 16 << 20
 """Longest line of an event that is read; a longer one is counted as unreadable."""
 
 SPOOL_ROWS = 1 << 15
+MOST_UNKNOWN = 100
+"""Kinds of events that are not known and told apart."""
 SCAN_BYTES = 8 << 20
 ADVICE = "Export the report again with `nsys export --type sqlite`, or copy the file again."
 
 _STRINGS_LINE = re.compile(rb'\{\s*"data"\s*:\s*\[\s*(?=["\]])')
 _EVENT = re.compile(rb'\{\s*(?:"Type"\s*:\s*"?\d+"?\s*,\s*)?"(\w+)"\s*:')
+_LIKE_EVENTS = re.compile(rb"(?:cuda|nvtx|cupti|kernel|runtime|memcpy|memset|traceprocess)\w*event", re.IGNORECASE)
 _ONE_STRING = re.compile(rb'\{\s*"type"\s*:\s*"String"\s*,\s*"id"\s*:\s*"?(\d+)')
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _COMMA = re.compile(rb"\s*,\s*")
@@ -67,7 +70,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it holds no event that can be used, or is cut; what stands before the cut is kept.
     """
-    spool = Spool(sink.folder, column_map("nsys_jsonlines")["events"])
+    known = column_map("nsys_jsonlines")
+    spool = Spool(sink.folder, known["events"], known["not_read"])
     try:
         strings = StringIndex(path)
         cut = _sort_lines(path, strings, spool, sink, options)
@@ -101,6 +105,8 @@ def _sort_lines(path: Path, strings: "StringIndex", spool: "Spool", sink: Sink, 
             is_cut = event is None and not ended
             is_bad = event is None
         else:
+            if match and _LIKE_EVENTS.search(match[1]):
+                spool.note_unknown(match[1].decode("ascii", "replace"))
             is_cut = not ended and bool(line.strip()) and _parse(line) is None
             is_bad = not match and bool(line.strip()) and not line.lstrip().startswith(b"{")
         if is_cut:
@@ -282,10 +288,19 @@ class Spool:
     folder : Path
     events : dict
         The map: per kind of event, the path of the object that makes it one of a table, the table, and its fields.
+    not_read : list of str
+        Objects of events, `<kind>.<object>`, that are known not to be wanted.
+
+    Attributes
+    ----------
+    unknown : dict of str to None
+        Kinds of events, and objects inside them, that are not known, in the order of the file.
     """
 
-    def __init__(self, folder: Path, events: dict) -> None:
+    def __init__(self, folder: Path, events: dict, not_read: list[str]) -> None:
         self.folder = folder
+        self.unknown: dict[str, None] = {}
+        self._not_read = frozenset(not_read)
         self.kinds: dict[bytes, list[EventRule]] = {}
         self._columns: dict[str, list[str]] = {}
         self._rows: dict[str, list[list]] = {}
@@ -311,7 +326,17 @@ class Spool:
                 if len(rows) >= SPOOL_ROWS:
                     self._flush(rule.table)
                 break
+        else:
+            if all(rule.object for rule in self.kinds[kind]):
+                for name, inner in event.items():
+                    if isinstance(inner, dict):
+                        self.note_unknown(f"{kind.decode()}.{name}")
         return True
+
+    def note_unknown(self, name: str) -> None:
+        """Remember a kind of event, or an object inside one, that is not known."""
+        if name not in self._not_read and len(self.unknown) < MOST_UNKNOWN:
+            self.unknown[name] = None
 
     def _flush(self, table: str) -> None:
         arrays = []
@@ -344,7 +369,7 @@ class Spool:
                 self._writers.pop(table).close()
                 file = MappedFile(self._path(table))
                 tables[table] = StreamTable(file, 0, pa.ipc.open_stream(file.reader(0)).schema, len(file.map))
-        return SpooledExport(tables, source, strings, self.misfits)
+        return SpooledExport(tables, source, strings, self.misfits, tuple(self.unknown))
 
     def remove(self) -> None:
         """Remove what was written."""
@@ -357,8 +382,16 @@ class Spool:
 class SpooledExport(ArrowExport):
     """The spooled tables, with the strings of the file."""
 
-    def __init__(self, tables: dict, source: str, strings: StringIndex, misfits: dict[str, Misfits]) -> None:
+    def __init__(
+        self,
+        tables: dict,
+        source: str,
+        strings: StringIndex,
+        misfits: dict[str, Misfits],
+        unknown: tuple[str, ...],
+    ) -> None:
         super().__init__(tables, {}, source)
+        self.unknown = unknown
         self._strings = strings
         self._misfits = misfits
 

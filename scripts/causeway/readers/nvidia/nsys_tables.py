@@ -2,11 +2,15 @@
 devices.
 """
 
+import re
+from collections.abc import Mapping
+
 import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import NEVER, NULL
+from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.table_source import TableSource
 from causeway.readers.nvidia.activity_tables import ActivityTables
@@ -15,6 +19,30 @@ from causeway.readers.sink.distinct import distinct, distinct_rows
 from causeway.readers.sink.sink import Sink
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+VERSIONS = {"schema": "EXPORT_SCHEMA_VERSION", "nsys": "EXPORT_PRODUCT_VERSION"}
+"""Facts of an export's versions, and their names in its tables of metadata; nothing else is taken from these."""
+_FORM = re.compile(r"(\w+?)_V(\d+)")
+_LIKE_EVENTS = re.compile(r"ACTIVITY|NVTX|RUNTIME|KERNEL|MEMCPY|MEMSET|CUPTI")
+_NO_EVENTS = re.compile(r"ENUM_|TARGET_INFO_")
+MOST_NAMED = 5
+"""Tables that an issue or a refusal names."""
+
+
+def with_newer_forms(tables: Mapping[str, dict], export: TableSource) -> dict[str, dict]:
+    """Return the known tables, and those of the export that are newer forms of them, by their names: `<TABLE>_V<n>`
+    with the columns that the known one needs, where the export has no rows in that one.
+
+    Of several forms the newest is taken: a row may stand in each.
+    """
+    forms: dict[str, tuple[int, str]] = {}
+    for name in export.tables:
+        match = _FORM.fullmatch(name)
+        entry = tables.get(match[1]) if match else None
+        if entry is None or name in tables or export.rows(match[1], list(entry["columns"])[:1], 1):
+            continue
+        if set(entry.get("required", entry["columns"])) <= set(export.tables[name]):
+            forms[match[1]] = max(forms.get(match[1], (0, "")), (int(match[2][:9]), name))
+    return {**tables, **{name: {**tables[known], "form_of": known} for known, (_, name) in forms.items()}}
 
 
 class NsysTables(ActivityTables):
@@ -22,6 +50,10 @@ class NsysTables(ActivityTables):
 
     Attributes
     ----------
+    schema : str or None
+        The version of its layout, as it says itself.
+    unknown : list of str
+        Tables with rows that look like work of the GPU, calls or NVTX, and are not known.
     several : bool
         Whether launches name their process.
     users : dict of int to dict of int to None
@@ -29,11 +61,64 @@ class NsysTables(ActivityTables):
     """
 
     def __init__(self, export: TableSource, sink: Sink, options: Options) -> None:
-        tables = column_map("nsys")["tables"]
+        known = column_map("nsys")
+        tables = with_newer_forms(known["tables"], export)
         strings = ("StringIds", "id", "value")
         super().__init__(export, sink, options, tables=tables, strings=strings, text_column="text")
-        self.several = "globalPid" in export.tables.get(KERNELS, [])
+        of_launches = (name for name in export.tables if tables.get(name, {}).get("gives") == "launches")
+        self.several = any("globalPid" in export.tables[name] for name in of_launches)
         self.users: dict[int, dict[int, None]] = {}
+        facts: dict = {}
+        for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
+            facts |= {key: value for key, value in export.pairs(table, "name", "value") if key in VERSIONS.values()}
+        texts = {word: clean_text(str(facts.get(key) or ""))[:40] for word, key in VERSIONS.items()}
+        self.versions = {word: text for word, text in texts.items() if text}
+        self.schema = self.versions.get("schema")
+        self._newest = known["newest_schema"]
+        self.unknown = [*self._unknown_tables(known["not_read"]), *export.unknown]
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether the export's schema is newer than any that is known."""
+        numbers = [re.match(r"(\d{1,4})\.(\d{1,4})", version or "") for version in (self.schema, self._newest)]
+        ours, newest = (number and tuple(map(int, number.groups())) for number in numbers)
+        return ours is not None and ours > newest
+
+    def forms_of(self, known: str) -> list[str]:
+        """Return the export's tables that are a known one, or a newer form of it."""
+        return [name for name in self.export.tables if known in (name, self.tables.get(name, {}).get("form_of"))]
+
+    def _unknown_tables(self, not_read: list[str]) -> list[str]:
+        passed = {*self.tables, *not_read}
+        return [
+            name
+            for name in self.export.tables
+            if name not in passed
+            and _LIKE_EVENTS.search(name.upper())
+            and not _NO_EVENTS.match(name.upper())
+            and self.export.estimated_rows(name)
+        ]
+
+    def unknown_in_words(self) -> str:
+        """Return which tables are not known, and that the schema is newer, where it is; empty where all is known."""
+        names = [clean_text(name)[:80] for name in self.unknown[:MOST_NAMED]]
+        more = len(self.unknown) - len(names)
+        parts = [f"schema {self.schema} is newer than {self._newest}"] if self.is_newer else []
+        if names:
+            parts.append(f"not known: {', '.join(names)}{f' and {more} more' if more else ''}")
+        return "; ".join(parts)
+
+    def note_layout(self) -> None:
+        """Count as issues a schema that is newer than the known ones, and tables that are not known."""
+        forms = [
+            f"{name} read as {entry['form_of']}"
+            for name, entry in self.tables.items()
+            if "form_of" in entry and name in self.export.tables
+        ]
+        if self.is_newer or forms:
+            version = f"schema {self.schema or 'unknown'}, known up to {self._newest}"
+            self.sink.issues.add("newer_schema", 1, "; ".join([version, *forms[:MOST_NAMED]]))
+        self.sink.issues.add("unknown_data", len(self.unknown), self.unknown_in_words())
 
     def note_broken(self) -> None:
         """Count the tables that matter and cannot be opened, as issues."""
@@ -58,6 +143,13 @@ class NsysTables(ActivityTables):
             "the columns that Nsight Systems writes",
             "Export the report again with `nsys export`.",
         )
+
+    @staticmethod
+    def ends(batch: dict) -> np.ndarray:
+        """Return the ends of calls or ranges, int64 of shape (n,): one that still ran when the recording ended has
+        none.
+        """
+        return np.where(batch["end_ns"] == NULL, NEVER, batch["end_ns"])
 
     def process_key(self, packed: int) -> int:
         """Return the key of a process in a packed globalPid or globalTid: everything above the 24 bits of the thread

@@ -16,7 +16,14 @@ from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import EPOCH_FROM_NS, NO_KIND, NULL, UNNAMED_OVERHEAD, UNNAMED_RANGE
+from causeway.readers.common.constants import (
+    EPOCH_FROM_NS,
+    NEVER,
+    NO_KIND,
+    NULL,
+    UNNAMED_OVERHEAD,
+    UNNAMED_RANGE,
+)
 from causeway.readers.common.kernel_names import clean_text, unnamed
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -204,8 +211,8 @@ class NvprofReader(ActivityTables):
         )
 
     def _markers(self) -> None:
-        """Pair the starts and ends of NVTX ranges by their id; an instant is none, and neither is a start without an
-        end.
+        """Pair the starts and ends of NVTX ranges by their id; an instant is none, a start without an end is a range
+        that still ran when the recording ended.
         """
         opened: dict[int, tuple[int, int, int]] = {}
         names: dict[int, int] = {}
@@ -221,12 +228,15 @@ class NvprofReader(ActivityTables):
             for flag, marker, time, name, thread in zip(*(column.tolist() for column in columns), strict=True):
                 if flag & MARKER_START:
                     opened[marker] = (time, name, thread)
-                elif flag & MARKER_END and marker in opened:
-                    start, of, by = opened.pop(marker)  # the start has the range's name and thread
+                elif flag & MARKER_END:
+                    start, of, by = opened.pop(marker, (NULL, name, thread))  # the start has the name and the thread
                     found.append((start, time, of, by))
             if found:
                 start, end, name, thread = np.array(found, np.int64).T
                 self.sink.ranges(start, end, self.process, thread, name, kind)
+        if opened:
+            start, name, thread = np.array(list(opened.values()), np.int64).T
+            self.sink.ranges(start, np.full(start.size, NEVER), self.process, thread, name, kind)
 
     def _range_code(self, _: int, text: bytes | None) -> int:
         return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)

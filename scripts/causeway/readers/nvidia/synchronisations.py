@@ -164,7 +164,7 @@ def read_system_calls(tables: NsysTables) -> None:
         thread = batch.get("global_thread", np.full(rows, NULL))
         sink.system_calls(
             batch["start_ns"],
-            batch["end_ns"],
+            tables.ends(batch),
             tables.process(batch, "global_thread", rows),
             np.where(thread == NULL, NULL, thread & 0xFFFFFF),
             tables.text_codes(batch.get("name", np.full(rows, NULL)), names, code_of),

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ from causeway.readers.sink.processes import MOST_RANKS
 
 LONGEST_NUMBER = 64
 """Characters of a number beyond which it is no time; Python converts no text of more than 4,300 digits."""
+MOST_BEGUN = 1 << 16
+"""Events that have begun and not ended and are followed at once: far more than any program nests on all threads."""
 MULTIPROCESSORS = ("numSms", "multiProcessorCount", "smCount")
 GIVEN_WORK_ITEMS = frozenset({"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"})
 """Launch calls of HIP that are given a grid in work-items; the others are given blocks."""
@@ -98,6 +100,52 @@ def spans_ns(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, Misfits]:
     # no overflow; the sink counts these
     end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)
     return start, np.where((start == NULL) | (length == NULL), NULL, end), misfits + more
+
+
+class BegunRanges:
+    """Annotations that are written as two events, one where they begin and one where they end, thread by thread.
+
+    Attributes
+    ----------
+    ended : list of (Event, object)
+        Those that have ended: the event of their begin, and the time of their end as the trace has it.
+    lost : Counter of str
+        By category, ends without a begin, and begins beyond `MOST_BEGUN`.
+    """
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[Event, object]] = []
+        self.lost: Counter[str] = Counter()
+        self._begun: dict[tuple[str, str], list[tuple[Event, bool]]] = {}
+        self._waiting = 0
+
+    def take(self, events: Iterable[Event], is_range: Callable[[str | None], bool]) -> None:
+        """Take events in the order of the trace; those of other categories are followed, as an end may name none."""
+        for event in events:
+            if event.ph == "B" and self._waiting < MOST_BEGUN:
+                self._begun.setdefault(self._thread(event), []).append((event, is_range(event.cat)))
+                self._waiting += 1
+                continue
+            stack = self._begun.get(self._thread(event), []) if event.ph == "E" else []
+            at = next((i for i in reversed(range(len(stack))) if event.cat in (None, stack[i][0].cat)), None)
+            if at is not None:
+                begin, is_wanted = stack.pop(at)
+                self._waiting -= 1
+                if is_wanted:
+                    self.ended.append((begin, event.ts))
+            elif event.ph in ("B", "E") and is_range(event.cat):
+                self.lost[event.cat] += 1
+
+    def left(self) -> list[Event]:
+        """Return the begins of the annotations that have not ended, and forget them."""
+        found = [event for stack in self._begun.values() for event, is_wanted in stack if is_wanted]
+        self._begun.clear()
+        self._waiting = 0
+        return found
+
+    @staticmethod
+    def _thread(event: Event) -> tuple[str, str]:
+        return str(event.pid), str(event.tid)
 
 
 class ThreadNumbers:

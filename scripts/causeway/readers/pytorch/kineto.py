@@ -16,7 +16,7 @@ from causeway.core.errors import ExportError
 from causeway.core.schemas import BLOCKS, GRID
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.constants import NEVER, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.options import Options
@@ -26,6 +26,7 @@ from causeway.readers.pytorch.call_sizes import CallSizes
 from causeway.readers.pytorch.collective_arguments import take_collectives
 from causeway.readers.pytorch.event_fields import (
     ArgumentDecoder,
+    BegunRanges,
     CategoryEvents,
     ThreadNumbers,
     all_arguments,
@@ -37,6 +38,7 @@ from causeway.readers.pytorch.event_fields import (
     spans_ns,
     stated_rank,
     stated_size,
+    times_ns,
 )
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.paddle_events import PaddleEvents
@@ -100,6 +102,8 @@ class KinetoReader:
         self.threads = ThreadNumbers()
         self.seen: dict[str, int] = {}
         self.incomplete: dict[str, int] = {}
+        self.begun = BegunRanges()
+        self.ends: list[object] | None = None  # of the events that are taken, where they are events of their own
         self.cleaned: dict[str, str] = {}
 
     def close(self) -> None:
@@ -118,6 +122,9 @@ class KinetoReader:
                 source, found, 'JSON with "traceEvents"', "Name the .json or .json.gz file that the profiler wrote."
             ) from None
         self._take_pending()
+        self._take_begun(is_end=True)
+        for category, lost in self.begun.lost.items():
+            self.incomplete[category.lower()] = self.incomplete.get(category.lower(), 0) + lost
         self.sizes.finish()
         for category, rows in self.seen.items():
             self.sink.count_in(category, rows)
@@ -156,6 +163,7 @@ class KinetoReader:
             if self.text.documents > documents:
                 documents = self.text.documents
                 self._take_pending()
+                self._take_begun(is_end=True)
                 self.processes.next_document(stated_rank(self.text.facts), stated_rank(self.text.own_facts))
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
@@ -169,6 +177,23 @@ class KinetoReader:
                 self._sort(part)
                 if is_last or any(len(rows) >= BATCH for rows in self.pending.values()):
                     self._take_pending()
+            if any(event.ph in ("B", "E") for event in events):
+                self.begun.take(events, lambda category: kinds.get(category) == "ranges")
+                self._take_begun()
+
+    def _take_begun(self, *, is_end: bool = False) -> None:
+        """Take the annotations whose begin and end are two events; where the trace ends, also those without an end."""
+        ended = self.begun.ended
+        left = self.begun.left() if is_end else []
+        for events, ends in (zip(*ended, strict=True) if ended else ((), ()), (left, [None] * len(left))):
+            by_category: dict[str, list[int]] = {}
+            for at, event in enumerate(events):
+                by_category.setdefault(event.cat, []).append(at)
+            for category, rows in by_category.items():
+                self.ends = [ends[at] for at in rows]
+                self._take(category, [events[at] for at in rows])
+        self.ends = None
+        ended.clear()
 
     def _take_pending(self) -> None:
         """Take the events that wait, calls first, which may state what those of the device lack."""
@@ -194,7 +219,8 @@ class KinetoReader:
     def _count_incomplete(self, category: str, events: list[Event]) -> None:
         """Count events of a category that would last some time, had they been written as complete ones."""
         phases = [str(event.ph) for event in events if event.cat == category]
-        found = sum(phase != "X" and phase not in ARROWS for phase in phases)
+        passed = ARROWS | frozenset("BE") if self.kinds[category] == "ranges" else ARROWS
+        found = sum(phase != "X" and phase not in passed for phase in phases)
         if found:
             category = category.lower()
             self.incomplete[category] = self.incomplete.get(category, 0) + found
@@ -209,6 +235,10 @@ class KinetoReader:
 
     def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
         start, end, misfits = spans_ns(rows.events)
+        if self.ends is not None:
+            end, also = times_ns(self.ends)
+            end = np.where([one is None for one in self.ends], NEVER, end)
+            misfits = misfits + also
         self.sink.issues.add_all(misfits, "ts or dur")
         return start, end
 

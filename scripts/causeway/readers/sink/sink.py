@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import MIGRATIONS
+from causeway.core.formatting import counted
 from causeway.core.tables import LAUNCH_SHAPE, TableWriter
 from causeway.readers.common.background import BackgroundWriter
-from causeway.readers.common.constants import NO_KIND, NO_STREAM, NULL
+from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
 from causeway.readers.common.numbers import integer
@@ -31,6 +32,12 @@ from causeway.readers.sink.records import RECORDS, CounterRows, FittingCorrelati
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 4096
 """Names remembered as the export writes them, to save work, and the longest of them."""
+OPEN_KINDS = {"calls": "call", "ranges": "range", "system_calls": "system call", "mpi": "MPI call"}
+"""Kinds of events of the host that may still last when the recording ends, and the words for one. Work of a device is
+none of them: a launch without an end has no duration that was measured.
+"""
+OPEN = -1
+"""Duration of an event without an end, until the end of the recording is known."""
 MOST_KERNEL_CHARS = 1 << 26
 """Characters of the names of all kernels beyond which new ones share a name: twice those of other names, since kernels
 whose names are merged are one kernel.
@@ -107,6 +114,8 @@ class Sink:
         self._ids = FittingIds()
         self._correlations = FittingCorrelations()
         self._clock = ClockTick()
+        self._last_ns = NULL  # the latest end of all events so far
+        self._open = dict.fromkeys(OPEN_KINDS, 0)
         self._counters: tuple[list[pa.Field], Iterable[CounterRows]] | None = None
 
     # what readers call
@@ -150,7 +159,8 @@ class Sink:
 
         The other methods that take events have the same conventions: int64 arrays of one length n, or one value for all
         rows, and `NULL` where absent; times in nanoseconds on the export's clock. Rows that cannot be an event are left
-        out and counted.
+        out and counted. An event of `OPEN_KINDS` that ends at `NEVER` lasts to the end of the recording, and is
+        counted.
 
         Parameters
         ----------
@@ -167,7 +177,7 @@ class Sink:
         """
         columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
         columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
-        n, columns = possible_events(start_ns, end_ns, columns, self.issues, of_device=True, of_launches=True)
+        n, columns = self._possible(start_ns, end_ns, columns, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
@@ -238,13 +248,11 @@ class Sink:
         or received; conventions as `launches`.
         """
         columns = {"process": process, "thread": thread, "name": name}
-        columns |= {"bytes": size, "peer": peer, "communicator": communicator}
-        n, columns = self._possible(start_ns, end_ns, columns)
-        if n:
-            self._fit(columns, "thread")
-            for what in ("bytes", "peer"):  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
-                columns[what] = np.where(columns[what] < 0, NULL, columns[what])
-            self._events["mpi"].add(event_batch("mpi", n, columns))
+        # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
+        numbers = {"bytes": size, "peer": peer}
+        columns |= {what: np.where(np.less(values, 0), NULL, values) for what, values in numbers.items()}
+        columns["communicator"] = communicator
+        self._take("mpi", start_ns, end_ns, columns, "thread")
 
     def system_calls(self, start_ns, end_ns, process, thread, name) -> None:
         """Take calls of the operating system; `name` are codes of `system_call_names`; conventions as `launches`."""
@@ -323,13 +331,28 @@ class Sink:
 
     # codes
 
-    def _possible(self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False) -> tuple[int, dict]:
-        return possible_events(start, end, columns, self.issues, of_device)
+    def _possible(
+        self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False, of_launches: bool = False
+    ) -> tuple[int, dict]:
+        n, columns = possible_events(start, end, columns, self.issues, of_device, of_launches)
+        if n:
+            self._last_ns = max(self._last_ns, int((columns["start_ns"] + columns["duration_ns"]).max()))
+        return n, columns
 
     def _take(self, kind: str, start, end, columns: dict, *ids: str, of_device: bool = False) -> None:
         """Take the rows of a kind that can be events, with ids that fit."""
+        if kind in OPEN_KINDS:
+            start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start, end))
+            is_open = end == NEVER
+            if is_open.any():
+                end = np.where(is_open, start, end)
+                columns = {**columns, "open": is_open}
         n, columns = self._possible(start, end, columns, of_device)
         if n:
+            if "open" in columns:
+                is_open = columns.pop("open") > 0
+                self._open[kind] += int(is_open.sum())
+                columns["duration_ns"] = np.where(is_open, OPEN, columns["duration_ns"])
             self._fit(columns, *ids)
             self._events[kind].add(event_batch(kind, n, columns))
 
@@ -386,7 +409,11 @@ class Sink:
         return self._counters is not None
 
     def note_at_end(self) -> None:
-        """Note what only the whole export shows: the tick of its clock, and names of ranges that were merged."""
+        """Note what only the whole export shows: the tick of its clock, events that have no end, and names of ranges
+        that were merged.
+        """
+        parts = [counted(number, OPEN_KINDS[kind]) for kind, number in self._open.items() if number]
+        self.issues.add("open_events", sum(self._open.values()), f"{' and '.join(parts)} without an end")
         if self._clock.tick_ns >= COARSE_NS and self.n_launches >= COARSE_ROWS:
             self.issues.add("coarse_clock", self.n_launches, f"a tick of {self._clock.tick_ns:,} ns")
         elif self.issues.count("coarse_starts"):
@@ -400,8 +427,14 @@ class Sink:
         self.issues.add("merged_kernels", self.kernels.merged, f"beyond {len(self.kernels.texts):,} names")
 
     def events(self, kind: str) -> Iterator[EventBatch]:
-        """Give the rows of a kind in order; once."""
-        return self._events[kind].blocks()
+        """Give the rows of a kind in order; once. Those without an end last to the latest end of all events."""
+        for block in self._events[kind].blocks():
+            duration = block["duration_ns"] if self._open.get(kind) else None
+            if duration is not None and (is_open := duration == OPEN).any():
+                lasting = np.where(is_open, self._last_ns - block["start_ns"], duration)
+                yield EventBatch(block.columns | {"duration_ns": lasting})
+            else:
+                yield block
 
     def configuration_rows(self) -> list[tuple[int, ...]]:
         """Return the configurations by code: kernel, label, then `LAUNCH_SHAPE`."""

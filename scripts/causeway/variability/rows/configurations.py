@@ -1,8 +1,8 @@
 """Number the configurations of all exports of a dataset alike.
 
-Each export numbers its own kernels and configurations. A configuration is the same everywhere if the full kernel name,
-the launch shape and the label agree; sorted by these, configurations get numbers that depend neither on the order of
-exports nor on the number of ranks.
+Each export numbers its own kernels and configurations. A configuration is the same everywhere if the full kernel name
+(where exports are of several builds, but for the numbers of the build), the launch shape and the label agree; sorted by
+these, configurations get numbers that depend neither on the order of exports nor on the number of ranks.
 """
 
 from pathlib import Path
@@ -12,7 +12,8 @@ import pyarrow as pa
 from numba import int32, int64
 
 from causeway.core.errors import TableError
-from causeway.core.schemas import launch_threads
+from causeway.core.names.build_numbers import names_of_one_kernel
+from causeway.core.schemas import GRID_AND_BLOCK, launch_threads
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled
 from causeway.variability.rows.sources import Chunk
@@ -48,6 +49,7 @@ class Configurations:
             for row in kernels.values():
                 named.setdefault(row["name"], row)
             self._local[export] = self.local(export, folder, kernels)
+        self._name_alike()
         self.keys: list[Key] = sorted({key for local in self._local.values() for key in local.values()}, key=_order)
         self.kernels = [named[name] for name in sorted({key[0] for key in self.keys})]
         index_of = {row["name"]: index for index, row in enumerate(self.kernels)}
@@ -91,6 +93,27 @@ class Configurations:
         """Remember a configuration's threads: none where exports differ, since their grids count different things."""
         if self._threads.setdefault(key, threads) != threads:
             self._threads[key] = None
+
+    def _name_alike(self) -> None:
+        """Give the kernels that several builds of the program name otherwise one name."""
+        exports = []
+        for local in self._local.values():
+            shapes: dict[str, set[tuple[int | None, ...]]] = {}
+            for name, shape, _ in local.values():
+                shapes.setdefault(name, set()).add(shape[: len(GRID_AND_BLOCK)])
+            exports.append(shapes)
+        if not (one_kernel := names_of_one_kernel(exports)):
+            return
+
+        def renamed(key: Key) -> Key:
+            return (one_kernel.get(key[0], key[0]), *key[1:])
+
+        for local in self._local.values():
+            local |= {number: renamed(key) for number, key in local.items()}
+        known = self._threads
+        self._threads = {}
+        for key, threads in known.items():
+            self._note_threads(renamed(key), threads)
 
     def columns(self) -> list[str]:
         """Return the columns of launches that `own` reads."""

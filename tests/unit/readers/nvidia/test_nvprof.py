@@ -149,7 +149,7 @@ def test_a_database_gives_launches_transfers_calls_and_ranges(database, tmp_path
     read = Read(database, tmp_path / "e")
     assert (read.status, read.capabilities["format"], read.capabilities["kind"]) == ("read", "cupti", "trace")
     assert read.capabilities["tables"] == {
-        "launches": 40, "transfers": 4, "calls": 41, "ranges": 2, "operators": 2, "kernels": 2, "configurations": 2,
+        "launches": 40, "transfers": 4, "calls": 41, "ranges": 3, "operators": 2, "kernels": 2, "configurations": 2,
         "devices": 1
     }  # fmt: skip
     assert read.total("launches") == sum(1000 + at for at in range(40))
@@ -186,10 +186,12 @@ def test_ranges_are_paired_markers_and_enclose_launches(database, tmp_path):
     ]
     assert rows == [
         ("outer", 0, 2_000_000, 99),
+        ("outer", 5, 1_999_995, 99),
         ("inner", 1_095_000, 101_000, 99),
-    ]  # an instant and an open start are none
+    ]  # an instant is none; what begins and does not end lasts to the latest end, of the first range
+    assert read.count("open_events") == 1
     inside = read.launches.column("range").to_pylist()
-    assert [inside.count(number) for number in (0, 1)] == [29, 11]  # calls 10 to 20 begin within the inner range
+    assert [inside.count(number) for number in (0, 1, 2)] == [0, 29, 11]  # calls 10 to 20 begin within the inner range
 
 
 def test_the_rank_is_that_of_the_processes_name(database, tmp_path):

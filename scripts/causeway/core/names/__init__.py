@@ -1,0 +1,6 @@
+"""Names of kernels: what in them is the kernel's, and what its build's.
+
+What stays of a name from one GPU to the next stands in `comparison`.
+
+Imports run from left to right: `build_numbers`.
+"""
