@@ -128,6 +128,17 @@ CATALOGUE = {
         "a few launches that start after one of the same stream that was called when their own calls had returned: a"
         " stream runs them in the order of the calls, so that their times are not those of their execution",
     ),
+    "unrecorded_steps": Kind(
+        "caution",
+        "steps of the host in which neither a call nor a launch is recorded, beside others with both: the recording"
+        " lost them, so that neither idle time nor its reason can be told",
+        ("time_line",),
+    ),
+    "few_unrecorded_steps": Kind(
+        "caution",
+        "a few steps of the host in which neither a call nor a launch is recorded, beside others with both: idle time"
+        " in them may be none",
+    ),
     "profiler_overhead": Kind("info", "the profiler itself was at work"),
     "heavy_profiler_overhead": Kind(
         "caution", "the profiler itself was at work for much of the time: durations near its work are suspect"

@@ -127,7 +127,7 @@ class OpenRanges:
 
 
 class LaunchCalls:
-    """The calls of an ordered stream by correlation; gives each launch the times and the range of the call that made it.
+    """The calls of an ordered stream by correlation; gives each launch the times and the range of its call.
 
     Parameters
     ----------

@@ -26,7 +26,15 @@ from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
-from causeway.readers.sink.records import MOST_STREAMS, RECORDS, CounterRows, FittingCorrelations, FittingIds, RowCodes, event_batch
+from causeway.readers.sink.records import (
+    MOST_STREAMS,
+    RECORDS,
+    CounterRows,
+    FittingCorrelations,
+    FittingIds,
+    RowCodes,
+    event_batch,
+)
 
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 4096

@@ -100,7 +100,8 @@ class StreamOrder:
         self._latest = np.append(self._latest, np.full(new, NULL))
         self._ends_last = np.append(self._ends_last, np.tile([[NULL]] * 4 + [[0]], new), axis=1)
         self._called = np.append(self._called, np.full((3, new), NULL), axis=1)
-        self._in_order = np.append(self._in_order, [key not in self._queues for key in list(self._streams)[-new:] if new])
+        fresh = [key not in self._queues for key in list(self._streams)[len(self._in_order) :]]
+        self._in_order = np.append(self._in_order, np.array(fresh, bool))
         stream = numbers[inverse]
         correlation = series = np.ascontiguousarray(rows["correlation"], np.int64)
         start = np.ascontiguousarray(rows["start_ns"], np.int64)
@@ -200,8 +201,15 @@ class _Behind(NamedTuple):
 
 
 _CUT = np.dtype(
-    [("row", "<i8"), ("start_ns", "<i8"), ("duration_ns", "<i8"), ("full_ns", "<i8"), ("rank", "<u4")]
-    + [("stream", "<u4"), ("device", "<u2")]
+    [
+        ("row", "<i8"),
+        ("start_ns", "<i8"),
+        ("duration_ns", "<i8"),
+        ("full_ns", "<i8"),
+        ("rank", "<u4"),
+        ("stream", "<u4"),
+        ("device", "<u2"),
+    ]
 )
 
 

@@ -112,9 +112,7 @@ def test_an_end_long_after_the_next_launch_is_told_and_an_overlap_of_edges_or_in
 
     export = trace((0, 10, 1), (12, 1_600_000, 2), (30, 10, 3), (50, 10, 4))
     assert export.issue("outlasting")["count"] == 1
-    assert export.issue("outlasting")["detail"].endswith(
-        "1,599.982 ms were cut off, at most 1,599.982 ms of one"
-    )
+    assert export.issue("outlasting")["detail"].endswith("1,599.982 ms were cut off, at most 1,599.982 ms of one")
     assert export.launches.column("duration_ns").to_pylist() == [10_000, 18_000, 10_000, 10_000]
     assert export.capabilities["time"]["last_ns"] == 60_000
     assert trace((0, 10, 1), (8, 10, 2), (17, 10, 3)).issue("outlasting") is None
@@ -174,9 +172,7 @@ def kernels(path, rows, tables="", calls=tuple((n, n + 1, n) for n in range(20))
         f"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);{tables}"
     )
     connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 7, ?, 1)", rows)
-    connection.executemany(
-        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", calls
-    )
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", calls)
     connection.commit()
     connection.close()
 
