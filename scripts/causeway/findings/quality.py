@@ -113,6 +113,8 @@ def _of_rank(known: Mapping, ranks: int) -> str:
             f"{counted(known['steps'], 'step')}{whose} have {least:,} to {most:,} launches, {middle:,} at the median"
         )
         launches += f", and {known['empty']:,} of them none" if known["empty"] else ""
+    if not usual:
+        return f"By the calls, {launches}; up to {time_three_digits(longest)} of kernels."
     times = [time_three_digits(one) for one in (shortest, usual, longest)]
     spread = "" if times[0] == times[2] else f" ({times[0]} to {times[2]})"
     return f"By the calls, {launches}; {times[1]} of kernels at the median{spread}."
