@@ -76,12 +76,12 @@ def _steps(folder: Path) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         code = names.indices.to_numpy()
         chosen = np.flatnonzero(is_host & np.array([one is not None for one in families], bool)[code])
         block = times(batch)
-        places = (batch.column("rank").to_numpy()[chosen], numbers(batch.column("thread"), NO_THREAD)[chosen])
-        columns = (code[chosen], block["start"][chosen], block["end"][chosen], *places)
-        for one, start, end, *place in zip(*(column.tolist() for column in columns), strict=True):
+        origins = (batch.column("rank").to_numpy()[chosen], numbers(batch.column("thread"), NO_THREAD)[chosen])
+        columns = (code[chosen], block["start"][chosen], block["end"][chosen], *origins)
+        for one, start, end, *origin in zip(*(column.tolist() for column in columns), strict=True):
             family = families[one]
             if family in rows or len(rows) < MOST_NAMES:
-                mine = rows.setdefault(family, {}).setdefault(tuple(place), [])
+                mine = rows.setdefault(family, {}).setdefault(tuple(origin), [])
                 time[family] += end - start
                 if len(mine) < MOST_STEPS:
                     mine.append((start, end))

@@ -110,6 +110,10 @@ class RocmEvents:
         ----------
         stream, queue : ndarray of int64, shape (n,)
             `NULL` where absent.
+
+        Returns
+        -------
+        dict of str to ndarray of int64 and bool, shape (n,)
         """
         found = np.where(stream == NULL, queue, stream)
         return {"stream": np.where(found == NULL, 0, found), "in_queue": (stream == NULL) | (stream == 0)}

@@ -275,7 +275,19 @@ class Cuts:
         return cls(rows=rows, last_ns=last, total_ns=total, longest_ns=longest)
 
     def applied(self, table: pa.Table, first: int) -> pa.Table:
-        """Return a part of the table of launches, from row `first` on, with the durations after the cuts."""
+        """Return a part of the table of launches with the durations after the cuts.
+
+        Parameters
+        ----------
+        table : Table
+            Its rows from `first` on; of its columns only `duration_ns` is looked at.
+        first : int
+
+        Returns
+        -------
+        Table
+            With the same columns and rows.
+        """
         low, high = np.searchsorted(self.rows["row"], [first, first + table.num_rows])
         duration = table.column("duration_ns").to_numpy().copy()
         duration[self.rows["row"][low:high] - first] = self.rows["duration_ns"][low:high]

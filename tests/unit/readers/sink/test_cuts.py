@@ -202,7 +202,9 @@ def test_work_of_an_early_graph_behind_later_work_of_its_stream_is_late(tmp_path
 
 def test_work_in_the_order_of_its_calls_is_not_late(tmp_path):
     export = graph_trace(tmp_path, late=False)
-    assert not {"late_stamps", "few_late_stamps", "clock_reset"} & {one["kind"] for one in export.capabilities["issues"]}
+    assert not {"late_stamps", "few_late_stamps", "clock_reset"} & {
+        one["kind"] for one in export.capabilities["issues"]
+    }
     assert export.capabilities["analyses"]["time_line"]["possible"]
 
 
