@@ -4,6 +4,7 @@ Tables, JSON documents and pages hold these words, so each is written once, here
 `codes`, the columns of tables in `schemas`.
 """
 
+import re
 from dataclasses import dataclass
 
 # What varies
@@ -407,3 +408,45 @@ SHARED_GPU = "shared_gpu"
 NOT_IDLE = (SHARED_GPU, "before_first", "after_last")
 """Reasons of time in which a device is not idle between its work: another rank's runs on it, or it is outside of it."""
 CALLED_SINCE = "called_since"  # metadata of `steps.parquet`, JSON: by rank the start of its first known call, ns
+
+
+# What ranges of the host are called
+
+HOST_KINDS = ("nvtx", "roctx", "annotation")
+"""Kinds of ranges that a host thread opened and closed; copies of them on the device's time line are left out."""
+PROFILER_STEP = "ProfilerStep#*"
+"""The step of PyTorch's profiler (torch.profiler.profile.step), numbers left out."""
+_NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_STEP_WORDS = frozenset({"step", "iteration"})
+_NUMBERED_WORDS = _STEP_WORDS | {"iter"}
+_OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep"})
+
+
+def without_numbers(name: str) -> str:
+    """Return a region's name with its numbers left out: steps and iterations are one region.
+
+    >>> without_numbers("ProfilerStep#17"), without_numbers("decode")
+    ('ProfilerStep#*', 'decode')
+    """
+    return _NUMBER.sub("*", name)
+
+
+def form_of(name: str) -> int | None:
+    """Return how sure a range's name says that it is a step: 0 for PyTorch's profiler steps, 1 for names with a number,
+    2 for others; None where it does not name a step.
+
+    A step is named by the word `step` or `iteration`, or by `iter` and a number; words end where letters or cases do.
+    Steps of an optimizer are parts of a step.
+
+    >>> [form_of(name) for name in ("ProfilerStep#7", "iter 12", "train_step", "Optimizer.step#SGD.step", "forward")]
+    [0, 1, 2, None, None]
+    """
+    family = without_numbers(name)
+    if family == PROFILER_STEP:
+        return 0
+    words = {word.lower() for word in _WORD.findall(family[:1000])}
+    is_numbered = "*" in family
+    if words & _OTHER_WORDS or not words & (_NUMBERED_WORDS if is_numbered else _STEP_WORDS):
+        return None
+    return 1 if is_numbered else 2

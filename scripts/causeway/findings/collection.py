@@ -32,8 +32,8 @@ from causeway.findings.device_time.waiting import (
     without_replays,
 )
 from causeway.findings.document import DatasetTime, summarise, with_steps
-from causeway.findings.kernels import configuration_findings, variability_findings
-from causeway.findings.quality import quality_findings
+from causeway.findings.kernels import configuration_findings, one_launch_findings, variability_findings
+from causeway.findings.quality import quality_findings, recording_findings
 from causeway.findings.record import Analysis, Finding
 
 
@@ -62,7 +62,7 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
     qualities = [read_json(path) for path in files.quality]
     steps = [read_json(path) for path in files.steps]
     found = [
-        *_of_inputs(qualities),
+        *_of_inputs(qualities, steps),
         *_of_targets(measured, efficiencies),
         *_of_device_time(files, efficiencies, qualities),
         *_of_steps(files, steps),
@@ -71,10 +71,15 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
     return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash)
 
 
-def _of_inputs(qualities: list[dict]) -> list[Finding]:
-    """Return which inputs could not be used."""
+def _of_inputs(qualities: list[dict], steps: list[dict]) -> list[Finding]:
+    """Return which inputs could not be used, and which recordings have no times of the program."""
     shown = shown_sources(export["source"] for quality in qualities for export in quality["exports"])
-    return [finding for quality in qualities for finding in quality_findings(quality, shown)]
+    by_calls = {document["dataset"]: document["by_calls"] for document in steps}
+    found = []
+    for quality in qualities:
+        found += quality_findings(quality, shown)
+        found += recording_findings(quality, by_calls.get(quality["dataset"], ()))
+    return found
 
 
 def _of_device_time(files: ResultFiles, efficiencies: list[dict], qualities: list[dict]) -> list[Finding]:
@@ -160,6 +165,7 @@ def _of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Find
         if one.target == MEMORY_STALL and little.get(one.dataset):
             found.append(little[one.dataset])
             continue
+        found += one_launch_findings(one)
         found += variability_findings(one)
         found += configuration_findings(one)
         found += [finding for search in one.searches for finding in cause_findings(one, search)]

@@ -50,7 +50,7 @@ class DatasetTime:
     steps : int
         Steps of the dataset, those of all ranks added up; 0 where none were found.
     steps_ns : int or None
-        GPU time of these steps: as many of median length on each rank, times its devices; None where it is not known.
+        GPU time of these steps: what they last on each rank, times its devices; None where it is not known.
     impossible : frozenset of str
         Analyses that the dataset's inputs rule out.
     based_on : str or None
@@ -71,17 +71,20 @@ def with_steps(time: DatasetTime, document: Mapping) -> DatasetTime:
     return replace(
         time,
         steps=sum(rank["steps"] for rank in ranks),
-        steps_ns=sum(rank["steps"] * (rank["median_ns"] or 0) * max(1, rank["devices"]) for rank in ranks),
+        steps_ns=sum(rank["time_ns"] * rank["devices"] for rank in ranks),
     )
 
 
 def severity(finding: Finding) -> str:
     """Return how much a finding with its share of the GPU time matters: `high`, `medium`, `low` or `none`.
 
-    `high`: supported, and at least 10 % of the dataset's GPU time is at stake; or an input that could not be
-    read. `medium`: at least 1 %; or an input read in part. `low`: less, or a bound that is not known, or a claim the
-    data do not decide. `none`: nothing to act upon: refuted, or nothing was found, or launches barely vary.
+    `high`: supported, and at least 10 % of the dataset's GPU time is at stake; or an input that could not be read, or
+    what must be known of a recording before all else. `medium`: at least 1 %; or an input read in part. `low`: less, or
+    a bound that is not known, or a claim the data do not decide. `none`: nothing to act upon: refuted, or nothing was
+    found, or launches barely vary.
     """
+    if finding.kind == "recording":
+        return "high"
     if finding.kind == "quality":
         return "high" if finding.evidence.value == "refused" else "medium"
     nothing = finding.kind == "no_cause" or (finding.kind == "straggler" and finding.verdict != SUPPORTED)
@@ -102,17 +105,18 @@ def is_small(finding: Finding) -> bool:
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings, which have their share of the GPU time, in the order in which they are read.
 
-    What is worth a noticeable share of the GPU time, most first, then by the 99th percentile; supported claims of
-    unknown worth on a whole dataset; kernels whose time the size of their work decides, most time first; what is
-    worth less than `NOTICEABLE` of the GPU time, most first; causes of
-    unknown worth in one kernel; that launches barely vary; what the data do not decide or refute; inputs that were not
-    read.
+    What must be known of a recording; what is worth a noticeable share of the GPU time, most first, then by the 99th
+    percentile; supported claims of unknown worth on a whole dataset; kernels whose time the size of their work decides,
+    most time first; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of unknown worth in one
+    kernel; that launches barely vary; what the data do not decide or refute; inputs that were not read.
     """
     return sorted(findings, key=_sort_key)
 
 
 def _sort_key(finding: Finding) -> tuple:
-    if finding.recoverable_ns is not None:
+    if finding.kind == "recording":  # first: what else is said is to be read with it
+        group = (-1, 0 if finding.effect else 1)
+    elif finding.recoverable_ns is not None:
         group = (2 if is_small(finding) else 0, -finding.recoverable_ns)
     elif finding.kind == "quality":
         group = (4, 0)

@@ -412,6 +412,23 @@ def of_slow_steps(
     return f"{which} of rank {rank} took {_percent(percent)} longer ({time(excess_ns)}): {why}."
 
 
+def of_late_stamps(launches: int, steps: int) -> str:
+    """Return the headline of launches whose times are not those of their execution."""
+    are = "One launch is" if launches == 1 else f"{launches:,} launches are"
+    return f"{are} stamped later than they ran: neither the time of steps nor idle time can be told."
+
+
+def of_unrecorded_steps(missing: int, steps: int) -> str:
+    """Return the headline of steps without any record, of all."""
+    of = f"{missing:,} of {steps:,}" if steps else f"{missing:,}"
+    return f"In {of} steps nothing was recorded: neither idle time nor its reason can be told."
+
+
+def of_one_launch(subject: str, percent: float) -> str:
+    """Return the headline of a launch that has most of the kernels' time."""
+    return f"One launch of {subject} has {significant(percent, 3)} % of all kernel time."
+
+
 def of_input(subject: str, is_refused: bool) -> str:
     """Return the headline of an input that could not be used."""
     return f"{subject} {'could not be read and is in no result' if is_refused else 'was read only in part'}."

@@ -11,10 +11,14 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
 from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to
-from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, SIZES, THIS_KERNEL
+from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, ONE_LAUNCH, SIZES, THIS_KERNEL
 
 MOST = 0.5
-"""Share of the variance from which a straight line in a launch's threads is named: more than all else together."""
+"""Share of the variance from which a straight line in a launch's threads is named, and of the kernels' time from which
+one launch is: more than all else together.
+"""
+FEWEST_BESIDE_ONE = 10
+"""Launches from which on it is said that one of them has most of the time: of a few one easily has."""
 
 
 def variability_findings(analysis: Analysis) -> list[Finding]:
@@ -58,6 +62,49 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             sentence=sentence,
             suggestion=None if barely else COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else advice,
             is_negligible=barely,
+        )
+    ]
+
+
+def one_launch_findings(analysis: Analysis) -> list[Finding]:
+    """Return that one launch has most of the kernels' time, if it has: the rest hardly shows beside it."""
+    total = math.fsum(row["value_sum"] for row in analysis.kernels)
+    launches = sum(row["launches"] for row in analysis.kernels)
+    if analysis.target != KERNEL_VARIABILITY or launches < FEWEST_BESIDE_ONE or not total > 0:
+        return []
+    index, row = max(enumerate(analysis.kernels), key=lambda item: (item[1]["value_max"], -item[0]))
+    if row["value_max"] < MOST * total:
+        return []
+    value = 100 * row["value_max"] / total
+    subject = subject_of(analysis, row["kernel"], row["name"])
+    where = rows_where({"kernel": row["kernel"]})
+    table = analysis.kernels_table
+    return [
+        Finding(
+            dataset=analysis.dataset,
+            kind="recording",
+            key="one_launch",
+            subject=subject,
+            quantity="share of all kernel time",
+            headline=headlines.of_one_launch(subject, value),
+            sentence=(
+                f"One launch of {name_in_sentence(row['short_name'])} takes"
+                f" {time_three_digits(round(row['value_max']))} of {time_three_digits(round(total))}"
+                f" of all {counted(launches, 'launch')}"
+                f" ({significant(value, 3)} %): every share of time is mostly its share."
+            ),
+            verdict=SUPPORTED,
+            effect=Effect(value=value, unit="percent of all kernel time"),
+            evidence=Evidence(
+                table=table,
+                query=of_table(f"100 * value_max / ({of_table('sum(value_sum)', table)})", table, where),
+                value=value,
+                rows=(index,),
+                filter=where,
+            ),
+            n=launches,
+            link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
+            suggestion=ONE_LAUNCH,
         )
     ]
 

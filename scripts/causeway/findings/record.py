@@ -158,7 +158,7 @@ class Finding:
     scope_name : str or None
         Full name of the kernel.
     kind : str
-        `cause`, `no_cause`, `variability`, `quality`, `efficiency`, `straggler`, `step` or `comparison`.
+        `cause`, `no_cause`, `variability`, `quality`, `recording`, `efficiency`, `straggler`, `step` or `comparison`.
     key : str
         Distinguishes claims of one kind and scope; part of the id, which stays the same from run to run.
     subject : str

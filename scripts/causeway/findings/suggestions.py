@@ -166,6 +166,18 @@ MISSING_LAUNCHES = (
     "Export the whole recording, or record without filters of kernels: most launches are missing, and where they ran"
     " devices look idle."
 )
+LATE_STAMPS = (
+    "Record without graphs, or with another version of the profiler, to see steps and idle time; durations of kernels,"
+    " and what belongs to a step by its calls, hold."
+)
+UNRECORDED_STEPS = (
+    "Record fewer steps, or with larger buffers, until every step has its calls and kernels; what is recorded of the"
+    " others holds."
+)
+ONE_LAUNCH = (
+    "Look at this launch first: whether it waits for another rank or process, or its end was recorded wrongly; a filter"
+    " that leaves it out shows the rest."
+)
 OTHER_CALLS = (
     "Runtime calls are recorded, but not those that launched this work: begin to record before it is launched, and"
     " export the whole recording."

@@ -6,12 +6,6 @@ from causeway.readers.common.constants import EPOCH_FROM_NS
 from causeway.readers.common.issues import ANALYSES, CATALOGUE
 from causeway.readers.sink.sink import Facts, Sink
 
-SERIALISED_ISSUE = "serialised_launches"
-SERIALISED = (
-    "not computed: its launches are those of a collection of counters, which lets one kernel run at a time; record a"
-    " trace without counters"
-)
-"""Why an export allows no analysis of the time between launches."""
 MOST_LEFT_OUT_PERCENT = 1
 """Share of an export's launches beyond which those left out make it a part of one: rows are seldom left out by chance
 (long events are those that a full buffer cuts), and the slowest 1 % of the launches can be 10 % of the time, as much as
@@ -20,6 +14,21 @@ what a comparison looks for.
 
 OF_TIMES = ("no_time", "implausible_time", "end_before_start")
 """Issues of times: counters of such a row are kept."""
+NO_TIME_LINE = {
+    "serialised_launches": (
+        "not computed: its launches are those of a collection of counters, which lets one kernel run at a time; record"
+        " a trace without counters"
+    ),
+    "late_stamps": (
+        "not computed: times of launches are not those of their execution, so that no step's time and no idle time can"
+        " be told; record without graphs, or with another version of the profiler"
+    ),
+    "unrecorded_steps": (
+        "not computed: the recording lacks the work of steps, so that no idle time and no reason for it can be told;"
+        " record fewer steps, or with larger buffers"
+    ),
+}
+"""By issue: why an export allows no analysis of the time between launches."""
 
 
 def describe(identity: dict, sink: Sink | None, error: ExportError | None, refused: bool = False) -> dict:
@@ -57,7 +66,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
         "time": _time(facts, sink),
         "values": dict(sorted(facts.values.items())),
-        "analyses": _analyses(facts, error if refused else None, bool(sink and sink.issues.count(SERIALISED_ISSUE))),
+        "analyses": _analyses(facts, error if refused else None, sink),
         "issues": _issues(facts, sink, refused),
     }
 
@@ -109,7 +118,7 @@ def _time(facts: Facts, sink: Sink | None) -> dict | None:
     }
 
 
-def _analyses(facts: Facts, error: ExportError | None, serialised: bool) -> dict:
+def _analyses(facts: Facts, error: ExportError | None, sink: Sink | None) -> dict:
     """Return for each analysis whether this export allows it, and why not.
 
     Parameters
@@ -117,8 +126,8 @@ def _analyses(facts: Facts, error: ExportError | None, serialised: bool) -> dict
     facts : Facts
     error : ExportError or None
         Why the export was refused.
-    serialised : bool
-        Whether the profiler let one kernel run at a time: the time between launches is not the program's.
+    sink : Sink or None
+        With the issues, some of which say that the time between launches is not the program's.
     """
     if error:
         return {name: {"possible": False, "why": "the export was refused"} for name in ANALYSES}
@@ -142,9 +151,10 @@ def _analyses(facts: Facts, error: ExportError | None, serialised: bool) -> dict
         ),
     }
     names = ANALYSES
-    if serialised:
-        missing |= dict.fromkeys((*CATALOGUE[SERIALISED_ISSUE].rules_out, EFFICIENCY, STRAGGLERS), SERIALISED)
-        names = (*ANALYSES, EFFICIENCY, STRAGGLERS)
+    for issue, why in NO_TIME_LINE.items():
+        if sink and sink.issues.count(issue) and names == ANALYSES:
+            missing |= dict.fromkeys((*CATALOGUE[issue].rules_out, EFFICIENCY, STRAGGLERS), why)
+            names = (*ANALYSES, EFFICIENCY, STRAGGLERS)
     return {name: {"possible": missing[name] is None, "why": missing[name]} for name in names}
 
 

@@ -23,6 +23,7 @@ from causeway.readers.printed_reports import printed_report
 from causeway.readers.registry import FORMATS
 from causeway.readers.sink.sink import Sink
 from causeway.readers.sink.star_writer import write_star
+from causeway.readers.step_coverage import note_unrecorded_steps
 from causeway.readers.unpacking import plain_file
 from causeway.readers.unsupported import other, unknown
 
@@ -136,6 +137,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
             if not (sink.n_launches or sink.has_counters) and (error or not other):
                 raise error or _without_launch(source)
             write_star(sink)
+            note_unrecorded_steps(folder, sink.issues)
             return describe(identity, sink, error)
     except MachineError:
         raise

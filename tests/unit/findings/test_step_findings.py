@@ -14,7 +14,15 @@ from causeway.findings.suggestions import BLOCKING_STEPS, DATA_LOADER, LATE_UNSE
 HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
 OWN = "slower_kernels"
 WAITS = "exposed_communication"
-RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "on_device": False, "reason": None}
+RANK = {
+    "steps": 40,
+    "warm_up": 0,
+    "devices": 1,
+    "time_ns": 40_000_000,
+    "median_ns": 1_000_000,
+    "on_device": False,
+    "reason": None,
+}
 RANK |= dict.fromkeys(("period", "confidence", "coverage"))
 
 
@@ -31,7 +39,14 @@ def row(step, verdict="supported"):
 
 
 def made(steps):
-    document = {"dataset": "d", "source": "annotations", "ranges": "step *", "reason": None, "slow": steps}
+    document = {
+        "dataset": "d",
+        "source": "annotations",
+        "ranges": "step *",
+        "reason": None,
+        "by_calls": [],
+        "slow": steps,
+    }
     document["ranks"] = [{"rank": rank, **RANK} for rank in (0, 1)]
     return document, [row(step) for step in steps if step["cause"]]
 
@@ -79,11 +94,11 @@ def test_where_steps_are_little_of_the_run_nothing_is_worth_per_step():
         assert finding["worth_per_step_ns"] == expected
 
 
-def test_steps_are_as_many_of_median_length_on_the_devices_of_each_rank():
-    ranks = [{"steps": 10, "median_ns": 5, "devices": 2}, {"steps": 4, "median_ns": 7, "devices": 0}]
-    ranks += [{"steps": 0, "median_ns": None, "devices": 3}, {"steps": 2, "median_ns": None, "devices": 1}]
+def test_steps_take_the_sum_of_their_durations_on_the_devices_of_each_rank():
+    ranks = [{"steps": 10, "time_ns": 64, "devices": 2}, {"steps": 4, "time_ns": 30, "devices": 1}]
+    ranks += [{"steps": 0, "time_ns": 0, "devices": 0}, {"steps": 2, "time_ns": 7, "devices": 1}]
     time = with_steps(DatasetTime(gpu_ns=1), {"ranks": ranks})
-    assert (time.gpu_ns, time.steps, time.steps_ns) == (1, 16, 10 * 5 * 2 + 4 * 7)
+    assert (time.gpu_ns, time.steps, time.steps_ns) == (1, 16, 64 * 2 + 30 + 7)
 
 
 def test_without_steps_nothing_is_worth_per_step():

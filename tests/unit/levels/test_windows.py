@@ -346,7 +346,8 @@ def test_a_finding_without_a_kernel_opens_the_whole_run_or_its_slowest_step(run,
         )
     ]
     slow.append(slow[0] | {"rank": 1, "step": 7, "cause": "lower_clock", "cause_ns": 80})
-    document = {"dataset": "demo", "source": "annotations", "ranges": "step", "reason": None, "slow": slow, "ranks": []}
+    document = {"dataset": "demo", "source": "annotations", "ranges": "step", "reason": None}
+    document |= {"slow": slow, "ranks": [], "by_calls": []}
     write_json(document, home / "steps.json")
     rows = [
         dict.fromkeys(SCHEMAS["steps"].names, 0)

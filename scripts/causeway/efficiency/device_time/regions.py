@@ -1,31 +1,19 @@
 """Regions of the code: named ranges of the host, instances of one name together, numbers in names left out."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from causeway.core.vocabulary import HOST_KINDS, without_numbers
 from causeway.efficiency.device_time import event_streams
 from causeway.numeric import intervals
 
-HOST_KINDS = ("nvtx", "roctx", "annotation")
-"""Kinds of ranges that a host thread opened and closed; copies of them on the device's time line are left out."""
 MOST_INSTANCES = 1_000_000
 """Instances of one region in one export beyond which it is left out: they are held in memory."""
-_NUMBER = re.compile(r"\d+")
 
 Sets = dict[tuple[int, str], intervals.Set]
-
-
-def without_numbers(name: str) -> str:
-    """Return a region's name with its numbers left out: steps and iterations are one region.
-
-    >>> without_numbers("ProfilerStep#17"), without_numbers("decode")
-    ('ProfilerStep#*', 'decode')
-    """
-    return _NUMBER.sub("*", name)
 
 
 def _host_ranges(folder: Path, extra: Iterable[str] = ()):

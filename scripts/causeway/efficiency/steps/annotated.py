@@ -8,21 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
 from causeway.efficiency.device_time import event_streams
-from causeway.efficiency.device_time.regions import HOST_KINDS, MOST_INSTANCES, without_numbers
+from causeway.efficiency.device_time.regions import MOST_INSTANCES
 from causeway.efficiency.steps.rank_steps import RankSteps
 
 FEWEST_RANGES = 2
 """Ranges of one name that one thread needs to count as steps: a single one is no iteration."""
-PROFILER_STEP = "ProfilerStep#*"
-"""The step of PyTorch's profiler (torch.profiler.profile.step), numbers left out."""
 MOST_NAMES = 10_000
 """Names that look like steps and are remembered in one export; names come from outside."""
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NUMBER = re.compile(r"\d+")
-_STEP_WORDS = frozenset({"step", "iteration"})
-_NUMBERED_WORDS = _STEP_WORDS | {"iter"}
-_OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep"})
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -32,7 +27,7 @@ class Family:
     Attributes
     ----------
     form : int
-        0 for PyTorch's profiler steps, 1 for names with a number, 2 for a name that repeats.
+        `vocabulary.form_of` of the name.
     missing_ranks : int
         Ranks of the dataset that have no such range.
     negative_ns : int
@@ -44,25 +39,6 @@ class Family:
     missing_ranks: int
     negative_ns: int
     name: str
-
-
-def form_of(name: str) -> int | None:
-    """Return the form of a range's name (`Family.form`), None where it does not name a step.
-
-    A step is named by the word `step` or `iteration`, or by `iter` and a number; words end where letters or cases do.
-    Steps of an optimizer are parts of a step.
-
-    >>> [form_of(name) for name in ("ProfilerStep#7", "iter 12", "train_step", "Optimizer.step#SGD.step", "forward")]
-    [0, 1, 2, None, None]
-    """
-    family = without_numbers(name)
-    if family == PROFILER_STEP:
-        return 0
-    words = {word.lower() for word in _WORD.findall(family[:1000])}
-    is_numbered = "*" in family
-    if words & _OTHER_WORDS or not words & (_NUMBERED_WORDS if is_numbered else _STEP_WORDS):
-        return None
-    return 1 if is_numbered else 2
 
 
 Key = tuple[int, str]

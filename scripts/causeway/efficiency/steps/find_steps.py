@@ -11,12 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock, clocks_of
-from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_json, write_json, write_table
 from causeway.core.vocabulary import CALLED_SINCE
 from causeway.efficiency.device_time.measure import Opened, open_export
 from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family, step_ranges
-from causeway.efficiency.steps.launch_moments import IN_NO_STEP, called_since, ends_of_calls, launch_moments
+from causeway.efficiency.steps.launch_moments import (
+    IN_NO_STEP,
+    called_launches,
+    called_since,
+    ends_of_calls,
+    launch_moments,
+)
 from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
 from causeway.efficiency.steps.step_causes import causes_of, slow_steps, warm_up
@@ -75,14 +81,17 @@ def find_steps(
     with ranks.together():
         clocks = clocks_of(read_json(clocks_file))
         measured = {at: _measured(one, family, clocks, seed, name) for at, one in here.items()}
-    collected = ranks.collect(measured)
+        others = [] if filtered is None else [Path(folders[at]) for at in ranks.share_of([1] * len(folders))]
+        by_calls = [entry for folder in others if not _has_time_line(folder) for entry in steps_by_calls(folder)]
+    collected = ranks.collect((measured, by_calls))
     with ranks.together():
         if ranks.first:
             judged = {rank: RankFound(entry=_entry({"rank": rank}, None)) for rank in numbers}
-            for of_export in merged(collected).values():
+            for of_export in merged([part for part, _ in collected]).values():
                 judged |= of_export
+            called = sorted((entry for _, part in collected for entry in part), key=lambda entry: entry["rank"])
             opened = bool(everywhere)
-            _write_results(name, family, judged, filtered, opened, (out_json, out_table, out_causes))
+            _write_results(name, family, judged, called, filtered, opened, (out_json, out_table, out_causes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +138,9 @@ def _measured(
         slow = [] if own is None else slow_steps(own, seed, dataset)
         by_calls = rank in since and (own is None or own.windows is not None)
         called = int(clock.aligned(since[rank])) if by_calls else None
-        found[rank] = RankFound(entry=_entry(entry, own), rows=rows, slow=slow, called_since=called)
+        found[rank] = RankFound(
+            entry=_entry(entry, own, opened.windows[rank]), rows=rows, slow=slow, called_since=called
+        )
     return found
 
 
@@ -137,6 +148,7 @@ def _write_results(
     name: str,
     family: Family | None,
     found: Mapping[int, RankFound],
+    by_calls: Sequence[dict],
     filtered: str | None,
     opened: bool,
     paths: tuple[str | Path, str | Path, str | Path],
@@ -158,6 +170,7 @@ def _write_results(
         "ranges": family.name if family and tables else None,
         "reason": reason,
         "ranks": [one.entry for one in found.values()],
+        "by_calls": list(by_calls),
         "slow": causes.slow,
     }
     write_json(document, out_json, schema="steps")
@@ -167,6 +180,44 @@ def _write_results(
     write_table(rows, out_table, "steps", metadata=facts | {CALLED_SINCE: json.dumps(called)})
     rows = pa.Table.from_pylist(causes.rows, SCHEMAS["step_causes"])
     write_table(rows, out_causes, "step_causes", metadata=facts)
+
+
+def _has_time_line(folder: Path) -> bool:
+    return has_time_line(read_json(folder / "capabilities.json"))
+
+
+def steps_by_calls(folder: Path) -> list[dict]:
+    """Return what belongs to the annotated steps of each rank of an export by the calls that launched it, as `by_calls`
+    of the document has it: durations and calls are known where the times of launches are not those of the program.
+    """
+    ranges = step_ranges(folder)
+    ranks = {rank for _, rank, _ in ranges.count}
+    family = choose_family([ranges], len(ranks))
+    steps = annotated_steps(folder, family) if family else {}
+    launches, time = ({rank: np.zeros(one.start.size, np.int64) for rank, one in steps.items()} for _ in range(2))
+    for rank, called, duration in called_launches(folder) if steps else ():
+        for one in steps:
+            at = steps[one].of(called[rank == one])
+            np.add.at(launches[one], at[at >= 0], 1)
+            np.add.at(time[one], at[at >= 0], duration[rank == one][at >= 0])
+    return [
+        {
+            "rank": rank,
+            "ranges": family.name,
+            "steps": int(many.size),
+            "empty": int((many == 0).sum()),
+            "launches": _ends_and_middle(many),
+            "kernel_ns": _ends_and_middle(time[rank]),
+        }
+        for rank, many in launches.items()
+        if many.any()
+    ]
+
+
+def _ends_and_middle(values: np.ndarray) -> list[int]:
+    """Return the least, the median (the lower of two) and the most of integers."""
+    ordered = np.sort(values)
+    return ordered[[0, (values.size - 1) // 2, -1]].tolist()
 
 
 def _annotated(opened: Opened, family: Family, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
@@ -246,17 +297,19 @@ def _rows(parts: StepParts, clock: Clock) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def _entry(entry: Mapping, parts: StepParts | None) -> dict:
-    """Return what the document says of a rank."""
+def _entry(entry: Mapping, parts: StepParts | None, window: tuple[int, int] = (0, 0)) -> dict:
+    """Return what the document says of a rank, with the time of its steps in its window, ns, own clock."""
     known = {"period": None, "confidence": None, "coverage": None, "reason": None} | dict(entry)
     if parts is None:
-        return known | {"steps": 0, "warm_up": 0, "devices": 0, "median_ns": None, "on_device": False}
+        return known | {"steps": 0, "warm_up": 0, "devices": 0, "time_ns": 0, "median_ns": None, "on_device": False}
+    begin, last = window
     first = warm_up(parts)
     usual = (parts.steps.end - parts.steps.start)[~first]
     return known | {
         "steps": int(first.size),
         "warm_up": int(first.sum()),
         "devices": parts.devices,
+        "time_ns": int(np.maximum(np.minimum(parts.steps.end, last) - np.maximum(parts.steps.start, begin), 0).sum()),
         "median_ns": int(np.median(usual)) if usual.size else None,
         "on_device": parts.on_device,
     }

@@ -114,6 +114,23 @@ def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_str
         yield block
 
 
+def called_launches(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Give rank, begin of the call and duration, ns, of launches whose calls are known; int64, shape (n,).
+
+    Parameters
+    ----------
+    folder : Path
+        The export's tables.
+    """
+    calls = event_streams.Calls(event_streams.calls(folder))
+    wanted = ["start_ns", "duration_ns", "rank", "queue_ns", "correlation"]
+    for batch in event_streams.chunks(folder, "launches", wanted):
+        block = _of_calls(batch)
+        called, _ = calls.find(block)
+        known = called != UNKNOWN
+        yield block["rank"][known], called[known], (block["end"] - block["start"])[known]
+
+
 def transfer_moments(folder: Path) -> Iterator[event_streams.Block]:
     """Give the transfers whose calls are known, ordered by start: end, rank and moment, when the call began.
 

@@ -23,8 +23,11 @@ KINDS = {
     "no_cause": "searched, nothing found",
     "comparison": "inferred from two runs",
     "quality": "what was not read",
+    "recording": "about the recording",
 }
 LOSSES = ("efficiency", "straggler")
+RECORDING = "recording"
+"""The kind of what must be known of a recording before all else."""
 QUESTIONS = (
     ("Where", LOSSES, "no loss of a hundredth of the GPU time or more was found"),
     ("What varies", ("variability",), "nothing varies that was measured"),
@@ -73,8 +76,9 @@ def answers(
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
 
-    What to do is what the first of these three advises; if none does, what the first finding does; before all, what a
-    loss that is undecided does. A cause of the time
+    Where no loss is known, what must be known of the recording stands in its place. What to do is what the first of
+    these three advises; if none does, what the first finding does; before all, what a finding on the recording does,
+    then a loss that is undecided. A cause of the time
     of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
     what varies and why the durations are said before the memory stall, wherever their kernel stands. Where nothing
     `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
@@ -85,12 +89,15 @@ def answers(
     supported = [one for one in every if one[1]["verdict"] == SUPPORTED]
     # an input that was not read, or in part, comes first: what is not there is in no answer
     rows = [("What was not read", said(*one, "sentence")) for one in every if one[1]["kind"] == "quality"][:1]
+    recording = [one for one in every if one[1]["kind"] == RECORDING]
     given = []
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
         if kinds != LOSSES:
             asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
+        if kinds == LOSSES and found is None and recording:
+            found = recording[0]
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
         if kinds == LOSSES and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
@@ -98,7 +105,8 @@ def answers(
         without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
     undecided = [one for _, one in every if (one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE)]
-    advised = [*undecided, *[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
+    advised = [*[one for _, one in recording], *undecided]
+    advised += [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
     advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
     rows.append(("What to do", advice))
     return tag(

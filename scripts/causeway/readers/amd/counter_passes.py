@@ -292,7 +292,7 @@ class CounterStore:
         while rows := cursor.fetchmany(BLOCK_ROWS):
             start, stop, kernel, process, device, stream, queue, shape = np.array(rows, np.int64).T
             self.sink.launches(
-                start, stop, kernel, process, device=device, stream=stream, queue_ns=queue, shape=self._shape(shape)
+                start, stop, kernel, process, device, stream, queue_ns=queue, shape=self._shape(shape), in_queue=True
             )
         database.execute(
             "INSERT INTO emitted SELECT rowid, ROW_NUMBER() OVER (ORDER BY start, rowid) - 1 FROM whole WHERE start IS"

@@ -326,6 +326,7 @@ class PassReader:
             columns["process"],
             device=columns["device"],
             stream=columns.get("stream", 0),
+            in_queue=True,
             queue_ns=columns["queue"],
             shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
         )

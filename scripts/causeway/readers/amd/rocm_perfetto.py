@@ -210,8 +210,7 @@ class _Reader:
         columns |= self._numbers(found, "start", "stop", "thread", "correlation", "queue_id", "scratch_bytes")
         columns["kernel"] = self.events.kernels([one.name for one in slices])
         columns["device"] = self._devices(slices, found["device"])
-        streams = self._streams(slices, found)
-        columns["stream"] = np.where(streams == NULL, columns["queue_id"], streams)
+        columns |= self.events.stream_or_queue(self._streams(slices, found), columns["queue_id"])
         lds = self._integers(found["lds_bytes"])
         step = self.lds_granularity
         columns["lds_bytes"] = np.where(lds == NULL, NULL, -(-lds // step) * step)

@@ -206,7 +206,9 @@ class RocpdReader:
         symbols = tables.kernel_symbols()
         none = (None,) * 5
         columns = {name: batch[name] for name in ("queue_id", *LAUNCH_SHAPE) if name in batch}
-        columns |= {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
+        columns |= {"start": batch["start"], "stop": batch["stop"], "process": process}
+        absent = np.full(rows, NULL)
+        columns |= self.events.stream_or_queue(batch.get("stream", absent), batch.get("queue_id", absent))
         columns["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
         columns["device"] = self._agents(tables, batch.get("agent"), rows)
         columns["thread"] = batch.get("thread", np.full(rows, NULL))

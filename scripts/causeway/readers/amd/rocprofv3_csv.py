@@ -307,8 +307,9 @@ class V3Reader:
         }
         columns["kernel"] = self.events.kernels(batch.texts(table.ours["name"]))
         columns["process"] = self._process(table, batch)
-        stream = table.ours.get("stream", table.ours.get("queue_id"))
-        columns["stream"] = batch.integers(stream) if stream else np.zeros(len(batch), np.int64)
+        absent = np.full(len(batch), NULL)
+        stream = batch.integers(table.ours["stream"]) if "stream" in table.ours else absent
+        columns |= self.events.stream_or_queue(stream, columns.get("queue_id", absent))
         if "device" in table.ours:
             texts = batch.texts(table.ours["device"])
             columns["device"] = agents(texts)

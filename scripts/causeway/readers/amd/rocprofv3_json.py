@@ -272,11 +272,8 @@ class JsonReader:
             "scratch_bytes": self._integers(info.get("private_segment_size") for info in infos),
         }
         streams = [handle(record, "stream_id") for record in records]
-        queues = [handle(info, "queue_id") for info in infos]
-        columns["stream"] = self._integers(
-            queue if stream is None else stream for stream, queue in zip(streams, queues, strict=True)
-        )
-        columns["queue_id"] = self._integers(queues)
+        columns["queue_id"] = self._integers(handle(info, "queue_id") for info in infos)
+        columns |= self.events.stream_or_queue(self._integers(streams), columns["queue_id"])
         step = self.rules["lds_granularity"]
         lds = [self._integers(one.get("group_segment_size") for one in of) for of in (symbols, infos)]
         columns["lds_bytes"] = allocated_lds(*lds, step)

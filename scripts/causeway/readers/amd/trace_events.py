@@ -81,7 +81,9 @@ class RocmEvents:
         return _codes(names, self._kernels, self.sink.kernel)
 
     def launches(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Take launches: columns as `CounterStore.take` has them, `queue_id`, and `correlation` (0 means none)."""
+        """Take launches: columns as `CounterStore.take` has them, `queue_id`, `in_queue` (`stream_or_queue`; without it
+        all are), and `correlation` (0 means none).
+        """
         start, _, rounded = without_rounded(columns["start"], columns["stop"])
         self.rounded += int(rounded.sum())
         if rounded.any():
@@ -96,11 +98,29 @@ class RocmEvents:
             columns["process"],
             device=columns.get("device", 0),
             stream=columns.get("stream", 0),
+            in_queue=columns.get("in_queue", True),
             correlation=np.where(correlation == 0, NULL, correlation),
             shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
         )
         if self.store is not None:
             self.store.launches(columns)
+
+    @staticmethod
+    def stream_or_queue(stream: np.ndarray, queue: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the columns `stream`, in which the queue stands for an absent stream, and `in_queue`: whether the
+        program's own order is not known, that is of no stream and of stream 0, which launches made without HIP have.
+
+        Parameters
+        ----------
+        stream, queue : ndarray of int64, shape (n,)
+            `NULL` where absent.
+
+        Returns
+        -------
+        dict of str to ndarray of int64 and bool, shape (n,)
+        """
+        found = np.where(stream == NULL, queue, stream)
+        return {"stream": np.where(found == NULL, 0, found), "in_queue": (stream == NULL) | (stream == 0)}
 
     def _streams(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the streams of launches that have a queue, too.

@@ -133,8 +133,38 @@ CATALOGUE = {
     ),
     "outlasting": Kind(
         "caution",
-        "launches that end after a later one of the same stream has ended: a stream runs one after the other, so their"
-        " durations are too long, a fault of some tracers of ROCm; or several streams share a number, or a queue",
+        "launches that ended after a later one of the same stream had ended: a stream runs one after the other, so that"
+        " their durations were too long, a fault of some tracers of ROCm; each was cut at the next start on its stream",
+    ),
+    "overlapping_launches": Kind(
+        "caution",
+        "launches that end after a later one has ended, in a queue of the hardware or with a stream's number that"
+        " several share: these may run at a time, or the durations are too long, a fault of some tracers of ROCm; none"
+        " was cut",
+    ),
+    "late_stamps": Kind(
+        "caution",
+        "launches that start after one of the same stream that was called when their own calls had returned: a stream"
+        " runs them in the order of the calls, so that these times are not those of their execution, a fault of some"
+        " tracers of ROCm for graphs; the time of steps and idle time cannot be told, the launches of a step by their"
+        " calls",
+        ("time_line", "queue_delay", "overlap"),
+    ),
+    "few_late_stamps": Kind(
+        "caution",
+        "a few launches that start after one of the same stream that was called when their own calls had returned: a"
+        " stream runs them in the order of the calls, so that their times are not those of their execution",
+    ),
+    "unrecorded_steps": Kind(
+        "caution",
+        "steps of the host in which neither a call nor a launch is recorded, beside others with both: the recording"
+        " lost them, so that neither idle time nor its reason can be told",
+        ("time_line",),
+    ),
+    "few_unrecorded_steps": Kind(
+        "caution",
+        "a few steps of the host in which neither a call nor a launch is recorded, beside others with both: idle time"
+        " in them may be none",
     ),
     "context_switches_left_out": Kind(
         "caution",

@@ -149,6 +149,7 @@ class NvprofReader(ActivityTables):
             self.process,
             device=batch.get("device", 0),
             stream=batch.get("stream", 0),
+            in_queue="stream" not in batch,
             correlation=batch.get("correlation", NULL),
             shape={name: batch[name] for name in LAUNCH_SHAPE if name in batch},
         )

@@ -43,7 +43,7 @@ from causeway.readers.pytorch.event_fields import (
 from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.paddle_events import PaddleEvents
 from causeway.readers.pytorch.range_counters import RangeCounters
-from causeway.readers.pytorch.refusals import without_kernel
+from causeway.readers.pytorch.refusals import UnreadEvents, without_kernel
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.pytorch.trace_processes import TraceProcesses
 from causeway.readers.pytorch.transfer_names import copied, is_copy, memory_set
@@ -82,6 +82,7 @@ class KinetoReader:
     """One pass over a trace."""
 
     def __init__(self, path: Path, sink: Sink, options: Options) -> None:
+        self.path = path
         self.sink = sink
         self.options = options
         self.map = column_map("kineto")
@@ -144,10 +145,13 @@ class KinetoReader:
             advice = "Copy it again; a killed program leaves a cut trace."
             failure = ExportError(source, self.text.cut, "a complete trace", advice)
         if not (self.sink.n_launches or self.range_counters.rows):
+            categories = self.map["categories"]
+            unread = UnreadEvents.of(self.path, {*categories, *map(str.lower, self.map["paddle_categories"])})
             raise failure or without_kernel(
                 source,
                 self.text,
-                self.map["categories"],
+                unread,
+                categories,
                 self.kinds,
                 self.seen,
                 self.incomplete,

@@ -2,7 +2,7 @@
 
 Nothing here knows a vendor or a container of files.
 
-Imports run from left to right: `counter_table`, `star_writer` > `sink` > `launch_operators`, `processes`, `records`,
-`stream_order` > `profiler_overhead` > `table_columns` > `distinct`, `external_sort`, `joins` >
-`batches`, `compiled_loops`, `event_times`.
+Imports run from left to right: `counter_table`, `star_writer` > `sink` > `launch_operators`, `processes`,
+`stream_order` > `records` > `profiler_overhead` > `table_columns` > `distinct`, `external_sort`, `joins` > `batches`,
+`compiled_loops`, `event_times`.
 """

@@ -95,9 +95,9 @@ def outlasting(stream, series, start, end, latest):
     ----------
     stream, series, start, end : ndarray of int64, shape (n,)
         The stream's number, the correlation or `NULL`, start and end, in order of the starts.
-    latest : ndarray of int64, shape (4, streams)
-        Correlation, start and end of the launch of each stream that ends last, and whether it was counted; it is
-        brought up to date.
+    latest : ndarray of int64, shape (5, streams)
+        Correlation, start and end of the launch of each stream that ends last, whether it was counted, and how many of
+        the stream were; it is brought up to date.
 
     Returns
     -------
@@ -115,6 +115,7 @@ def outlasting(stream, series, start, end, latest):
             latest[3, at] = 0
         elif start[i] > latest[1, at] and end[i] > start[i] and (series[i] != latest[0, at] or series[i] == NULL):
             count += 1 - latest[3, at]
+            latest[4, at] += 1 - latest[3, at]
             latest[3, at] = 1
             longest = max(longest, latest[2, at] - start[i])
     return count, longest

@@ -127,7 +127,7 @@ class OpenRanges:
 
 
 class LaunchCalls:
-    """The calls of an ordered stream by correlation; gives each launch the end and the range of the call that made it.
+    """The calls of an ordered stream by correlation; gives each launch the times and the range of its call.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class LaunchCalls:
         self._latest = None
         self._launching = launching
         self._work_items = work_items
-        columns = ("key", "end", *_LINKED, _WORK_ITEMS)
+        columns = ("key", "begin", "end", *_LINKED, _WORK_ITEMS)
         self._held = np.empty(0, [*((name, "<i8") for name in columns), ("launching", "?")])
         self.unanswered = 0
 
@@ -178,6 +178,7 @@ class LaunchCalls:
             self._latest = int(rows["start_ns"][-1])
             more = np.empty(len(rows), self._held.dtype)
             more["key"] = self._keys(rows)
+            more["begin"] = rows["start_ns"]
             more["end"] = rows["start_ns"] + rows["duration_ns"]
             for name, values in zip(_LINKED, linked, strict=True):
                 more[name] = values
@@ -199,11 +200,10 @@ class LaunchCalls:
                 self._held = self._held[keep]
 
     def find(self, launches: EventBatch) -> tuple[np.ndarray, ...]:
-        """Return for each launch (ordered by start) its call's end in ns, its range, operator and inputs, and whether
-        it was given work-items (0 or 1), all int64 of shape (n,) and `NULL` where unknown.
+        """Return for each launch (ordered by start) its call's end in ns, its range, operator and inputs, whether
+        it was given work-items (0 or 1), and its call's begin in ns, all int64 of shape (n,) and `NULL` where unknown.
         """
-        names = (*_LINKED, _WORK_ITEMS)
-        end = np.full(len(launches), NULL)
+        names = ("end", *_LINKED, _WORK_ITEMS, "begin")
         linked = [np.full(len(launches), NULL) for _ in names]
         if len(launches):
             self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
@@ -211,11 +211,10 @@ class LaunchCalls:
                 keys = self._keys(launches)
                 at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
                 hit = (self._held["key"][at] == keys) & (keys >= 0)
-                end[hit] = self._held["end"][at[hit]]
                 for name, values in zip(names, linked, strict=True):
                     values[hit] = self._held[name][at[hit]]
                 self._held["launching"][at[hit]] = False  # answered
-        return end, *linked
+        return tuple(linked)
 
     def drain(self) -> None:
         """Read the stream to its end."""

@@ -128,6 +128,11 @@ do not fit. The last number before it is shared by all for which there is no oth
 """
 
 
+MOST_STREAMS = 1 << 16
+"""Streams that are distinguished where their launches' order is looked at; beyond them, ids are damage or handles that
+are never used twice.
+"""
+
 _FIRST = len(("kernel", "label"))
 _GRID = [_FIRST + LAUNCH_SHAPE.index(f"grid_{axis}") for axis in "xyz"]
 _BLOCK = [_FIRST + LAUNCH_SHAPE.index(f"block_{axis}") for axis in "xyz"]

@@ -22,12 +22,21 @@ from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, 
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
+from causeway.readers.sink.distinct import distinct_rows
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import OtherContexts, Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
-from causeway.readers.sink.records import RECORDS, CounterRows, FittingCorrelations, FittingIds, RowCodes, event_batch
+from causeway.readers.sink.records import (
+    MOST_STREAMS,
+    RECORDS,
+    CounterRows,
+    FittingCorrelations,
+    FittingIds,
+    RowCodes,
+    event_batch,
+)
 
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 4096
@@ -91,6 +100,7 @@ class Sink:
         self.facts = Facts()
         self.overhead = ProfilerOverhead()
         self.other_contexts = OtherContexts()
+        self.queues: set[tuple[int, int, int]] = set()  # process, device, stream: hardware queues in place of streams
         self.work_item_calls: frozenset[str] = frozenset()  # names of calls whose launches have grids in work-items
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
@@ -154,6 +164,7 @@ class Sink:
         queue_ns: np.ndarray | int = NULL,
         shape: Mapping[str, np.ndarray] | None = None,
         label: np.ndarray | int = NULL,
+        in_queue: np.ndarray | bool = False,
     ) -> None:
         """Take launches, in any order.
 
@@ -174,15 +185,22 @@ class Sink:
             Columns of `LAUNCH_SHAPE`.
         label : ndarray of int64, shape (n,), or int
             Codes of `labels`.
+        in_queue : ndarray of bool, shape (n,), or bool
+            Whether `stream` is a hardware queue, which may run several launches at a time, and no stream of the
+            program.
         """
         columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
-        columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
+        columns |= {"kernel": kernel, "label": label, "device": device, "in_queue": in_queue, **(shape or {})}
         n, columns = self._possible(start_ns, end_ns, columns, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
         self._fit(columns, "device", "stream")
         self._check_sizes(columns, n)
+        if len(self.queues) < MOST_STREAMS and columns["in_queue"].any():
+            ids = [columns[name][columns["in_queue"] != 0] for name in ("process", "device", "stream")]
+            first, _ = distinct_rows(ids)
+            self.queues.update(zip(*[column[first].tolist() for column in ids], strict=True))
         columns["configuration"] = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
         times = columns["start_ns"], columns["duration_ns"]

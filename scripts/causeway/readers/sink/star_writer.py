@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import MIGRATIONS
-from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, open_table
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
@@ -21,7 +21,7 @@ from causeway.readers.sink.joins import LaunchCalls, OpenRanges
 from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
 from causeway.readers.sink.records import RECORDS, CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
-from causeway.readers.sink.stream_order import StreamOrder
+from causeway.readers.sink.stream_order import Cuts, StreamOrder
 from causeway.readers.sink.table_columns import (
     FinalNumbers,
     coded_text,
@@ -57,7 +57,8 @@ class StarWriter:
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
-        self.stream_order = StreamOrder()
+        self.stream_order = StreamOrder(sink.queues, sink.issues)
+        self.cuts = Cuts()
         tick_ns = None if sink.issues.count("stream_assumed") else sink.coarse_tick_ns()
         # equal times of clocks that differ are not the same time; samples are averaged, and need no such care
         is_one_clock = not sink.issues.count("differing_clocks")
@@ -85,7 +86,7 @@ class StarWriter:
         sink = self.sink
         self._write_events("mpi", lambda rows: mpi_columns(rows, sink.mpi_names.texts))
         groups = sink.communicators.texts
-        self._write_events("collectives", lambda rows: collective_columns(rows, sink.collective_names.texts, groups))
+        self._write_events("collectives", lambda rows: self._collective_columns(rows, groups))
         self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
         self._write_events("dependencies", dependency_columns)
         self._write_events("graphs", self._graph_columns)
@@ -103,7 +104,7 @@ class StarWriter:
         facts = self.facts
         if facts.queue_known:
             issues.add("calls_without_launch", unanswered)
-        self.stream_order.report(issues)
+        self.stream_order.report()
         for process, count in self.stream_order.count().items():
             rank = int(self.rank[process])
             facts.streams[rank] = facts.streams.get(rank, 0) + count
@@ -163,9 +164,9 @@ class StarWriter:
                 if not len(rows):
                     continue
                 queue = rows["queue_ns"]
-                ranges = operator = inputs = work_items = repeated(NULL, len(rows))
+                begin = end = ranges = operator = inputs = work_items = repeated(NULL, len(rows))
                 if self.sink.count_of("calls"):
-                    end, ranges, operator, inputs, work_items = calls.find(rows)
+                    end, ranges, operator, inputs, work_items, begin = calls.find(rows)
                     waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
                     early += int(((waited < 0) & (end != NULL)).sum())
                     without += int((end == NULL).sum())
@@ -175,7 +176,7 @@ class StarWriter:
                     self.facts.queue_known += int((queue != NULL).sum())
                 self._span(rows["start_ns"], rows["duration_ns"], launches=True)
                 self._note_devices(rows["process"], rows["device"])
-                self.stream_order.take(rows)
+                self.stream_order.take(rows, begin, end)
                 self.sink.other_contexts.note_launches(*(rows[one] for one in ("process", "device", "start_ns")))
                 writer.write(
                     pa.table(
@@ -194,10 +195,28 @@ class StarWriter:
                     )
                 )
             self.facts.tables["launches"] = writer.rows
+        self._cut_overruns()
         self._write_operators(numbers)
         if self.sink.count_of("calls"):
             self.sink.issues.add("started_before_call_returned", early)
             self.sink.issues.add("no_launch_calls", without)
+
+    def _cut_overruns(self) -> None:
+        """Cut launches that run over their successors, in the table that was just written."""
+        streams = {(int(self.rank[process]), *rest) for process, *rest in self.stream_order.impossible()}
+        if not streams:
+            return
+        path = self.sink.folder / "launches.parquet"
+        self.cuts = Cuts.of(path, streams)
+        with open_table(path, "launches") as file, self.sink.writer("launches") as writer:
+            row = 0
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                writer.write(self.cuts.applied(table, row))
+                row += table.num_rows
+        self.facts.last_ns = self.cuts.last_ns
+        cut = f"{self.cuts.total_ns / 1e6:,.3f} ms were cut off, at most {self.cuts.longest_ns / 1e6:,.3f} ms of one"
+        self.sink.issues.add("outlasting", self.cuts.count, cut)
 
     def _write_operators(self, numbers: OperatorNumbers) -> None:
         """Write the operators and shapes that launches refer to."""
@@ -233,6 +252,11 @@ class StarWriter:
             columns[name] = pa.array(rows[name], mask=rows[name] == NO_KIND)
         self.facts.migrations += int(np.isin(rows["copy_kind"], MIGRATIONS).sum())
         return columns
+
+    def _collective_columns(self, rows: EventBatch, groups: list[str]) -> dict:
+        columns = collective_columns(rows, self.sink.collective_names.texts, groups)
+        rank = looked_up(self.rank, rows["process"])
+        return columns | {"duration_ns": self.cuts.durations(rank, rows)}
 
     def _sample_columns(self, rows: EventBatch) -> dict:
         self.other_processes.update(distinct(rows["process"])[0].tolist())

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.event_blocks import Block, chunks, merged, numbers, times
+from causeway.core.vocabulary import HOST_KINDS
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.device_events import EventRows, call_keys
 from causeway.waiting.idle.stack_sweep import (
@@ -26,8 +27,6 @@ CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
 MOST_SEGMENTS = 1 << 19
 """Segments kept at once; of a longer gap the earlier host time counts as not recorded."""
-HOST_KINDS = ("nvtx", "roctx", "annotation")
-"""Kinds of ranges that a host thread opened and closed."""
 NO_THREAD = (1 << 32) - 1
 
 

@@ -31,6 +31,9 @@ def test_the_stored_database_equals_its_rows(data, tmp_path):
         "SELECT start, end - start, display_name, stream_id, grid_size_x, grid_size_y, workgroup_size_x FROM"
         " rocpd_kernel_dispatch d JOIN rocpd_info_kernel_symbol s ON s.id = d.kernel_id ORDER BY start"
     ).fetchall()
+    # the first runs over the second of its stream, which cannot be: it is cut where that starts
+    assert (dispatches[0][1], dispatches[1][0] - dispatches[0][0]) == (2_000_000, 500_000)
+    dispatches[0] = (dispatches[0][0], 500_000, *dispatches[0][2:])
     copies = connection.execute("SELECT start, end - start, size FROM rocpd_memory_copy ORDER BY start").fetchall()
     regions = connection.execute(
         "SELECT start, string FROM rocpd_region r JOIN rocpd_string s ON s.id = r.name_id ORDER BY start"
@@ -53,7 +56,7 @@ def test_the_stored_database_equals_its_rows(data, tmp_path):
             (start, length, names[shape["kernel"]], stream, shape["grid_x"], shape["grid_y"], shape["block_x"])
             for start, length, stream, shape in found
         ] == dispatches
-        assert export.total("launches") == 3_000_000
+        assert export.total("launches") == 1_500_000
         assert [(row["start_ns"], row["duration_ns"], row["bytes"]) for row in export.transfers.to_pylist()] == copies
         assert export.transfers.column("copy_kind").to_pylist() == [
             1,

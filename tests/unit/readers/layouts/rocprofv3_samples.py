@@ -39,6 +39,7 @@ def make_run(n=40, pid=4242, seed=1):
     run = {"pid": pid, "launches": [], "calls": [], "copies": [], "ranges": [], "counters": []}
     time = 10_000_000
     correlation = 0
+    free: dict[tuple[int, int], int] = {}  # a stream runs one launch after the other
     for at in range(n):
         correlation += 1
         kernel = chosen.choice(list(KERNELS))
@@ -61,6 +62,11 @@ def make_run(n=40, pid=4242, seed=1):
             "block": block,
             "grid": (block[0] * chosen.choice((4, 16)), block[1] * 2, 1),
         }
+        stream = launch["agent"], launch["stream"]
+        waits = max(0, free.get(stream, start) - start)
+        launch["start"] += waits
+        launch["stop"] += waits
+        free[stream] = launch["stop"]
         run["launches"].append(launch)
         run["counters"].append((launch, {"SQ_WAVES": [4.0 * at, 1.0, 2.0], "TCC_HIT_sum": [chosen.random() * 1e6]}))
         time += 10_000

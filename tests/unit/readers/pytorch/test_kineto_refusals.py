@@ -88,3 +88,39 @@ def test_what_pytorch_writes_beside_traces_is_named(name, content, said, tmp_pat
     assert read.status == "refused"
     assert said in read.error["found"]
     assert "export_chrome_trace" in read.error["advice"]
+
+
+def operator(name="aten::mm", ts=0):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 9, "tid": 9, "ts": ts, "dur": 5, "args": {}}
+
+
+@pytest.mark.parametrize("category", ["mtia_ccp_events", "privateuse1_kernel", "<b>&"])
+def test_work_of_an_accelerator_that_is_not_read_is_named_with_its_count(category, tmp_path):
+    events = [operator(ts=at) for at in range(4)]
+    events += [operator(ts=at) | {"cat": "x_runtime", "args": {"correlation": at}} for at in range(2)]
+    events += [operator(ts=at) | {"cat": category, "args": {"device": 0, "stream": 3}} for at in range(3)]
+    events += [operator(ts=at) | {"cat": "ac2g", "ph": "s"} for at in range(9)]
+    error = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t").error
+    assert error["found"] == f"there is no GPU kernel in it (4 cpu_op; not read: 3 {category}, 2 x_runtime)"
+    assert error["advice"].startswith("Work of this accelerator is not read")
+    assert "CUDA" not in error["advice"]
+
+
+@pytest.mark.parametrize("name", ["aten::_mps_convolution", "aten::mps_convolution_backward", "aten::_lstm_mps"])
+def test_a_trace_of_mps_is_not_told_to_profile_cuda(name, tmp_path):
+    error = Read(write_trace(tmp_path / "trace.json", [operator(), operator(name, 9)]), tmp_path / "t").error
+    assert error["advice"].startswith("It ran on Apple's MPS")
+
+
+@pytest.mark.parametrize(("backend", "begin"), [("gloo", "Its ranks communicate by gloo"), ("nccl", "Profile again")])
+def test_ranks_of_gloo_are_told_that_cpus_have_no_kernels(backend, begin, tmp_path):
+    top = {"distributedInfo": {"backend": backend, "rank": 0, "world_size": 2}}
+    error = Read(write_trace(tmp_path / "trace.json", [operator()], **top), tmp_path / "t").error
+    assert error["advice"].startswith(begin)
+
+
+def test_of_many_categories_the_largest_are_named(tmp_path):
+    events = [operator()] + [operator(ts=at) | {"cat": f"c{at}" * 30} for at in range(9)]
+    error = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t").error
+    assert error["found"].endswith("and 3 more categories)")
+    assert len(error["found"]) < 400

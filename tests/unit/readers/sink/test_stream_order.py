@@ -11,6 +11,7 @@ import pytest
 from reading import Read, kernel
 
 from causeway.readers.common.constants import NULL
+from causeway.readers.common.issues import Issues
 from causeway.readers.sink import distinct, profiler_overhead
 from causeway.readers.sink.joins import LaunchCalls
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
@@ -26,6 +27,11 @@ LAUNCH = np.dtype(
         ("duration_ns", "<i8"),
     ]
 )
+
+
+def unknown(rows):
+    """Return the times of calls that are not known."""
+    return np.full((2, len(rows)), NULL)
 
 
 def pieces(rows, rng):
@@ -47,7 +53,7 @@ def test_launches_out_of_order_are_found_whatever_the_blocks(worth, monkeypatch)
         for name in ("process", "device", "stream"):
             rows[name] = rng.integers(0, 2, len(rows))
         rows["correlation"] = rng.choice([*range(30), NULL], len(rows))
-        order = StreamOrder()
+        order = StreamOrder((), Issues())
         expected = []
         latest = {}
         for row in rows:
@@ -57,7 +63,7 @@ def test_launches_out_of_order_are_found_whatever_the_blocks(worth, monkeypatch)
                     expected.append(int(row["start_ns"]))
                 latest[stream] = int(row["correlation"])
         for block in pieces(rows, rng):
-            order.take(block)
+            order.take(block, *unknown(block))
         assert order.resets == len(expected)
         assert order.first_reset == (min(expected) if expected else None)
         assert sum(order.count().values()) == len({tuple(row)[1:4] for row in rows.tolist()})
@@ -90,9 +96,9 @@ def test_launches_that_outlast_a_later_one_are_found_whatever_the_blocks(worth, 
                 if start + duration < end and duration and start > mine[last][0] and other:
                     culprits.add((stream, last))
                     longest = max(longest, end - start)
-        order = StreamOrder()
+        order = StreamOrder((), Issues())
         for block in pieces(rows, rng):
-            order.take(block)
+            order.take(block, *unknown(block))
         assert (order.outlasting, order.longest) == (len(culprits), longest)
         found += len(culprits)
     assert found > 100
@@ -106,7 +112,9 @@ def test_an_end_long_after_the_next_launch_is_told_and_an_overlap_of_edges_or_in
 
     export = trace((0, 10, 1), (12, 1_600_000, 2), (30, 10, 3), (50, 10, 4))
     assert export.issue("outlasting")["count"] == 1
-    assert export.issue("outlasting")["detail"].endswith("by up to 1,599.982 ms")
+    assert export.issue("outlasting")["detail"].endswith("1,599.982 ms were cut off, at most 1,599.982 ms of one")
+    assert export.launches.column("duration_ns").to_pylist() == [10_000, 18_000, 10_000, 10_000]
+    assert export.capabilities["time"]["last_ns"] == 60_000
     assert trace((0, 10, 1), (8, 10, 2), (17, 10, 3)).issue("outlasting") is None
     assert trace((0, 100, 1), (10, 10, 1), (20, 10, 1), (101, 10, 2)).issue("outlasting") is None
 
@@ -114,8 +122,8 @@ def test_an_end_long_after_the_next_launch_is_told_and_an_overlap_of_edges_or_in
 def test_a_correlation_that_starts_again_after_32_bits_is_no_reset():
     rows = np.zeros(3, LAUNCH)
     rows["correlation"] = [2**32 - 2, 2**32 - 1, 0]
-    order = StreamOrder()
-    order.take(rows)
+    order = StreamOrder((), Issues())
+    order.take(rows, *unknown(rows))
     assert order.resets == 0
 
 
@@ -156,7 +164,7 @@ def test_calls_that_launch_nothing_are_counted():
         assert made.unanswered == sum(row["name"] == 1 and row["correlation"] not in answered for row in calls)
 
 
-def kernels(path, rows, tables=""):
+def kernels(path, rows, tables="", calls=tuple((n, n + 1, n) for n in range(20))):
     connection = sqlite3.connect(path)
     connection.executescript(
         "CREATE TABLE StringIds (id, value); INSERT INTO StringIds VALUES (1, 'k(int)'), (2, 'cudaLaunchKernel_v7000');"
@@ -164,9 +172,7 @@ def kernels(path, rows, tables=""):
         f"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);{tables}"
     )
     connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 7, ?, 1)", rows)
-    connection.executemany(
-        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", [(n, n + 1, n) for n in range(20)]
-    )
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", calls)
     connection.commit()
     connection.close()
 
@@ -199,6 +205,7 @@ def test_a_clock_that_was_set_back_dropped_events_and_lost_launches_are_reported
         tmp_path / "x",
         [(1000 + 10 * n, 1001 + 10 * n, n) for n in range(5)] + [(500 + n, 501 + n, 10 + n) for n in range(5)],
         lost,
+        [(990 + n if n < 10 else 470 + n, 991 + n if n < 10 else 471 + n, n) for n in range(20)],
     )
     export = Read(tmp_path / "x", tmp_path / "t")
     assert export.status == "read"

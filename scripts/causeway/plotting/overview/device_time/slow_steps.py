@@ -42,7 +42,8 @@ def which_steps(
     if not table.num_rows:
         reason = document["reason"] or "no rank has any"
         cited = citations.said(reason, in_document(path, "reason", kind="text")) if document["reason"] else reason
-        return [*parts, tag("p", "No steps were found: ", cited, ".")]
+        parts.append(tag("p", "No steps were found: " if not document["by_calls"] else "", cited, "."))
+        return parts + [tag("p", _by_calls(path, index, rank)) for index, rank in enumerate(document["by_calls"])]
     parts.append(tag("p", _source(document, table, path)))
     figure = tag("figure", draw_steps(document, table, name), class_="wide", data_repeats="")
     slow = sorted(enumerate(document["slow"]), key=lambda one: (-one[1]["excess_ns"], one[0]))
@@ -56,6 +57,21 @@ def which_steps(
         words = "further ones stand in the table of causes of slow steps"
         body.append(tag("tr", tag("td", words, colspan=len(heads), class_="note")))
     return [*parts, tag("div", tag("table", head, tag("tbody", body)), class_="wide"), figure]
+
+
+def _by_calls(path: str, index: int, rank: Mapping) -> list[object]:
+    """Return what belongs to the steps of a rank by the calls."""
+
+    def at(*key: object) -> str:
+        return in_document(path, "by_calls", index, *key, kind="integer")
+
+    parts: list[object] = ["By the calls that launched it, rank ", citations.count(rank["rank"], at("rank")), " has "]
+    parts += [citations.count(rank["steps"], at("steps")), " steps, ", citations.count(rank["empty"], at("empty"))]
+    parts.append(" of them without a launch; a step has ")
+    for key, show, of in (("launches", citations.count, " launches"), ("kernel_ns", citations.time, " of kernels")):
+        ends = [show(rank[key][place], at(key, place)) for place in (0, 2)]
+        parts += [ends[0], " to ", ends[1], of, " and " if key == "launches" else "."]
+    return parts
 
 
 def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:

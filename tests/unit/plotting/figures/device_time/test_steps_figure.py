@@ -32,9 +32,17 @@ def table(ranks, steps, long=None):
 
 
 def document(ranks, steps, slow=()):
-    known = {"steps": steps, "warm_up": 1, "devices": 1, "median_ns": 1000, "on_device": False, "reason": None}
+    known = {"steps": steps, "warm_up": 1, "devices": 1, "time_ns": 1000, "median_ns": 1000, "on_device": False}
+    known |= {"reason": None}
     known |= {"period": None, "confidence": 0.99, "coverage": 1.0}
-    found = {"dataset": "d", "source": "annotations", "ranges": HOSTILE, "reason": None, "slow": list(slow)}
+    found = {
+        "dataset": "d",
+        "source": "annotations",
+        "ranges": HOSTILE,
+        "reason": None,
+        "by_calls": [],
+        "slow": list(slow),
+    }
     return found | {"ranks": [{"rank": rank, **known} for rank in range(ranks)]}
 
 
