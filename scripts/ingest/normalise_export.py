@@ -30,6 +30,7 @@ def main(job) -> None:
             form=params.format,
             node=params.node,
             targets=tuple(params.table_targets),
+            communication=tuple(params.communication),
             failure=failure,
         )
 

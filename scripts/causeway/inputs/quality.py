@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
@@ -36,6 +37,11 @@ MEANINGS = {
     "missing_streams": (
         "caution",
         "a rank with launches on fewer streams than most: dropped by the profiler, or other work",
+    ),
+    "no_communication": (
+        "caution",
+        "a job of several ranks, and nothing in it is known as communication: if kernels of other names exchange data,"
+        " they count as compute until `communication_kernels` in the configuration names them",
     ),
     "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
     "clocks_unknown": (
@@ -159,11 +165,29 @@ def _compared(usable: list[tuple[dict, Path]], analyses: list[str], filters: lis
     if filters:
         return found
     recordings = {document["export"]: recordings_of(folder) for document, folder in usable if _are_several(documents)}
-    return [*found, *_streams(documents), *_times(documents, recordings)]
+    return [*found, *_communication(usable), *_streams(documents), *_times(documents, recordings)]
 
 
 def _are_several(documents: list[dict]) -> bool:
     return sum(len(document["ranks"]) for document in documents) > 1
+
+
+def _communication(usable: list[tuple[dict, Path]]) -> list[dict]:
+    """Return that a job of several ranks has launches, but neither kernels nor calls that are known as
+    communication.
+    """
+    documents = [document for document, _ in usable]
+    size = max((document["world_size"] or 1 for document in documents), default=1)
+    traced = [(document, folder) for document, folder in usable if "launches" in document["tables"]]
+    if not traced or (size == 1 and not _are_several([document for document, _ in traced])):
+        return []
+    known = any({"mpi", "collectives"} & set(document["tables"]) for document in documents)
+    kernels = set()
+    for _, folder in traced:
+        rows = read_table(folder / "kernels.parquet", "kernels", ["name", "class"]).to_pylist()
+        known = known or any(row["class"] == COMMUNICATION_KERNEL for row in rows)
+        kernels |= {row["name"] for row in rows}
+    return [] if known else [issue("no_communication", None, len(kernels), "")]
 
 
 def compared_documents(documents: list[dict], recordings: Recordings) -> list[dict]:

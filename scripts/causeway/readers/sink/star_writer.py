@@ -11,13 +11,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NULL
+from causeway.readers.common.kernel_names import kernel_class, says_communication
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
-from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
+from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOperators, OperatorNumbers
 from causeway.readers.sink.records import CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import StreamOrder
@@ -59,6 +61,8 @@ class StarWriter:
         self.launches_left_out: list[np.ndarray] = []
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
+        # kernels that ranges around their launches call communication, by code
+        self.communicating: set[int] = set()
 
     def write(self) -> None:
         """Write every table that has rows."""
@@ -125,6 +129,7 @@ class StarWriter:
             return
         early = without = seen = 0
         numbers = OperatorNumbers(operators)
+        ranged = self._communication_ranges(operators)
         is_mixed = not self.sink.work_item_calls.isdisjoint(self.sink.call_names.texts)
         grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
         with self.sink.writer("launches") as writer:
@@ -150,6 +155,8 @@ class StarWriter:
                 self._span(rows["start_ns"], rows["duration_ns"], launches=True)
                 self._note_devices(rows["process"], rows["device"])
                 self.stream_order.take(rows)
+                if ranged is not None:
+                    ranged.take(rows, self._kernels_of(rows["configuration"]), operator)
                 writer.write(
                     pa.table(
                         {
@@ -167,10 +174,26 @@ class StarWriter:
                     )
                 )
             self.facts.tables["launches"] = writer.rows
+        if ranged is not None:
+            self.communicating = ranged.kernels()
         self._write_operators(numbers)
         if self.sink.count_of("calls"):
             self.sink.issues.add("started_before_call_returned", early)
             self.sink.issues.add("no_launch_calls", without)
+
+    def _communication_ranges(self, operators: LaunchOperators) -> CommunicationRanges | None:
+        """Return what finds kernels that ranges call communication; None where no range says so."""
+        names = (*self.sink.range_names.texts, *self.sink.operator_names.names.texts)
+        if not self.sink.count_of("calls") or not any(map(says_communication, names)):
+            return None
+        classes = [kernel_class(name, self.sink.communication) for name in self.sink.kernels.texts]
+        return CommunicationRanges(operators, [one == COMMUNICATION_KERNEL for one in classes])
+
+    def _kernels_of(self, configuration: np.ndarray) -> np.ndarray:
+        """Return the code of each launch's kernel; int64, shape (n,)."""
+        codes, _, inverse = distinct(configuration)
+        rows = self.sink.configuration_rows()
+        return np.array([rows[code][0] for code in codes.tolist()], np.int64)[inverse]
 
     def _write_operators(self, numbers: OperatorNumbers) -> None:
         """Write the operators and shapes that launches refer to."""
@@ -286,7 +309,12 @@ class StarWriter:
         with self.sink.writer("configurations") as writer:
             writer.write(pa.table(table))
         with self.sink.writer("kernels") as writer:
-            writer.write(kernel_table([self.sink.kernels.texts[code] for code in kernels.codes]))
+            names = [self.sink.kernels.texts[code] for code in kernels.codes]
+            classes = [
+                COMMUNICATION_KERNEL if code in self.communicating else kernel_class(name, self.sink.communication)
+                for code, name in zip(kernels.codes, names, strict=True)
+            ]
+            writer.write(kernel_table(names, classes))
         if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
             row[1] != NULL for row in rows
         ):
