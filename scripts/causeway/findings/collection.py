@@ -77,8 +77,10 @@ def _of_device_time(files: ResultFiles, efficiencies: list[dict], qualities: lis
     lost = _losses(efficiencies, files.waiting)
     lost += [finding for path in files.stragglers for finding in straggler_findings(read_json(path))]
     replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in files.replays}
-    devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}
-    return with_replays(undecided(lost, qualities), replays, devices)
+    measured = [one for one in efficiencies if not one["why"]]
+    devices = {one["dataset"]: one["device"]["n_devices"] for one in measured}
+    elapsed = {one["dataset"]: one["elapsed_ns"] for one in measured}
+    return with_replays(undecided(lost, qualities), replays, devices, elapsed)
 
 
 def _of_steps(files: ResultFiles, steps: list[dict]) -> list[Finding]:

@@ -279,6 +279,11 @@ def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = Non
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {words[part]}."
 
 
+def of_loss_elsewhere(headline: str, ns: int, where: str) -> str:
+    """Return the headline of a loss that is the cause of a part of another one, so many ns, which it counts."""
+    return f"{headline.rstrip('.')}, {time(ns)} of it {where}."
+
+
 def of_roles(roles: int, lost_ns: int) -> str:
     """Return the headline of ranks that do different work."""
     return f"Ranks do different work ({roles} roles); that leaves devices without compute for {time(lost_ns)}."
@@ -359,9 +364,21 @@ def of_slow_network(excess_ns: int, ranks: int) -> str:
     return f"Slow network transfers cost {ranks} ranks {time(excess_ns)}: all arrive together."
 
 
-def of_no_straggler(ranks: int, threshold_ns: int) -> str:
-    """Return the headline of a communicator in which no rank is late."""
-    return f"None of {ranks} ranks is late by more than {time(threshold_ns)}."
+def of_waited_for(subject: str, waited_ns: int, percent: float, last: str, *, is_few: bool) -> str:
+    """Return the headline of a rank for which most of the waiting is, and that is not shown to be often late; `last` is
+    in how many of how many collectives it is last.
+    """
+    few = ", which are few" if is_few else ""
+    return f"Other ranks wait {time(waited_ns)} for {subject}, {_percent(percent)} of all waiting: last in {last}{few}."
+
+
+def of_no_straggler(ranks: int, threshold_ns: int, latest_ns: int = 0) -> str:
+    """Return the headline of a communicator in which no rank is often late; with the bound where it is above the
+    largest lateness that was seen, else with that.
+    """
+    if latest_ns > threshold_ns:
+        return f"None of {ranks} ranks is often late; the largest lateness is {time(latest_ns)}."
+    return f"None of {ranks} ranks is often late by more than {time(threshold_ns)}."
 
 
 def of_slow_steps(

@@ -75,9 +75,7 @@ def normalise_batch(
     return n_read
 
 
-def _normalise_one(
-    name: str, row: Mapping, folder: Path, targets: Sequence[str], communication: Sequence[str]
-) -> None:
+def _normalise_one(name: str, row: Mapping, folder: Path, targets: Sequence[str], communication: Sequence[str]) -> None:
     path = Path(row["path"])
     failure = None
     if row["converted"]:

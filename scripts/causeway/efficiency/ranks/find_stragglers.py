@@ -172,8 +172,13 @@ def _judged(
                 notes.append(f"{_named(group)}: {together['reason']}, so not all ranks may take part in each: {WAITS}")
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
-        named = [at for at, entry in enumerate(verdict["ranks"]) if entry["pattern"] != "none"]
-        found.append(_Judged(group, times, verdict, {group.ranks[at]: times["held"][at] for at in named}))
+        late = {}
+        for at, entry in enumerate(verdict["ranks"]):
+            if entry["pattern"] != "none":
+                late[entry["rank"]] = times["held"][at]
+            elif entry["rank"] == verdict["waited_for"]:
+                late[entry["rank"]] = times["last"][at]
+        found.append(_Judged(group, times, verdict, late))
     return found
 
 

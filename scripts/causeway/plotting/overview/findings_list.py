@@ -31,6 +31,10 @@ QUESTIONS = (
     ("Why", ("cause",), "no cause was found"),
 )
 """The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
+WHICH_RANK = "Which rank"
+"""The question that is asked where a rank is waited for, and where the time goes is answered by another statement."""
+RECORDING = "Recording"
+"""What is said before all where the recordings themselves decide what can be said."""
 
 EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 """Terms that are explained above the findings, where one of their headlines has them."""
@@ -83,7 +87,7 @@ def answers(
         return None
     every = _every(findings)
     supported = [one for one in every if one[1]["verdict"] == SUPPORTED]
-    rows = []
+    rows = [(RECORDING, said(*one)) for one in every if one[1]["kind"] == "recording"][:1]
     given = []
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
@@ -96,6 +100,9 @@ def answers(
             nothing = UNDECIDED
         without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
+        late = next((one for one in supported if one[1]["kind"] == "straggler"), None)
+        if kinds == LOSSES and late not in (None, found):
+            rows.append((WHICH_RANK, said(*late)))
     undecided = [one for _, one in every if (one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE)]
     advised = [*undecided, *[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
     advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
@@ -220,6 +227,8 @@ def _beside_saving(finding: Mapping, whole: Markup) -> list[Markup | str]:
         return ["by replay; the ranks wait ", whole]
     if finding["recoverable_ns"] == finding["worth_ns"]:
         return ["all that is lost; a replay saves no less"]
+    if finding["recoverable_ns"] > finding["worth_ns"]:
+        return ["by replay; lost is ", whole]
     return ["by replay; at most ", whole, " without dependencies"]
 
 
