@@ -79,11 +79,14 @@ def severity(finding: Finding) -> str:
     """Return how much a finding with its share of the GPU time matters: `high`, `medium`, `low` or `none`.
 
     `high`: supported, and at least 10 % of the dataset's GPU time is at stake; or an input that could not be
-    read. `medium`: at least 1 %; or an input read in part. `low`: less, or a bound that is not known, or a claim the
-    data do not decide. `none`: nothing to act upon: refuted, or nothing was found, or launches barely vary.
+    read. `medium`: at least 1 %; or an input read in part, or recordings of which a part cannot be compared. `low`:
+    less, or a bound that is not known, or a claim the data do not decide. `none`: nothing to act upon: refuted, or
+    nothing was found, or launches barely vary.
     """
     if finding.kind == "quality":
         return "high" if finding.evidence.value == "refused" else "medium"
+    if finding.kind == "recording":
+        return "medium"
     nothing = finding.kind == "no_cause" or (finding.kind == "straggler" and finding.verdict != SUPPORTED)
     if nothing or finding.is_negligible or finding.verdict == REFUTED:
         return "none"
@@ -102,9 +105,9 @@ def is_small(finding: Finding) -> bool:
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings, which have their share of the GPU time, in the order in which they are read.
 
-    What is worth a noticeable share of the GPU time, most first, then by the 99th percentile; supported claims of
-    unknown worth on a whole dataset; kernels whose time the size of their work decides, most time first; what is
-    worth less than `NOTICEABLE` of the GPU time, most first; causes of
+    A verdict on the recordings, on which the others rest; what is worth a noticeable share of the GPU time, most first,
+    then by the 99th percentile; supported claims of unknown worth on a whole dataset; kernels whose time the size of
+    their work decides, most time first; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of
     unknown worth in one kernel; that launches barely vary; what the data do not decide or refute; inputs that were not
     read.
     """
@@ -112,7 +115,9 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _sort_key(finding: Finding) -> tuple:
-    if finding.recoverable_ns is not None:
+    if finding.kind == "recording":
+        group = (-1, 0)
+    elif finding.recoverable_ns is not None:
         group = (2 if is_small(finding) else 0, -finding.recoverable_ns)
     elif finding.kind == "quality":
         group = (4, 0)

@@ -6,7 +6,7 @@ and robustness stand in fields beside them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
@@ -30,6 +30,8 @@ LARGE = 50
 """Percent of the mean from which a change is stated in means: read as a ratio of two levels it would be another."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
+UNSURE = " (unsure)"
+"""What is added to the headline of a claim that the data do not decide."""
 ALL_KERNELS = "All kernels"
 POSITIONS = ("program_order", "operator")
 """Suggestions of features that are where the program makes a launch."""
@@ -277,6 +279,21 @@ def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = Non
         return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
     words = LOSSES | (OF_THE_BUSIEST if several else OF_ONE_DEVICE)
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {words[part]}."
+
+
+def of_recordings_that_begin_apart(begins_ns: int, held_ns: Iterable[int]) -> str:
+    """Return the headline of recordings that begin apart, so that collectives wait for the start of the last of them,
+    on each rank for so long.
+    """
+    longest = sorted(held_ns, reverse=True)[:2]
+    times = " and ".join(time(one) for one in longest)
+    return f"Recordings begin {time(begins_ns)} apart: collectives wait {times} for their start, which is in no loss."
+
+
+def of_recordings_apart(common_ns: int, whole_ns: int) -> str:
+    """Return the headline of recordings that have too little in common to compare ranks."""
+    common = f"{time(common_ns)} of {time(whole_ns)} in common"
+    return f"Recordings of the ranks have {common}: time not recorded counts as idle."
 
 
 def of_loss_elsewhere(headline: str, ns: int, where: str) -> str:

@@ -19,10 +19,10 @@ OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at 
 COUNTED = {"launches_free": "launch calls"}
 """What a replay takes away for a finding that counts launches and states no loss."""
 UNBOUNDED = ("no_straggler",)
-"""Changes that may always save more than the loss that a finding states: of a late rank that is what the others wait."""
+"""Changes that may always save more than the loss that a finding states: of a late rank what the others wait."""
 SAME_TIME = 0.01
-"""A replay is of the same time as the losses where devices are at work in it for no longer than the losses' time by this
-share, from which on a loss is a finding; else the recordings reach beyond the time in which ranks are compared.
+"""A replay is of the same time as the losses where devices are at work in it for no longer than the losses' time by
+this share, from which on a loss is a finding; else the recordings reach beyond the time in which ranks are compared.
 """
 WHERE = {"communication": "in collectives", "orchestration": "while devices wait", "transfers": "in copies"}
 """Where a loss by another cause is."""

@@ -43,6 +43,8 @@ NO_TIMES = "not measured: no export has a time line"
 """The answer to where of a dataset of counters or tables alone."""
 UNDECIDED = "not decided: most launches are missing from the exports, and the time in which they ran counts as idle"
 """The answer to where of a dataset whose losses are undecided."""
+NOT_RECORDED = "not decided: what ranks did not record counts as time without work"
+"""The same where the recordings of ranks have too little in common."""
 NOTHING = "nothing was measured"
 """The answer to all three of a dataset without a launch in its results."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
@@ -97,7 +99,7 @@ def answers(
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
         if kinds == LOSSES and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
-            nothing = UNDECIDED
+            nothing = NOT_RECORDED if rows else UNDECIDED
         without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
         late = next((one for one in supported if one[1]["kind"] == "straggler"), None)
