@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from causeway.core.codes import COMMUNICATION_KERNEL
+from causeway.core.codes import COMMUNICATION_KERNEL, KERNEL_CLASSES
 from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
@@ -40,8 +40,8 @@ MEANINGS = {
     ),
     "no_communication": (
         "caution",
-        "a job of several ranks, and nothing in it is known as communication: if kernels of other names exchange data,"
-        " they count as compute until `communication_kernels` in the configuration names them",
+        "kernels of several ranks, none of which is known as communication: if the ranks are of one job, those that"
+        " exchange data count as compute until `communication_kernels` in the configuration names them",
     ),
     "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
     "clocks_unknown": (
@@ -173,21 +173,20 @@ def _are_several(documents: list[dict]) -> bool:
 
 
 def _communication(usable: list[tuple[dict, Path]]) -> list[dict]:
-    """Return that a job of several ranks has launches, but neither kernels nor calls that are known as
-    communication.
+    """Return that several ranks have launches, but neither kernels nor calls that are known as communication, where no
+    export says it of its own job.
     """
     documents = [document for document, _ in usable]
-    size = max((document["world_size"] or 1 for document in documents), default=1)
-    traced = [(document, folder) for document, folder in usable if "launches" in document["tables"]]
-    if not traced or (size == 1 and not _are_several([document for document, _ in traced])):
+    traced = [(document, folder) for document, folder in usable if {"launches", "kernels"} <= set(document["tables"])]
+    said = any(issue["kind"] == "no_communication" for document in documents for issue in document["issues"])
+    if said or not _are_several([document for document, _ in traced]):
         return []
-    known = any({"mpi", "collectives"} & set(document["tables"]) for document in documents)
-    kernels = set()
-    for _, folder in traced:
-        rows = read_table(folder / "kernels.parquet", "kernels", ["name", "class"]).to_pylist()
-        known = known or any(row["class"] == COMMUNICATION_KERNEL for row in rows)
-        kernels |= {row["name"] for row in rows}
-    return [] if known else [issue("no_communication", None, len(kernels), "")]
+    tables = [read_table(folder / "kernels.parquet", "kernels", ["name", "class"]).to_pylist() for _, folder in traced]
+    classes = {row["class"] for rows in tables for row in rows}
+    has_calls = any({"mpi", "collectives"} & set(document["tables"]) for document in documents)
+    if has_calls or not classes <= set(KERNEL_CLASSES) - {COMMUNICATION_KERNEL}:
+        return []
+    return [issue("no_communication", None, len({row["name"] for rows in tables for row in rows}), "")]
 
 
 def compared_documents(documents: list[dict], recordings: Recordings) -> list[dict]:

@@ -156,20 +156,22 @@ def _matched(
 def _recorded(
     group: collectives.MatchedCollectives, clocks: Mapping[int, Clock], begin_of: Mapping[int, int], notes: list[str]
 ) -> collectives.MatchedCollectives:
-    """Return a group in which collectives that began before the recording of a rank do not count: the others wait for
-    the start of that recording. `begin_of` has the begin of each rank's, ns, own clock; `notes` gets a sentence.
+    """Return a group in which collectives that began before the recording of a rank, by more than they take themselves,
+    do not count: the others wait for the start of that recording. `begin_of` has the begin of each rank's, ns, own
+    clock; `notes` gets a sentence.
     """
     if not set(group.ranks) <= begin_of.keys():
         return group
     start = np.stack([clocks[rank].aligned(own) for rank, own in zip(group.ranks, group.start, strict=True)])
     begins = [int(clocks[rank].aligned(np.array([begin_of[rank]]))[0]) for rank in group.ranks]
     begins = np.minimum(begins, start.min(axis=1, initial=np.iinfo(np.int64).max))
-    before = start.min(axis=0) < begins.max()
+    transfer = (group.end - group.start).min(axis=0)
+    before = begins.max() - start.min(axis=0) > transfer
     if not before.any():
         return group
     notes.append(
-        f"{_named(group)}: {int(before.sum()):,} of {before.size:,} collectives began before all of its ranks were"
-        " recorded: what was waited for in them is the start of recordings"
+        f"{_named(group)}: {int(before.sum()):,} of {before.size:,} collectives began before all ranks were recorded:"
+        " what was waited for in them is the start of recordings"
     )
     return replace(group, unrecorded=before)
 

@@ -45,8 +45,8 @@ BLOCK = 4096
 LEVEL = 0.01
 """How often chance may name a rank."""
 MOSTLY = 0.5
-"""A rank is waited for most where so much of the waiting is for it, beyond what each of n ranks has by chance, 1 / n: as
-often as a persistent straggler is late.
+"""Most of the waiting is for a rank where so much of it is, beyond what each of n ranks has by chance, 1 / n: as often
+as a persistent straggler is late.
 """
 BOTH_COST = 0.2
 """Late ranks and slow transfers both count where the smaller loss is more than this share of the larger one."""

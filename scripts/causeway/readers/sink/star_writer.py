@@ -63,6 +63,7 @@ class StarWriter:
         self.other_processes: set[int] = set()
         # kernels that ranges around their launches call communication, by code
         self.communicating: set[int] = set()
+        self.computing = 0  # kernels with launches, where none of them is communication
 
     def write(self) -> None:
         """Write every table that has rows."""
@@ -86,6 +87,9 @@ class StarWriter:
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
+        of_several = len(self.facts.ranks) > 1 or (sink.processes.world_size or 1) > 1
+        if of_several and self.computing and not {"mpi", "collectives"} & self.facts.tables.keys():
+            sink.issues.add("no_communication", self.computing)
 
     def _check(self, unanswered: int) -> None:
         """Count the issues that only all launches show, and streams by rank; write when the profiler was at work."""
@@ -315,6 +319,8 @@ class StarWriter:
                 for code, name in zip(kernels.codes, names, strict=True)
             ]
             writer.write(kernel_table(names, classes))
+        if self.facts.tables.get("launches") and COMMUNICATION_KERNEL not in classes:
+            self.computing = len(classes)
         if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
             row[1] != NULL for row in rows
         ):
