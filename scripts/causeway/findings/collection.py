@@ -21,7 +21,7 @@ from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.missing_launches import undecided
-from causeway.findings.device_time.recordings import not_recorded, recording_findings
+from causeway.findings.device_time.recordings_apart import not_recorded, recording_findings
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings

@@ -170,7 +170,8 @@ def ranks_in_common(one: Opened, common: CommonTime | str | None, clock: Clock) 
     communicates = COMMUNICATION.bit_length() - 1
     for batch in event_streams.chunks(one.folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
         block = event_streams.times(batch)
-        start, end = clock.aligned(block["start"]), clock.aligned(block["end"])
+        start = clock.aligned(block["start"])
+        end = clock.aligned(block["end"])
         ranks = batch.column("rank").to_numpy()
         is_inside = (start >= common.begin) & (start < common.stop)
         is_held = (start < common.begin) & (end > common.begin)
@@ -202,7 +203,9 @@ def compared_time(common: CommonTime | str | None, ranks: Mapping[int, RankInCom
     """
     if not isinstance(common, CommonTime):
         return ComparedTime(note=common)
-    first, last, stop = common.first, common.last, common.stop
+    first = common.first
+    last = common.last
+    stop = common.stop
     whole = last - first
     has_work = all(one.launches and one.inside >= MOST_WORK * one.launches for one in ranks.values())
     is_compared = common.begin < stop and (common.is_long or has_work)

@@ -147,7 +147,8 @@ def _with_what_others_wait(
     losses = [one for one in findings if one.kind == "efficiency" and one.key in WHERE and one.replay and one.worth]
     for cause in sorted(losses, key=lambda one: (-(one.recoverable_ns or 0), one.id)):
         for other in losses:
-            own, its = found[cause.id], found[other.id]
+            own = found[cause.id]
+            its = found[other.id]
             more = (own.recoverable_ns or 0) - own.worth.ns
             kept = its.worth.ns - (its.recoverable_ns or 0)
             if other.dataset == cause.dataset and other.id != cause.id and min(more, kept) > 0:
@@ -194,7 +195,7 @@ def _moved(cause: Finding, other: Finding, ns: int, gpu_ns: int, *, several: boo
                 other.replay.time_ns - other.replay.predicted_ns,
                 other.replay.time_ns,
             ),
-            sentence=f"{other.sentence} {time} of it goes with {WHAT[cause.key]}, and counts there.",
+            sentence=f"{other.sentence} {time} of it is because of {WHAT[cause.key]}, and counts there.",
         ),
     )
 

@@ -12,8 +12,8 @@ from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 BY_CHANCE = 0.01
 """A rank is last more often than by chance where that is less probable than this, as where it is named as late."""
 FEW = 100
-"""Below so many collectives three are more than 3 %, which is how often a rank that is named as late must be late: that
-it is rarely late cannot be told from that it is not.
+"""Below so many collectives three, as often as a rank that is named must be late, are more than the 3 % that would do:
+they are few to say that a rank is rarely late.
 """
 UNSIZED = (
     " Message sizes are not recorded: calls at one position of the sequence, or of one launch shape, are compared."

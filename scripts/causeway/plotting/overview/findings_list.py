@@ -32,7 +32,7 @@ QUESTIONS = (
 )
 """The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
 WHICH_RANK = "Which rank"
-"""The question that is asked where a rank is waited for, and where the time goes is answered by another statement."""
+"""A further question where a rank is waited for, and another statement answers where the time goes."""
 RECORDING = "Recording"
 """What is said before all where the recordings themselves decide what can be said."""
 

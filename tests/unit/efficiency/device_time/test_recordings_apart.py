@@ -8,7 +8,7 @@ from causeway.core.tables import read_json
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
 from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.recordings import not_recorded, recording_findings
+from causeway.findings.device_time.recordings_apart import not_recorded, recording_findings
 
 CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
 REDUCE = {"kernel": "ncclDevKernel_AllReduce"}

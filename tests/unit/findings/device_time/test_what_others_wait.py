@@ -56,7 +56,8 @@ def test_a_cause_is_worth_what_the_others_wait_for_it_too_and_losses_still_add_u
     """
     saved = {("host_free", None): 500, ("collectives_free", None): 150}
     found = found_with(tmp_path, monkeypatch, saved)
-    host, collectives = found["orchestration"], found["communication"]
+    host = found["orchestration"]
+    collectives = found["communication"]
     assert (host.recoverable_ns, host.worth.ns) == (1_000 * MS, 1_000 * MS)
     assert (collectives.recoverable_ns, collectives.worth.ns) == (300 * MS, 400 * MS)
     assert host.worth.ns + collectives.worth.ns == PARTS["orchestration"] + PARTS["communication"]
@@ -68,7 +69,7 @@ def test_a_cause_is_worth_what_the_others_wait_for_it_too_and_losses_still_add_u
     )
     assert collectives.headline.startswith("20 % of the GPU time (400 ms) is lost to the busiest device's exposed")
     assert "That is a bound" not in host.sentence
-    assert "600 ms of it goes with what devices wait for, and counts there." in collectives.sentence
+    assert "600 ms of it is because of what devices wait for, and counts there." in collectives.sentence
 
 
 def test_no_more_is_moved_than_free_collectives_leave(tmp_path, monkeypatch):
