@@ -30,7 +30,7 @@ def main(job) -> None:
             form=params.format,
             node=params.node,
             targets=tuple(params.table_targets),
-            communication=tuple(params.communication),
+            communication=tuple(getattr(params, "communication", ())),  # a caller may make no choice
             failure=failure,
         )
 

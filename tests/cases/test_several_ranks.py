@@ -50,7 +50,7 @@ def test_profilers_that_open_apart(analysed):
     assert "2 s and 1.6 s" in first["headline"]
     assert "in no loss" in first["headline"]
     screen = first_screen(case)
-    assert screen.index(first["headline"]) < min(screen.index(one) for one in ("Where ", "What varies"))
+    assert screen.index(f"Recording {first['headline']}") < screen.index("What varies")
     assert "99 %" not in screen
     assert "100 % of the GPU time" not in screen
     assert all((one["worth_ns"] or 0) < 3 * MS for one in others)
@@ -81,7 +81,7 @@ def test_one_long_wait(analysed):
     page = case.overview()
     assert "No rank stands out" not in page
     assert "would have been seen" not in " ".join(headlines(case))
-    assert not re.search(r"lateness beyond (<[^>]*>)?549", page)
+    assert not re.search(r"lateness[^.]*would have been seen", page)
 
 
 def test_allocation_in_turns(analysed):

@@ -69,8 +69,10 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
         limit,
         " counts on each rank, on some also less, ends of collectives scatter by ",
         residual,
-        ".",
     ]
+    if "latest_ns" in group:
+        words += ["; the largest lateness, however rare, is ", citations.time(group["latest_ns"], at("latest_ns"))]
+    words.append(".")
     found = [tag("p", words)]
     late = [
         (place, rank)
