@@ -128,7 +128,7 @@ def test_kernels_of_no_known_name_are_a_caution_until_the_user_names_them(cases,
     (device,) = of_traces(case, "efficiency.json")["breakdown"].values()
     assert device["communication_ns"] == 0
     assert "none of which is known as communication" in case.overview()
-    named = analysed(path, options=("--set", "communication_kernels=[acme::fabric::]"))
+    named = analysed(path, options=("--set", 'communication_kernels=["acme::fabric::"]'))
     (device,) = of_traces(named, "efficiency.json")["breakdown"].values()
     assert device["communication_ns"] == 16_800_000
     assert "known as communication" not in named.overview()

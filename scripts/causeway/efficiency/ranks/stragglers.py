@@ -257,8 +257,8 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     else:
         compared = f", compared within {found['roles']} roles" if found["roles"] > 1 else ""
         words = (
-            f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough (the largest lateness is"
-            f" {int(found['latest'].max(initial=0)) / 1000:,.1f} µs), and no transfers stand out"
+            f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers"
+            " stand out"
         )
         verdict = INCONCLUSIVE
         reason = f"{words}{compared}; clocks leave {found['residual_ns'] / 1000:,.1f} µs"

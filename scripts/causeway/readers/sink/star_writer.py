@@ -87,7 +87,7 @@ class StarWriter:
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
-        of_several = len(self.facts.ranks) > 1 or (sink.processes.world_size or 1) > 1
+        of_several = (sink.processes.world_size or 1) > 1
         if of_several and self.computing and not {"mpi", "collectives"} & self.facts.tables.keys():
             sink.issues.add("no_communication", self.computing)
 

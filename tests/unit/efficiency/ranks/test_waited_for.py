@@ -41,7 +41,7 @@ def test_a_rank_behind_most_of_the_waiting_is_named_though_it_is_not_often_late(
     assert found["latest_ns"] == 7_000_000
     chance = sum(comb(6, k) * (1 / 3) ** k * (2 / 3) ** (6 - k) for k in range(len(mine), 7))
     assert last["by_chance"] == pytest.approx(min(1, 3 * chance))
-    assert "the largest lateness is 7,000.0 µs" in found["reason"]
+    assert "often enough" in found["reason"]
 
 
 def test_waiting_that_is_for_all_ranks_alike_names_nobody():
