@@ -80,6 +80,7 @@ rule normalise_export:
         format=sheet_value("format"),
         node=sheet_value("node"),
         table_targets=config["targets"]["tables"],
+        communication=config["communication_kernels"],
     script:
         "../scripts/ingest/normalise_export.py"
 
@@ -108,6 +109,7 @@ for number, (dataset, rows) in enumerate(BATCHES):
         params:
             exports=settings_of(dataset, rows),
             table_targets=config["targets"]["tables"],
+            communication=config["communication_kernels"],
         script:
             "../scripts/ingest/normalise_exports.py"
 

@@ -30,6 +30,7 @@ def main(job) -> None:
             form=params.format,
             node=params.node,
             targets=tuple(params.table_targets),
+            communication=tuple(getattr(params, "communication", ())),  # a caller may make no choice
             failure=failure,
         )
 

@@ -19,6 +19,7 @@ def main(job) -> None:
             dict(job.params.exports),
             tuple(job.params.table_targets),
             code,
+            tuple(getattr(job.params, "communication", ())),  # a caller may make no choice
         )
 
 

@@ -1,6 +1,6 @@
 """Rows of an export's tables as events ordered by start, read in pieces: memory does not grow with the tables."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,25 @@ def recorded_spans(folder: Path) -> dict[int, tuple[int, int]]:
     """
     found = spans(folder, HOST_TABLES)
     return widened(found, spans(folder, ["ranges"]) if found else {})
+
+
+def first_recorded(folder: Path, ranks: Collection[int]) -> dict[int, int]:
+    """Return when the host's part of each rank's recording begins: its first call, MPI call or range, ns, own clock;
+    nothing of a rank without calls and MPI. Tables are read up to the last of these alone.
+    """
+    found: dict[int, int] = {}
+    for table in (*HOST_TABLES, "ranges"):
+        known = set(ranks) if table in HOST_TABLES else set(found)
+        for batch in chunks(folder, table, ["start_ns", "rank"]) if known else ():
+            in_batch, first = np.unique(batch.column("rank").to_numpy(), return_index=True)
+            starts = batch.column("start_ns").to_numpy()[first].tolist()  # rows are ordered by start
+            for rank, start in zip(in_batch.tolist(), starts, strict=True):
+                if rank in known:
+                    found[rank] = min(start, found.get(rank, start))
+            known -= set(in_batch.tolist())
+            if not known:
+                break
+    return found
 
 
 def widened(

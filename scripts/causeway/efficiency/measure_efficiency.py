@@ -14,7 +14,7 @@ from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
-from causeway.efficiency.device_time.compared_time import ComparedTime, compared_time
+from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
@@ -86,7 +86,11 @@ def measure_efficiency(
     everywhere = merged(ranks.exchange(here))
     opened = [one for one, _, _ in everywhere.values()]
     recorded = [covered for _, _, covered in everywhere.values()]
-    chosen = compared_time(opened, recorded, clocks, are_aligned=document_of_clocks["method"] != "zero")
+    common = common_time(opened, recorded, clocks, are_aligned=document_of_clocks["method"] != "zero")
+    with ranks.together():
+        in_common = {at: ranks_in_common(one, common, clocks[one.export]) for at, (one, _, _) in here.items()}
+    in_common = merged(ranks.exchange(in_common))
+    chosen = compared_time(common, {rank: one for of_export in in_common.values() for rank, one in of_export.items()})
     edges = bins_of(opened, clocks, choices["bins"], chosen)
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
     names = regions.choose([times for _, times, _ in everywhere.values()], choices["regions"], least)

@@ -21,6 +21,7 @@ from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.missing_launches import undecided
+from causeway.findings.device_time.recordings_apart import apart_findings, not_recorded
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
@@ -83,12 +84,18 @@ def _of_inputs(qualities: list[dict], steps: list[dict]) -> list[Finding]:
 
 
 def _of_device_time(files: ResultFiles, efficiencies: list[dict], qualities: list[dict]) -> list[Finding]:
-    """Return what device time is lost to and who is waited for, each with what a replay without it saves."""
+    """Return how the recordings of ranks lie to each other, what device time is lost to and who is waited for, each
+    loss with what a replay without it saves.
+    """
     lost = _losses(efficiencies, files.waiting)
     lost += [finding for path in files.stragglers for finding in straggler_findings(read_json(path))]
     replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in files.replays}
-    devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}
-    return with_replays(undecided(lost, qualities), replays, devices)
+    measured = [one for one in efficiencies if not one["why"]]
+    devices = {one["dataset"]: one["device"]["n_devices"] for one in measured}
+    elapsed = {one["dataset"]: one["elapsed_ns"] for one in measured}
+    recordings = [finding for one in efficiencies for finding in apart_findings(one)]
+    lost = not_recorded(undecided(lost, qualities), efficiencies)
+    return [*recordings, *with_replays(lost, replays, devices, elapsed)]
 
 
 def _of_steps(files: ResultFiles, steps: list[dict]) -> list[Finding]:

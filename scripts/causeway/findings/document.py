@@ -79,7 +79,7 @@ def severity(finding: Finding) -> str:
     """Return how much a finding with its share of the GPU time matters: `high`, `medium`, `low` or `none`.
 
     `high`: supported, and at least 10 % of the dataset's GPU time is at stake; or an input that could not be read, or
-    what must be known of a recording before all else. `medium`: at least 1 %; or an input read in part. `low`: less, or
+    what must be known of recordings before all else. `medium`: at least 1 %; or an input read in part. `low`: less, or
     a bound that is not known, or a claim the data do not decide. `none`: nothing to act upon: refuted, or nothing was
     found, or launches barely vary.
     """
@@ -105,7 +105,7 @@ def is_small(finding: Finding) -> bool:
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings, which have their share of the GPU time, in the order in which they are read.
 
-    What must be known of a recording; what is worth a noticeable share of the GPU time, most first, then by the 99th
+    What must be known of recordings; what is worth a noticeable share of the GPU time, most first, then by the 99th
     percentile; supported claims of unknown worth on a whole dataset; kernels whose time the size of their work decides,
     most time first; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of unknown worth in one
     kernel; that launches barely vary; what the data do not decide or refute; inputs that were not read.

@@ -6,7 +6,7 @@ and robustness stand in fields beside them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
@@ -30,6 +30,8 @@ LARGE = 50
 """Percent of the mean from which a change is stated in means: read as a ratio of two levels it would be another."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
+UNSURE = " (unsure)"
+"""What is added to the headline of a claim that the data do not decide."""
 ALL_KERNELS = "All kernels"
 POSITIONS = ("program_order", "operator")
 """Suggestions of features that are where the program makes a launch."""
@@ -279,6 +281,26 @@ def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = Non
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {words[part]}."
 
 
+def of_recordings_that_begin_apart(begins_ns: int, held_ns: Iterable[int]) -> str:
+    """Return the headline of recordings that begin apart, so that collectives wait for the start of the last of them,
+    on each rank for so long.
+    """
+    longest = sorted(held_ns, reverse=True)[:2]
+    times = " and ".join(time(one) for one in longest)
+    return f"Recordings begin {time(begins_ns)} apart: collectives wait {times} for their start, which is in no loss."
+
+
+def of_recordings_apart(common_ns: int, whole_ns: int) -> str:
+    """Return the headline of recordings that have too little in common to compare ranks."""
+    common = f"{time(common_ns)} of {time(whole_ns)} in common"
+    return f"Recordings of the ranks have {common}: time not recorded counts as idle."
+
+
+def of_loss_elsewhere(headline: str, ns: int, where: str) -> str:
+    """Return the headline of a loss that is the cause of a part of another one, so many ns, which it counts."""
+    return f"{headline.rstrip('.')}, {time(ns)} of it {where}."
+
+
 def of_roles(roles: int, lost_ns: int) -> str:
     """Return the headline of ranks that do different work."""
     return f"Ranks do different work ({roles} roles); that leaves devices without compute for {time(lost_ns)}."
@@ -382,9 +404,21 @@ def of_slow_network(excess_ns: int, ranks: int) -> str:
     return f"Slow network transfers cost {ranks} ranks {time(excess_ns)}: all arrive together."
 
 
-def of_no_straggler(ranks: int, threshold_ns: int) -> str:
-    """Return the headline of a communicator in which no rank is late."""
-    return f"None of {ranks} ranks is late by more than {time(threshold_ns)}."
+def of_waited_for(subject: str, waited_ns: int, percent: float, last: str, *, is_few: bool) -> str:
+    """Return the headline of a rank for which most of the waiting is, and that is not shown to be often late; `last` is
+    in how many of how many collectives it is last.
+    """
+    few = ", which are few" if is_few else ""
+    return f"Other ranks wait {time(waited_ns)} for {subject}, {_percent(percent)} of all waiting: last in {last}{few}."
+
+
+def of_no_straggler(ranks: int, threshold_ns: int, latest_ns: int = 0) -> str:
+    """Return the headline of a communicator in which no rank is often late; with the bound where it is above the
+    largest lateness that was seen, else with that.
+    """
+    if latest_ns > threshold_ns:
+        return f"None of {ranks} ranks is often late; the largest lateness is {time(latest_ns)}."
+    return f"None of {ranks} ranks is often late by more than {time(threshold_ns)}."
 
 
 def of_slow_steps(

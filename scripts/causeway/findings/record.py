@@ -18,7 +18,18 @@ NOT_MONOTONE = "not monotone"
 UNDECIDED = "undecided"
 DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
 """What more of a cause does; of a category, its named level against the commonest."""
-UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "slopes", "undone_by", "explains")
+UNWRITTEN = (
+    "key",
+    "is_time",
+    "is_negligible",
+    "sign",
+    "sign_of",
+    "slopes",
+    "undone_by",
+    "explains",
+    "waits_for",
+    "part_of",
+)
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
@@ -194,13 +205,14 @@ class Finding:
     assumption : str or None
         What must hold for the claim to be true.
     worth : Worth or None
-        What the claim is worth: of a cause the GPU time that it costs, of a loss all of it, of a late rank the time
-        that the others waited.
+        What the claim is worth: of a cause the GPU time that it costs, of a loss all of it with what it makes other
+        ranks lose and without what others make it lose, of a late rank the time that the others waited.
     worth_per_step_ns : int or None
         What it is worth in one step of one rank; None without steps, and before the findings are ranked.
     recoverable_ns : int or None
         What acting upon a supported claim could save at most, never below 0: what a replay without the loss saves on
-        all devices, at most the loss (of a late rank all that it saves); without a replay, `worth`, of a late rank by
+        all devices, where it is of more time than the losses at most the loss (of a late rank all that it saves);
+        without a replay, `worth`, of a late rank by
         how much it is later than the next one, times n for n ranks. Of what is in flight at the start of launches no
         bound: overlap that begins later is not in it.
     recoverable_query : str or None
@@ -233,6 +245,10 @@ class Finding:
         The change of a replay that takes the loss away. Not written.
     explains : str or None
         The id of the finding on a loss whose reason this one is: they are one finding. Not written.
+    waits_for : str or None
+        Of a loss while devices wait, what they wait for most, as headlines name it. Not written.
+    part_of : str or None
+        The key of the loss of which the time of a finding is a part, where that is a finding, too. Not written.
     """
 
     dataset: str
@@ -278,6 +294,8 @@ class Finding:
     slopes: Sequence[PooledSlope] = ()
     undone_by: str | None = None
     explains: str | None = None
+    waits_for: str | None = None
+    part_of: str | None = None
 
     @property
     def id(self) -> str:

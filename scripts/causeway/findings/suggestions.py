@@ -229,6 +229,10 @@ LATE = {
 LATE_TOGETHER = (
     "Look at what these ranks share and the others do not: node, power cap, cooling, other processes, part of the work."
 )
+RECORDINGS = (
+    "Start the profiler on all ranks at the same step, with a barrier behind its start, and stop it likewise: what only"
+    " some ranks recorded cannot be compared."
+)
 LATE_UNKNOWN = "Compare this rank with another one in the explorer, just before a late collective."
 SLOW_STEPS = {
     "idle_before_first_launch": "Look at what the host does before the step's first launch: loader, checkpoint, log.",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from causeway.core.codes import COMMUNICATION_KERNEL, KERNEL_CLASSES
 from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
@@ -36,6 +37,11 @@ MEANINGS = {
     "missing_streams": (
         "caution",
         "a rank with launches on fewer streams than most: dropped by the profiler, or other work",
+    ),
+    "no_communication": (
+        "caution",
+        "kernels of several ranks, none of which is known as communication: if the ranks are of one job, those that"
+        " exchange data count as compute until `communication_kernels` in the configuration names them",
     ),
     "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
     "clocks_unknown": (
@@ -159,11 +165,28 @@ def _compared(usable: list[tuple[dict, Path]], analyses: list[str], filters: lis
     if filters:
         return found
     recordings = {document["export"]: recordings_of(folder) for document, folder in usable if _are_several(documents)}
-    return [*found, *_streams(documents), *_times(documents, recordings)]
+    return [*found, *_communication(usable), *_streams(documents), *_times(documents, recordings)]
 
 
 def _are_several(documents: list[dict]) -> bool:
     return sum(len(document["ranks"]) for document in documents) > 1
+
+
+def _communication(usable: list[tuple[dict, Path]]) -> list[dict]:
+    """Return that several ranks have launches, but neither kernels nor calls that are known as communication, where no
+    export says it of its own job.
+    """
+    documents = [document for document, _ in usable]
+    traced = [(document, folder) for document, folder in usable if {"launches", "kernels"} <= set(document["tables"])]
+    said = any(issue["kind"] == "no_communication" for document in documents for issue in document["issues"])
+    if said or not _are_several([document for document, _ in traced]):
+        return []
+    tables = [read_table(folder / "kernels.parquet", "kernels", ["name", "class"]).to_pylist() for _, folder in traced]
+    classes = {row["class"] for rows in tables for row in rows}
+    has_calls = any({"mpi", "collectives"} & set(document["tables"]) for document in documents)
+    if has_calls or not classes <= set(KERNEL_CLASSES) - {COMMUNICATION_KERNEL}:
+        return []
+    return [issue("no_communication", None, len({row["name"] for rows in tables for row in rows}), "")]
 
 
 def compared_documents(documents: list[dict], recordings: Recordings) -> list[dict]:

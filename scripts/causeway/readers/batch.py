@@ -21,7 +21,11 @@ FINISHED = "tables_of_unfinished_jobs"
 
 
 def normalise_batch(
-    folders: Mapping[str, Path], exports: Mapping[str, Mapping], targets: Sequence[str], code: Sequence[str]
+    folders: Mapping[str, Path],
+    exports: Mapping[str, Mapping],
+    targets: Sequence[str],
+    code: Sequence[str],
+    communication: Sequence[str] = (),
 ) -> int:
     """Read exports one after the other and write the tables of all of them.
 
@@ -36,6 +40,8 @@ def normalise_batch(
         For tables: columns that may be the target.
     code : sequence of str
         What stands for the program: other words, and nothing that an earlier job has finished is taken over.
+    communication : sequence of str
+        Parts of names of kernels that the user calls communication.
 
     Returns
     -------
@@ -49,7 +55,7 @@ def normalise_batch(
     """
     progress = Progress("exports", len(exports), "exports")
     waiting = {
-        name: folders[name].parent.parent / FINISHED / f"{name}.{_origin(row, targets, code)}"
+        name: folders[name].parent.parent / FINISHED / f"{name}.{_origin(row, targets, code, communication)}"
         for name, row in exports.items()
     }
     n_read = 0
@@ -57,7 +63,7 @@ def normalise_batch(
         if not waiting[name].is_dir():
             for older in waiting[name].parent.glob(f"{name}.*"):
                 shutil.rmtree(older)
-            _normalise_one(name, row, waiting[name], targets)
+            _normalise_one(name, row, waiting[name], targets, communication)
             n_read += 1
         progress.at(done)
     for name, folder in waiting.items():
@@ -69,7 +75,7 @@ def normalise_batch(
     return n_read
 
 
-def _normalise_one(name: str, row: Mapping, folder: Path, targets: Sequence[str]) -> None:
+def _normalise_one(name: str, row: Mapping, folder: Path, targets: Sequence[str], communication: Sequence[str]) -> None:
     path = Path(row["path"])
     failure = None
     if row["converted"]:
@@ -84,12 +90,13 @@ def _normalise_one(name: str, row: Mapping, folder: Path, targets: Sequence[str]
         form=row["format"],
         node=row["node"],
         targets=tuple(targets),
+        communication=tuple(communication),
         failure=failure,
     )
 
 
-def _origin(row: Mapping, targets: Sequence[str], code: Sequence[str]) -> str:
+def _origin(row: Mapping, targets: Sequence[str], code: Sequence[str], communication: Sequence[str]) -> str:
     """Return a digest of what an export's tables are made from: program, settings, size and time of the files."""
     state = state_of(Path(row["converted"] or row["path"]))
-    text = json.dumps([dict(row), list(targets), list(code), state], sort_keys=True)
+    text = json.dumps([dict(row), list(targets), list(code), list(communication), state], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

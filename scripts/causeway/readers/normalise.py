@@ -41,6 +41,7 @@ def normalise(
     form: str = "auto",
     node: str | None = None,
     targets: tuple[str, ...] = ("y",),
+    communication: tuple[str, ...] = (),
     failure: ExportError | None = None,
 ) -> dict:
     """Read one export and write its tables and `capabilities.json`.
@@ -56,6 +57,8 @@ def normalise(
         format, machine.
     targets : tuple of str
         For tables: columns that may be the target.
+    communication : tuple of str
+        Parts of names of kernels that the user calls communication.
     failure : ExportError or None
         Why the profiler's tool could not convert the file, which is refused then.
 
@@ -87,6 +90,7 @@ def normalise(
             form=form,
             node=node,
             targets=targets,
+            communication=communication,
             failure=failure,
         )
         if _state(path, source) != before:
@@ -113,7 +117,9 @@ def _encodable(value: Any) -> Any:
     return [_encodable(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets, failure) -> dict:
+def _read(
+    path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets, communication, failure
+) -> dict:
     """Fill `folder` with tables; return the capabilities."""
     identity = {"export": export, "source": source, "node": node or None, "format": form, "sha256": None, "bytes": None}
     sink = None
@@ -126,7 +132,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
         with plain_file(path, folder.with_name(folder.name + ".unpacked"), source) as (plain, cut):
             identity["format"] = word = _format_of(plain, source, form)
             options = Options(source, _size(plain, source), tuple(targets))
-            sink = Sink(folder, {"source": source}, rank, position)
+            sink = Sink(folder, {"source": source}, rank, position, communication)
             try:
                 error = _run(word, plain, sink, options) or cut
             finally:

@@ -1,17 +1,23 @@
 """The time in which ranks are compared: that of the run's GPU work, as far as the recordings of all ranks cover it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.core.event_blocks import SHORT
 from causeway.core.formatting import first_of, time_three_digits
+from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.measure import Opened, Windows
+from causeway.efficiency.device_time.states import COMMUNICATION
 
 LEAST_COMMON = 0.1
-"""Share of the run's GPU time that all recordings must cover together, for ranks to be compared in it."""
+"""Share of the run's GPU time that all recordings must cover together, for ranks to be compared in it ..."""
+MOST_WORK = 0.5
+"""... or of the launches of each rank: where recordings begin apart, most of the run's time may be one collective that
+waits for the last of them, beside most of the work.
+"""
 NOT_ALIGNED = "clocks of ranks are not aligned"
 NOT_RECORDED = "no host calls are recorded of {ranks}"
 OWN = (
@@ -27,6 +33,7 @@ CUT = (
     " nothing is recorded of {ranks}; if not their recordings but their processes are shorter, what their GPUs are idle"
     " there is in no loss"
 )
+HELD = "; it begins when the collectives have ended that began before all ranks were recorded"
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,14 @@ class ComparedTime:
         Whether a part of the GPU work lies outside.
     note : str or None
         What to keep in mind; nothing of less than `SHORT` of the run's GPU time that lies outside.
+    recordings : dict or None
+        How the recordings lie to each other, as `efficiency.json` has it; None where that is not known.
     """
 
     window: tuple[int, int] | None = None
     is_cut: bool = False
     note: str | None = None
+    recordings: dict | None = None
 
     def windows(self, one: Opened, clock: Clock) -> Windows:
         """Return the window of each rank of an export in the export's own clock."""
@@ -63,14 +73,57 @@ OWN_TIMES = ComparedTime()
 """Each rank from its own first to its own last GPU work."""
 
 
-def compared_time(
+@dataclass(frozen=True)
+class CommonTime:
+    """The part of the run's GPU work that all recordings cover; ns on the dataset's time line.
+
+    Attributes
+    ----------
+    first, last : int
+        The first start and last end of any rank's GPU event.
+    begin, stop : int
+        What all recordings cover of that; nothing where `stop` is not later.
+    recorded : dict of int to (int, int)
+        Begin and end of each rank's recording.
+    """
+
+    first: int
+    last: int
+    begin: int
+    stop: int
+    recorded: Mapping[int, tuple[int, int]]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is enough of the run's GPU time for ranks to be compared in it."""
+        return self.begin < self.stop and self.stop - self.begin >= LEAST_COMMON * (self.last - self.first)
+
+
+@dataclass
+class RankInCommon:
+    """What a rank does in the common time; ns on the dataset's time line.
+
+    Attributes
+    ----------
+    launches, inside : int
+        How many it has, and how many of them begin in the common time.
+    held : list of (int, int)
+        Begin and end of communication kernels that began before the common time and end in it.
+    """
+
+    launches: int = 0
+    inside: int = 0
+    held: list[tuple[int, int]] = field(default_factory=list)
+
+
+def common_time(
     opened: Sequence[Opened], recorded: Sequence[Windows], clocks: Mapping[str, Clock], *, are_aligned: bool
-) -> ComparedTime:
-    """Return in which time the ranks of a dataset are compared.
+) -> CommonTime | str | None:
+    """Return the part of the run's GPU work that the recordings of all ranks cover: a note where that is not known,
+    None of a single rank.
 
     The run's GPU work lasts from the first to the last GPU event of any rank. A rank's recording covers the time from
-    its first to its last event of any kind. Where that is known of all ranks, they are compared in the part of the
-    former that all recordings cover, so that waiting for other ranks counts, and time that nobody recorded does not.
+    its first to its last event of any kind.
 
     Parameters
     ----------
@@ -91,26 +144,103 @@ def compared_time(
                 ends = clock.aligned(np.array(covered[rank])).tolist()
                 whole[rank] = min(ends[0], gpu[rank][0]), max(ends[1], gpu[rank][1])
     if len(gpu) < 2:
-        return OWN_TIMES
+        return None
     if not are_aligned:
-        return ComparedTime(note=OWN.format(why=NOT_ALIGNED))
+        return OWN.format(why=NOT_ALIGNED)
     if unknown := sorted(set(gpu) - set(whole)):
-        return ComparedTime(note=OWN.format(why=NOT_RECORDED.format(ranks=_named(unknown))))
+        return OWN.format(why=NOT_RECORDED.format(ranks=_named(unknown)))
     first = min(begin for begin, _ in gpu.values())
     last = max(stop for _, stop in gpu.values())
     begin = max(first, *(one for one, _ in whole.values()))
     stop = min(last, *(one for _, one in whole.values()))
-    common = max(stop - begin, 0)
-    lengths = {"common": common, "outside": last - first - common, "whole": last - first}
+    return CommonTime(first, last, begin, stop, whole)
+
+
+def ranks_in_common(one: Opened, common: CommonTime | str | None, clock: Clock) -> dict[int, RankInCommon]:
+    """Return what the ranks of an export do in the common time, as far as that decides how they are compared: nothing
+    where it is long enough and begins with the run's GPU work. Launches are read up to its begin where they need not be
+    counted.
+    """
+    found = {rank: RankInCommon() for rank in one.windows}
+    if not isinstance(common, CommonTime) or common.begin >= common.stop:
+        return found
+    if common.is_long and common.begin == common.first:
+        return found
+    kinds = event_streams.class_bits(one.folder)
+    communicates = COMMUNICATION.bit_length() - 1
+    for batch in event_streams.chunks(one.folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+        block = event_streams.times(batch)
+        start = clock.aligned(block["start"])
+        end = clock.aligned(block["end"])
+        ranks = batch.column("rank").to_numpy()
+        is_inside = (start >= common.begin) & (start < common.stop)
+        is_held = (start < common.begin) & (end > common.begin)
+        is_held &= kinds.take(batch.column("configuration").to_numpy()) == communicates
+        for rank in np.unique(ranks).tolist():
+            mine = ranks == rank
+            found[rank].launches += int(mine.sum())
+            found[rank].inside += int((is_inside & mine).sum())
+            at = np.flatnonzero(is_held & mine)
+            found[rank].held += zip(start[at].tolist(), end[at].tolist(), strict=True)
+        if common.is_long and int(start[-1]) >= common.begin:
+            break
+    return found
+
+
+def compared_time(common: CommonTime | str | None, ranks: Mapping[int, RankInCommon]) -> ComparedTime:
+    """Return in which time the ranks of a dataset are compared.
+
+    Where the recordings of all ranks are known, ranks are compared in the part of the run's GPU work that all of them
+    cover, so that waiting for other ranks counts, and time that nobody recorded does not. A collective that began
+    before that part may wait for a rank that was not yet recorded: the time begins when such collectives have ended.
+
+    Parameters
+    ----------
+    common : CommonTime, str or None
+        As `common_time` returns it.
+    ranks : mapping of int to RankInCommon
+        What `ranks_in_common` returns, of all exports.
+    """
+    if not isinstance(common, CommonTime):
+        return ComparedTime(note=common)
+    first = common.first
+    last = common.last
+    stop = common.stop
+    whole = last - first
+    has_work = all(one.launches and one.inside >= MOST_WORK * one.launches for one in ranks.values())
+    is_compared = common.begin < stop and (common.is_long or has_work)
+    held = _held(common, ranks) if is_compared else {}
+    begin = max([common.begin, *(end for spans in held.values() for _, end in spans)])
+    common_ns = max(stop - begin, 0)
+    begins = [low for low, _ in common.recorded.values()]
+    recordings = {
+        "whole_ns": whole,
+        "common_ns": common_ns,
+        "are_apart": not is_compared and whole > 0,
+        "begins_ns": max(begins) - min(begins),
+        "held_ns": {str(rank): max(end - start for start, end in spans) for rank, spans in sorted(held.items())},
+    }
+    lengths = {"common": common_ns, "outside": whole - common_ns, "whole": whole}
     lengths = {name: time_three_digits(ns) for name, ns in lengths.items()}
-    if stop <= begin or stop - begin < LEAST_COMMON * (last - first):
-        return ComparedTime(note=APART.format(**lengths) if last > first else None)
-    lacks = {rank: max(low - first, 0) + max(last - high, 0) for rank, (low, high) in whole.items()}
+    if not is_compared:
+        return ComparedTime(note=APART.format(**lengths) if whole else None, recordings=recordings)
+    lacks = {rank: max(low - first, 0) + max(last - high, 0) for rank, (low, high) in common.recorded.items()}
     short = sorted(rank for rank, lacked in lacks.items() if lacked)
-    noticed = [rank for rank in short if lacks[rank] > SHORT * (last - first)] or short
-    is_noticed = last - first - common > SHORT * (last - first)
-    note = CUT.format(ranks=_named(noticed), **lengths) if is_noticed else None
-    return ComparedTime((begin, stop), is_cut=bool(short), note=note)
+    noticed = [rank for rank in short if lacks[rank] > SHORT * whole] or short
+    is_noticed = whole - common_ns > SHORT * whole
+    note = CUT.format(ranks=_named(noticed), **lengths) + HELD * bool(held) if is_noticed else None
+    return ComparedTime((begin, stop), is_cut=bool(short), note=note, recordings=recordings)
+
+
+def _held(common: CommonTime, ranks: Mapping[int, RankInCommon]) -> dict[int, list[tuple[int, int]]]:
+    """Return begin and end of the collectives of each rank that may wait for a recording to begin: not of kernels that
+    run on through most of the common time.
+    """
+    half = (common.stop - common.begin) // 2
+    found = {
+        rank: [one for one in in_common.held if one[1] - common.begin <= half] for rank, in_common in ranks.items()
+    }
+    return {rank: spans for rank, spans in found.items() if spans}
 
 
 def _named(ranks: Sequence[int]) -> str:

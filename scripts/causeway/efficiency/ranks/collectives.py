@@ -76,6 +76,9 @@ class MatchedCollectives:
         Equal where the launches' shapes are on the first rank; -1 where unknown, None where all are.
     sequence : int or None
         Which of several sequences of unknown communicators, from 1 on.
+    unrecorded : ndarray of bool, shape (collectives,), or None
+        Which began on some rank before the recording of another one: how long that one was waited for is not known.
+        None where none did.
     """
 
     communicator: str | None
@@ -87,14 +90,18 @@ class MatchedCollectives:
     group_size: np.ndarray | None = None
     shape: np.ndarray | None = None
     sequence: int | None = None
+    unrecorded: np.ndarray | None = None
 
     def members(self, at: int) -> int:
         """Return how many ranks take part in a collective, by its index: as told, at least those that were read."""
         return max(len(self.ranks), -1 if self.group_size is None else int(self.group_size[at]))
 
     def synchronising(self) -> np.ndarray:
-        """Return which collectives all ranks end together; bool, shape (collectives,)."""
-        return np.isin(np.array(self.operations, object), SYNCHRONISING)
+        """Return which collectives all ranks end together, of those that all ranks recorded; bool, shape
+        (collectives,).
+        """
+        found = np.isin(np.array(self.operations, object), SYNCHRONISING)
+        return found if self.unrecorded is None else found & ~self.unrecorded
 
     def left_together(self) -> tuple[list[int], np.ndarray, np.ndarray]:
         """Return the collectives that all ranks end together.

@@ -3,13 +3,14 @@ MPI ranks, each of which reads some exports.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
+from causeway.core.event_blocks import first_recorded
 from causeway.core.reduced import STRAGGLERS, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
@@ -71,21 +72,25 @@ def find_stragglers(
         read = [] if filtered else mine
         rows = {folder: collectives_of(folder) for folder in read if has_time_line(capabilities[folder])}
         work = {folder: work_of(folder) for folder in read}
+        begins = {folder: first_recorded(folder, rows[folder]) for folder in rows}
     documents = merged(ranks.exchange(capabilities))
     used = {folder: documents[folder] for folder in given if documents[folder]["status"] != "refused"}
     folder_of = {rank: folder for folder, one in used.items() for rank in one["ranks"]}
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
-    parts = ranks.collect((rows, work))
+    parts = ranks.collect((rows, work, begins))
     judged: list[_Judged] = []
     notes: list[str] = []
     role_of: dict[int, int] = {}
     with ranks.together():
         if ranks.first:
-            every_rows, every_work = (merged(part) for part in zip(*parts, strict=True))
+            every_rows, every_work, every_begin = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(every_work[folder] for folder in given if folder in every_work)
             role_of = role_numbers(roles)
             in_order = [every_rows[folder] for folder in given if folder in every_rows]
             groups, notes = ([], [filtered]) if filtered else _matched(in_order, document, different_work(roles))
+            begin_of = {rank: begin for of_export in every_begin.values() for rank, begin in of_export.items()}
+            if document["method"] != "zero":  # else moments of different ranks are not comparable
+                groups = [_recorded(group, clocks, begin_of, notes) for group in groups]
             judged = _judged(groups, clocks, role_of, notes)
     late, role_of = ranks.share(([(one.group, one.late) for one in judged], role_of))
     with ranks.together():
@@ -148,6 +153,29 @@ def _matched(
     return groups, notes if words is None else [*notes, f"{words}: each is held against its own role"]
 
 
+def _recorded(
+    group: collectives.MatchedCollectives, clocks: Mapping[int, Clock], begin_of: Mapping[int, int], notes: list[str]
+) -> collectives.MatchedCollectives:
+    """Return a group in which collectives that began before the recording of a rank, by more than they take themselves,
+    do not count: the others wait for the start of that recording. `begin_of` has the begin of each rank's, ns, own
+    clock; `notes` gets a sentence.
+    """
+    if not set(group.ranks) <= begin_of.keys():
+        return group
+    start = np.stack([clocks[rank].aligned(own) for rank, own in zip(group.ranks, group.start, strict=True)])
+    begins = [int(clocks[rank].aligned(np.array([begin_of[rank]]))[0]) for rank in group.ranks]
+    begins = np.minimum(begins, start.min(axis=1, initial=np.iinfo(np.int64).max))
+    transfer = (group.end - group.start).min(axis=0)
+    before = begins.max() - start.min(axis=0) > transfer
+    if not before.any():
+        return group
+    notes.append(
+        f"{_named(group)}: {int(before.sum()):,} of {before.size:,} collectives began before all ranks were recorded:"
+        " what was waited for in them is the start of recordings"
+    )
+    return replace(group, unrecorded=before)
+
+
 def _judged(
     groups: Sequence[collectives.MatchedCollectives],
     clocks: Mapping[int, Clock],
@@ -172,8 +200,13 @@ def _judged(
                 notes.append(f"{_named(group)}: {together['reason']}, so not all ranks may take part in each: {WAITS}")
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
-        named = [at for at, entry in enumerate(verdict["ranks"]) if entry["pattern"] != "none"]
-        found.append(_Judged(group, times, verdict, {group.ranks[at]: times["held"][at] for at in named}))
+        late = {}
+        for at, entry in enumerate(verdict["ranks"]):
+            if entry["pattern"] != "none":
+                late[entry["rank"]] = times["held"][at]
+            elif entry["rank"] == verdict["waited_for"]:
+                late[entry["rank"]] = times["last"][at]
+        found.append(_Judged(group, times, verdict, late))
     return found
 
 

@@ -8,6 +8,9 @@ are late in one of a hundred collectives; and more often than other ranks are as
 ranks. Without such a rank nobody is named. A collective is held up by every late rank after which only late ones
 arrive. How often a named rank is last and how long the others wait for it counts all collectives, also those in which
 it is late by less than that.
+
+The test of frequency decides who is late often, not what lateness cost: a rank for which most of the waiting is stands
+in the verdict of its group, however often it is last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,6 +44,10 @@ BLOCK = 4096
 """Collectives that are compared between ranks at once."""
 LEVEL = 0.01
 """How often chance may name a rank."""
+MOSTLY = 0.5
+"""Most of the waiting is for a rank where so much of it is, beyond what each of n ranks has by chance, 1 / n: as often
+as a persistent straggler is late.
+"""
 BOTH_COST = 0.2
 """Late ranks and slow transfers both count where the smaller loss is more than this share of the larger one."""
 
@@ -64,7 +71,7 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         slow (bool), excess (int64, ns, of slow transfers), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN
         where unknown); of shape (ranks, collectives): late, held (bool; late, and no rank that is not late arrives
         after it), last (bool; the only rank that arrives last), wait (int64, ns); of shape (ranks,): alike, how many
-        ranks its role has (int).
+        ranks its role has (int), and latest, its largest lateness (int64, ns).
     """
     chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
@@ -105,6 +112,7 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         "transfer": transfer,
         "straggler": straggler,
         "lateness": np.rint(lateness.max(axis=0)).astype(np.int64),
+        "latest": np.rint(lateness.max(axis=1, initial=0)).astype(np.int64),
         "waiting": wait.sum(axis=0),
         "slow": slow,
         "excess": excess,
@@ -192,9 +200,11 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     Returns
     -------
     dict
-        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives that
-        each holds up, and in which it is last, pattern (persistent, transient, none), waiting_for_it_ns, alone_ns (by
-        how much it is later than the next rank, where it is last), own_wait_ns; `late_together`: ranks that hold up
+        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns, latest_ns (the largest lateness of
+        any rank), waited_for (the rank for which most of the waiting is, or None); `ranks`: share of collectives that
+        each holds up, and in which it is last, by_chance (how probable it is that any rank is last as often by chance),
+        pattern (persistent, transient, none), waiting_for_it_ns, alone_ns (by how much it is later than the next rank,
+        where it is last), latest_ns, own_wait_ns; `late_together`: ranks that hold up
         the same collectives, how many, and the same times of them together; `matrix`: ns that the rank of a row waited
         for the rank of a column, where that was the last.
     """
@@ -222,9 +232,11 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
                 "collectives": int(mine.sum()),
                 "last_share": last_share,
                 "last_collectives": int(last.sum()),
+                "by_chance": _by_chance(int(last.sum()), count, len(group.ranks)),
                 "pattern": pattern,
                 "waiting_for_it_ns": int(matrix[:, index].sum()),
                 "alone_ns": int(ahead[last].sum()),
+                "latest_ns": int(found["latest"][index]),
                 "own_wait_ns": int(found["wait"][index].sum()),
             }
         )
@@ -254,6 +266,8 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         "waiting_ns": int(found["waiting"].sum()),
         "transfer_ns": int(found["transfer"].sum()),
         "excess_transfer_ns": excess,
+        "latest_ns": int(found["latest"].max(initial=0)),
+        "waited_for": _waited_for(ranks, int(found["waiting"].sum())),
     }
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
     facts = {"communicator": group.communicator, "sequence": group.sequence, "n_ranks": len(group.ranks)}
@@ -272,6 +286,21 @@ def _beyond_chance(share: float, ranks: int) -> float:
     is last as often by chance (Abbott 1925): (share - 1 / n) / (1 - 1 / n); 0 for a rank that is alone.
     """
     return (share * ranks - 1) / (ranks - 1) if ranks > 1 else 0.0
+
+
+def _by_chance(times: int, count: int, ranks: int) -> float:
+    """Return how probable it is that any of some ranks is last so many times of `count` by chance, at most 1."""
+    from scipy.stats import binom  # as in `_often`
+
+    return min(1.0, ranks * float(binom.sf(times - 1, count, 1 / ranks)))
+
+
+def _waited_for(ranks: Sequence[Mapping], waiting_ns: int) -> int | None:
+    """Return the rank for which most of the waiting is (`MOSTLY`), beyond chance; None without one."""
+    most = max(ranks, key=lambda entry: entry["waiting_for_it_ns"])
+    if not waiting_ns or _beyond_chance(most["waiting_for_it_ns"] / waiting_ns, len(ranks)) < MOSTLY:
+        return None
+    return most["rank"]
 
 
 def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:

@@ -266,6 +266,7 @@ def document(
         "bin_ns": int(edges_ns[1] - edges_ns[0]),
         "clocks": {key: clocks[key] for key in ("method", "residual_ns", "reason")},
         "notes": notes,
+        "recordings": dataset.compared.recordings,
         "formats": sorted({one.opened.format for one in dataset.measured if one.opened.format}),
         **found,
         "host": _host(dataset),

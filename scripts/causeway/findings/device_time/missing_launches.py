@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from causeway.core.vocabulary import INCONCLUSIVE
-from causeway.findings import suggestions
+from causeway.findings import headlines, suggestions
 from causeway.findings.record import Finding
 
 MISSING = "missing_dispatches"
 """The kind of issue that counts them."""
 COUNTS = ("shared_devices",)
 """Keys of claims that do not rest on the time between launches."""
-UNSURE = " (unsure)"
-"""What is added to their headlines."""
 
 
 def undecided(findings: Sequence[Finding], qualities: Sequence[Mapping]) -> list[Finding]:
@@ -48,7 +46,7 @@ def _undecided(finding: Finding, missing: int, read: int) -> Finding:
     return replace(
         finding,
         verdict=INCONCLUSIVE,
-        headline=f"{finding.headline.rstrip('.')}{UNSURE}.",
+        headline=f"{finding.headline.rstrip('.')}{headlines.UNSURE}.",
         sentence=(
             f"{finding.sentence} That is not decided: {missing:,} launches are missing from the exports, which hold"
             f" {read:,}, and the time in which they ran counts as idle."

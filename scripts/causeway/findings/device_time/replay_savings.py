@@ -1,6 +1,8 @@
 """What claims about lost device time would save by a replay: it takes the place of the loss itself, which is a bound.
 
 A loss is exposed time, and exposed is not blocking: without it the run is shorter only by what nothing else then fills.
+And what holds one rank up makes others wait: without it the run is shorter by more than the loss itself, and what the
+others wait is a part of another loss, which counts with its cause.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,16 +19,29 @@ OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at 
 COUNTED = {"launches_free": "launch calls"}
 """What a replay takes away for a finding that counts launches and states no loss."""
 UNBOUNDED = ("no_straggler",)
-"""Changes that may save more than the loss that a finding states: of a late rank that is what the others wait."""
+"""Changes that may always save more than the loss that a finding states: of a late rank what the others wait."""
+SAME_TIME = 0.01
+"""A replay is of the same time as the losses where devices are at work in it for no longer than the losses' time by
+this share, from which on a loss is a finding; else the recordings reach beyond the time in which ranks are compared.
+"""
+WHERE = {"communication": "in collectives", "orchestration": "while devices wait", "transfers": "in copies"}
+"""Where a loss by another cause is."""
+WHAT = {"communication": "collectives", "orchestration": "what devices wait for", "transfers": "copies"}
+"""What the cause is."""
 
 
 def with_replays(
-    findings: Sequence[Finding], rows: Mapping[str, Sequence[Mapping]], devices: Mapping[str, int]
+    findings: Sequence[Finding],
+    rows: Mapping[str, Sequence[Mapping]],
+    devices: Mapping[str, int],
+    elapsed: Mapping[str, int] | None = None,
 ) -> list[Finding]:
     """Return findings; each whose loss a replay takes away has that replay, and is worth what it saves of the devices'
-    time, from the first work of any to the end of the last, on all of them and at most the loss: what it saves before
-    the first work or after the last is none of that loss. A late rank is worth all of it, as devices are at work for
-    less time on that rank, too, which does not wait.
+    time, from the first work of any to the end of the last, on all of them: what it saves before the first work or
+    after the last is none of it. Where that is more than the loss, what is more is a part of other losses, as where
+    other ranks wait: it counts here, and there no more, so that losses still add up. Where the replay is of more time
+    than the losses are, a finding is worth its loss at most; but a late rank is worth all of it, as devices are at work
+    for less time on that rank, too, which does not wait.
 
     Parameters
     ----------
@@ -36,28 +51,39 @@ def with_replays(
         Rows of `replay.parquet` by dataset, in the table's order.
     devices : mapping of str to int
         Devices of each dataset, as `efficiency.json` counts them.
+    elapsed : mapping of str to int, optional
+        The time of the losses of each dataset on one device, ns; of a dataset without it the replay may be of more.
     """
     found = []
     for finding in findings:
         own = rows.get(finding.dataset, ())
         at = _replay_of(finding, own)
-        found.append(finding if at is None else _replayed(finding, own, at, devices.get(finding.dataset, 0)))
-    return found
+        if at is None:
+            found.append(finding)
+            continue
+        time = own[at].get("device_time_ns") or 0
+        is_same = time <= (1 + SAME_TIME) * (elapsed or {}).get(finding.dataset, 0)
+        found.append(_replayed(finding, own, at, devices.get(finding.dataset, 0), is_same=is_same))
+    gpu_ns = {dataset: ns * devices.get(dataset, 0) for dataset, ns in (elapsed or {}).items()}
+    return _with_what_others_wait(found, devices, gpu_ns)
 
 
 def _replay_of(finding: Finding, rows: Sequence[Mapping]) -> int | None:
     """Return the number of the row in which the loss of a finding is taken away; None without one. A late rank's is
-    the one of this rank.
+    the one of this rank, unless the run is longer without it: then hosts of other ranks, which are taken as its
+    measure, wait for it, too, without a call that says so.
     """
     for at, row in enumerate(rows):
+        if row["change"] in UNBOUNDED and row["predicted_ns"] > row["time_ns"]:
+            continue
         is_meant = row["name"] is None or row["name"] == finding.subject
         if finding.undone_by is not None and row["change"] == finding.undone_by and row["step"] is None and is_meant:
             return at
     return None
 
 
-def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) -> Finding:
-    """Return a finding with the replay in a row of its dataset's table."""
+def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int, *, is_same: bool) -> Finding:
+    """Return a finding with the replay in a row of its dataset's table; `is_same`: it is of the time of the losses."""
     row = rows[at]
     table = f"{finding.dataset}/replay.parquet"
     saved = max(row["time_ns"] - row["predicted_ns"], 0)
@@ -74,25 +100,30 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     )
     if row["change"] in COUNTED:
         return _counted(finding, one, saved)
+    every = max((row["device_time_ns"] or 0) - (row["predicted_device_time_ns"] or 0), 0) * devices
+    is_free = row["change"] in UNBOUNDED or is_same
+    is_bound = not is_free or finding.worth is None or every <= finding.worth.ns
+    bound = "That is a bound; replayed" if is_bound or row["change"] in UNBOUNDED else "Replayed"
     found = replace(
         finding,
-        sentence=f"{finding.sentence} That is a bound; replayed with this alone changed, {_words(one, saved)}",
+        sentence=f"{finding.sentence} {bound} with this alone changed, {_words(one, saved)}",
         replay=one,
         suggestion=suggestions.PAGEABLE if _blocks(row, rows[0]) else finding.suggestion,
     )
     if finding.recoverable_ns is None or not devices:
         return found
-    every = max(row["device_time_ns"] - row["predicted_device_time_ns"], 0) * devices
-    most = every if row["change"] in UNBOUNDED else min(every, finding.recoverable_ns)
+    most = every if is_free else min(every, finding.recoverable_ns)
     count = in_document(f"{finding.dataset}/efficiency.json", "device", "n_devices", kind="integer")
     gain = of_table(
         "greatest(device_time_ns - predicted_device_time_ns, 0)", table, rows_where({"file_row_number": at})
     )
     query = f"({gain}) * ({count})"
-    if row["change"] not in UNBOUNDED:
+    if not is_free:
         query = f"least({query}, ({finding.recoverable_query}))"
     is_more = saved * devices > most
-    if is_more and row["change"] not in UNBOUNDED:  # what is saved before the first work is no part of the loss
+    if is_free and row["change"] not in UNBOUNDED:
+        is_more = 100 * (saved * devices - every) >= headlines.NO_CHANGE * row["time_ns"] * devices
+    if is_more and is_bound and row["change"] not in UNBOUNDED:  # what is saved before the first work is none of it
         headline = headlines.with_part_saved(finding.headline, finding.subject, most, finding.recoverable_ns)
     else:
         headline = headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"])
@@ -102,6 +133,70 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
         sentence=f"{found.sentence}{OUTSIDE if is_more else ''}",
         recoverable_ns=most,
         recoverable_query=f"SELECT ({query})::BIGINT",
+    )
+
+
+def _with_what_others_wait(
+    findings: Sequence[Finding], devices: Mapping[str, int], gpu_ns: Mapping[str, int]
+) -> list[Finding]:
+    """Return findings in which losses count with their causes: what a replay saves beyond its own loss is taken from
+    what other losses keep in their own replays, largest saving first, so that the sum of all losses stays; `gpu_ns` is
+    the GPU time of each dataset.
+    """
+    found = {one.id: one for one in findings}
+    losses = [one for one in findings if one.kind == "efficiency" and one.key in WHERE and one.replay and one.worth]
+    for cause in sorted(losses, key=lambda one: (-(one.recoverable_ns or 0), one.id)):
+        for other in losses:
+            own = found[cause.id]
+            its = found[other.id]
+            more = (own.recoverable_ns or 0) - own.worth.ns
+            kept = its.worth.ns - (its.recoverable_ns or 0)
+            if other.dataset == cause.dataset and other.id != cause.id and min(more, kept) > 0:
+                several = devices[cause.dataset] > 1
+                moved = _moved(own, its, min(more, kept), gpu_ns[cause.dataset], several=several)
+                found |= {one.id: one for one in moved}
+    return [_not_added(one, list(found.values())) for one in found.values()]
+
+
+def _not_added(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    """Return a finding without a saving of its own where its time is a part of another loss that a replay takes away:
+    it is counted there.
+    """
+    for one in findings:
+        is_whole = (one.dataset, one.kind, one.key) == (finding.dataset, "efficiency", finding.part_of)
+        if is_whole and one.replay and (one.recoverable_ns or 0) >= (finding.recoverable_ns or 0):
+            said = f"{finding.sentence} That time is a part of what is lost {WHERE[one.key]}, and is not added to it."
+            return replace(finding, sentence=said, recoverable_ns=None, recoverable_query=None)
+    return finding
+
+
+def _moved(cause: Finding, other: Finding, ns: int, gpu_ns: int, *, several: bool) -> tuple[Finding, Finding]:
+    """Return two losses of which the first is the cause of so many ns of the second: these count with the first."""
+    total = cause.worth.ns + ns
+    rest = other.worth.ns - ns
+    time = time_three_digits(ns)
+
+    def words(loss: Finding, lost_ns: int) -> str:
+        return headlines.of_loss(loss.key, 100 * lost_ns / gpu_ns, lost_ns, loss.waits_for, several)
+
+    return (
+        replace(
+            cause,
+            worth=replace(cause.worth, ns=total),
+            headline=headlines.of_loss_elsewhere(words(cause, total), ns, WHERE[other.key]),
+            sentence=f"{cause.sentence} With it go {time} of what is lost {WHERE[other.key]}: that counts here.",
+        ),
+        replace(
+            other,
+            worth=replace(other.worth, ns=rest),
+            headline=headlines.with_saving(
+                words(other, rest),
+                other.subject,
+                other.replay.time_ns - other.replay.predicted_ns,
+                other.replay.time_ns,
+            ),
+            sentence=f"{other.sentence} {time} of it is because of {WHAT[cause.key]}, and counts there.",
+        ),
     )
 
 

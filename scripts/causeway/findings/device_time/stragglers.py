@@ -3,20 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
+from causeway.core.formatting import first_of, name_in_sentence, significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SUPPORTED
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
+BY_CHANCE = 0.01
+"""A rank is last more often than by chance where that is less probable than this, as where it is named as late."""
+FEW = 100
+"""Below so many collectives three, as often as a rank that is named must be late, are more than the 3 % that would do:
+they are few to say that a rank is rarely late.
+"""
 UNSIZED = (
     " Message sizes are not recorded: calls at one position of the sequence, or of one launch shape, are compared."
 )
 
 
 def straggler_findings(document: Mapping) -> list[Finding]:
-    """Return the findings of one dataset's `stragglers.json`: per communicator late ranks and slow transfers, or that
-    none was found.
+    """Return the findings of one dataset's `stragglers.json`: per communicator late ranks, the rank for which most of
+    the waiting is, also where it is not often late, and slow transfers; or that none was found.
     """
     found = []
     for index, group in enumerate(document["groups"]):
@@ -25,7 +31,10 @@ def straggler_findings(document: Mapping) -> list[Finding]:
             found += [_late_rank(document, index, position) for position in _late_alone(group)]
         if group["verdict"] in (NETWORK, MIXED):
             found.append(_slow_network(document, index))
-        if group["verdict"] not in (STRAGGLER, NETWORK, MIXED):
+        waited_for = _waited_for(group)
+        if waited_for is not None:
+            found.append(_waited_for_rank(document, index, waited_for))
+        elif group["verdict"] not in (STRAGGLER, NETWORK, MIXED):
             found.append(_no_straggler(document, index))
     return _counted_once(document, found)
 
@@ -146,8 +155,6 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
     rank = group["ranks"][position]
     waited = rank["waiting_for_it_ns"]
     ranks = group["n_ranks"]
-    alone = value_at("groups", index, "ranks", position, "alone_ns", kind="integer")
-    count = value_at("groups", index, "n_ranks", kind="integer")
     why = rank.get("why")
     return _finding(
         document,
@@ -164,12 +171,78 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
             f" others wait {time_three_digits(waited)} for it in all{_because(why) if why else ''}. Were it never late,"
             f" each of the {ranks} ranks would save up to {time_three_digits(rank['alone_ns'])}."
         ),
-        recoverable_ns=rank["alone_ns"] * ranks,
-        recoverable_query=within(f"{document['dataset']}/stragglers.json", f"({alone}) * ({count})"),
+        **_saved_without(document, index, position),
         verdict=SUPPORTED,
         undone_by="no_straggler",
         suggestion=suggestions.LATE.get(why["cause"] if why else None, suggestions.LATE_UNKNOWN),
     )
+
+
+def _waited_for(group: Mapping) -> int | None:
+    """Return the position of the rank for which most of the waiting is, where it is not named as late."""
+    for position, rank in enumerate(group["ranks"]):
+        if rank["rank"] == group.get("waited_for") and rank["pattern"] == "none":
+            return position
+    return None
+
+
+def _waited_for_rank(document: Mapping, index: int, position: int) -> Finding:
+    """Return the finding on the rank for which most of the waiting is, by its position in the group: what that costs
+    was counted, whether the rank is often late is not shown.
+    """
+    group = document["groups"][index]
+    rank = group["ranks"][position]
+    last = f"{rank['last_collectives']:,} of {group['collectives']:,}"
+    waited = rank["waiting_for_it_ns"]
+    share = 100 * waited / group["waiting_ns"]
+    is_few = group["collectives"] < FEW
+    by_chance = f"{significant(100 * rank['by_chance'], 2)} %"
+    if rank["by_chance"] <= BY_CHANCE:
+        often = (
+            f"it is late by more than {time_three_digits(group['threshold_ns'])} in too few of them to be often late"
+        )
+    elif is_few:
+        often = (
+            f"so few collectives do not show that it is often late: by chance some rank is last as often in {by_chance}"
+        )
+    else:
+        often = "it is last no more often than by chance, and few long waits make up most"
+    why = rank.get("why")
+    return _finding(
+        document,
+        index,
+        key=f"rank{rank['rank']}",
+        path=("ranks", position, "waiting_for_it_ns"),
+        value=waited,
+        subject=f"rank {rank['rank']}",
+        quantity="time that other ranks wait",
+        headline=headlines.of_waited_for(f"rank {rank['rank']}", waited, share, last, is_few=is_few),
+        sentence=(
+            f"Ranks wait {time_three_digits(group['waiting_ns'])} for each other in {group['collectives']:,}"
+            f" collectives{_of_communicator(group)}, {time_three_digits(waited)} ({significant(share, 2)} %) of it for"
+            f" rank {rank['rank']}, which is last in {last}, by up to {time_three_digits(rank['latest_ns'])}"
+            f"{_because(why) if why else ''}; {often}. Were it never late, each of the {group['n_ranks']} ranks would"
+            f" save up to {time_three_digits(rank['alone_ns'])}."
+        ),
+        **_saved_without(document, index, position),
+        verdict=SUPPORTED,
+        undone_by="no_straggler",
+        part_of="orchestration" if why and why["cause"] == "host" else None,
+        suggestion=suggestions.LATE.get(why["cause"] if why else None, suggestions.LATE_UNKNOWN),
+    )
+
+
+def _saved_without(document: Mapping, index: int, position: int) -> dict:
+    """Return what could be saved at most without a late rank, by its position in the group, and its query: a collective
+    begins as soon as the next rank arrives, and the run ends so much earlier on all ranks.
+    """
+    group = document["groups"][index]
+    alone = value_at("groups", index, "ranks", position, "alone_ns", kind="integer")
+    count = value_at("groups", index, "n_ranks", kind="integer")
+    return {
+        "recoverable_ns": group["ranks"][position]["alone_ns"] * group["n_ranks"],
+        "recoverable_query": within(f"{document['dataset']}/stragglers.json", f"({alone}) * ({count})"),
+    }
 
 
 def _because(why: Mapping) -> str:
@@ -212,20 +285,28 @@ def _slow_network(document: Mapping, index: int) -> Finding:
 
 
 def _no_straggler(document: Mapping, index: int) -> Finding:
+    """Return that no rank is late often; a bound only where no lateness that was seen, however rare, exceeds it."""
     group = document["groups"][index]
     threshold = group["threshold_ns"]
+    latest = group.get("latest_ns", 0)
+    is_bound = latest <= threshold
+    seen = (
+        f"lateness beyond {time_three_digits(threshold)} would have been seen, had it been often"
+        if is_bound
+        else f"the largest lateness, {time_three_digits(latest)}, is too rare to be that of a rank"
+    )
     return _finding(
         document,
         index,
         key="none",
-        path=("threshold_ns",),
-        value=threshold,
+        path=("threshold_ns" if is_bound else "latest_ns",),
+        value=threshold if is_bound else latest,
         subject=document["dataset"],
-        quantity="lateness that would have been seen",
-        headline=headlines.of_no_straggler(group["n_ranks"], threshold),
+        quantity="lateness that would have been seen" if is_bound else "largest lateness",
+        headline=headlines.of_no_straggler(group["n_ranks"], threshold, latest),
         sentence=(
-            f"No rank stands out as late in {group['collectives']:,} collectives{_of_communicator(group)} on"
-            f" {group['n_ranks']} ranks: lateness beyond {time_three_digits(threshold)} would have been seen."
+            f"No rank stands out as often late in {group['collectives']:,} collectives{_of_communicator(group)} on"
+            f" {group['n_ranks']} ranks: {seen}."
         ),
         verdict=INCONCLUSIVE,
     )

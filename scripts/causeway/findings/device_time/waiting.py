@@ -11,7 +11,9 @@ from causeway.core.vocabulary import NOT_IDLE, OTHER_PROCESS, SHARED_GPU, SUPPOR
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
 
-BY_HOST = ("launch_starved", "blocked_host")
+BLOCKED = "blocked_host"
+"""The reason whose details are calls."""
+BY_HOST = ("launch_starved", BLOCKED)
 """Reasons that a host without cost would take away."""
 UNKNOWN = "unknown"
 """The reason of what the export does not tell."""
@@ -104,7 +106,8 @@ def waiting_findings(
         return [waits]
     waits_for = headlines.WAITED_FOR.get(main) if 2 * by_reason[main] >= idle else None
     words = headlines.of_loss(loss.key, loss.effect.value, loss.worth.ns, waits_for) if waits_for else loss.headline
-    found = replace(loss, headline=words, suggestion=waits.suggestion)
+    for_detail = f"{waits_for} ({_calls(details)})" if waits_for and main == BLOCKED else waits_for
+    found = replace(loss, headline=words, suggestion=waits.suggestion, waits_for=for_detail)
     if 2 * by_reason[UNKNOWN] < idle:
         return [found, waits]
     return [replace(found, sentence=f"{loss.sentence}{NOT_KNOWN}", undone_by=None), waits]
@@ -215,6 +218,12 @@ def without_replays(losses: Sequence[Finding], rows: Sequence[Mapping], gpu_ns: 
         )
         for one in losses
     ]
+
+
+def _calls(details: Counter) -> str:
+    """Return the calls in which a host blocks, by the time in each: the two with most, of what is noticeable."""
+    most = sorted(details, key=lambda one: (-details[one], one))[:2]
+    return ", ".join(elided(one, 30) for one in most if details[one] >= NOTICEABLE * details.total())
 
 
 def _of_loss(loss: Finding, idle_ns: int, devices: int) -> str:

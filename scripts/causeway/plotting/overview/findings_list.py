@@ -26,14 +26,16 @@ KINDS = {
     "recording": "about the recording",
 }
 LOSSES = ("efficiency", "straggler")
-RECORDING = "recording"
-"""The kind of what must be known of a recording before all else."""
 QUESTIONS = (
     ("Where", LOSSES, "no loss of a hundredth of the GPU time or more was found"),
     ("What varies", ("variability",), "nothing varies that was measured"),
     ("Why", ("cause",), "no cause was found"),
 )
 """The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
+WHICH_RANK = "Which rank"
+"""A further question where a rank is waited for, and another statement answers where the time goes."""
+RECORDING = "Recording"
+"""What is said before all where the recordings themselves decide what can be said."""
 
 EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 """Terms that are explained above the findings, where one of their headlines has them."""
@@ -42,6 +44,8 @@ NO_TIMES = "not measured: no export has a time line"
 """The answer to where of a dataset of counters or tables alone."""
 UNDECIDED = "not decided: most launches are missing from the exports, and the time in which they ran counts as idle"
 """The answer to where of a dataset whose losses are undecided."""
+NOT_RECORDED = "not decided: what ranks did not record counts as time without work"
+"""The same where the recordings of ranks have too little in common."""
 NOTHING = "nothing was measured"
 """The answer to all three of a dataset without a launch in its results."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
@@ -76,7 +80,7 @@ def answers(
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
 
-    Where no loss is known, what must be known of the recording stands in its place. What to do is what the first of
+    Before them stands what must be known of the recordings, which answers where if nothing else does. What to do is what the first of
     these three advises; if none does, what the first finding does; before all, what a finding on the recording does,
     then a loss that is undecided. A cause of the time
     of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
@@ -89,21 +93,27 @@ def answers(
     supported = [one for one in every if one[1]["verdict"] == SUPPORTED]
     # an input that was not read, or in part, comes first: what is not there is in no answer
     rows = [("What was not read", said(*one, "sentence")) for one in every if one[1]["kind"] == "quality"][:1]
-    recording = [one for one in every if one[1]["kind"] == RECORDING]
+    recording = [one for one in every if one[1]["kind"] == "recording"]
+    # without a time line, what is known of the recording is the answer to where
+    of_place = recording[:1] if not is_traced else []
+    rows += [(RECORDING, said(*one)) for one in recording if one not in of_place][:2]
     given = []
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
         if kinds != LOSSES:
             asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
-        if kinds == LOSSES and found is None and recording:
-            found = recording[0]
+        if kinds == LOSSES and found is None and of_place:
+            found = of_place[0]
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
         if kinds == LOSSES and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
-            nothing = UNDECIDED
+            nothing = NOT_RECORDED if recording else UNDECIDED
         without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
+        late = next((one for one in supported if one[1]["kind"] == "straggler"), None)
+        if kinds == LOSSES and late not in (None, found):
+            rows.append((WHICH_RANK, said(*late)))
     undecided = [one for _, one in every if (one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE)]
     advised = [*[one for _, one in recording], *undecided]
     advised += [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
@@ -229,6 +239,8 @@ def _beside_saving(finding: Mapping, whole: Markup) -> list[Markup | str]:
         return ["by replay; the ranks wait ", whole]
     if finding["recoverable_ns"] == finding["worth_ns"]:
         return ["all that is lost; a replay saves no less"]
+    if finding["recoverable_ns"] > finding["worth_ns"]:
+        return ["by replay; lost is ", whole]
     return ["by replay; at most ", whole, " without dependencies"]
 
 

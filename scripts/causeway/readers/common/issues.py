@@ -115,6 +115,11 @@ CATALOGUE = {
         "info",
         "sampled metrics of a GPU that the export does not map to a CUDA device: its number was taken as the device's",
     ),
+    "no_communication": Kind(
+        "caution",
+        "kernels of a job of several ranks, none of which is known as communication: those that exchange data count as"
+        " compute until `communication_kernels` in the configuration names them",
+    ),
     "no_transfers": Kind("info", "no memory copies or memsets in the export", ("memory_stall", "overlap")),
     "no_launch_calls": Kind("info", "launches whose launch call is not in the export: their queue delay is unknown"),
     "started_before_call_returned": Kind(

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import re
 import unicodedata
+from collections.abc import Sequence
 
 UNNAMED = "(unnamed kernel)"
 """The name of launches without one; their number stands in the export's issues."""
@@ -44,11 +45,23 @@ _COLLECTIVE = re.compile(
     r"(?:(?<![A-Za-z])|(?=[A-Z][a-z]))(?:"  # where a word begins: all_reduce, oneShotAllReduce, but no small_reduce
     + "".join(f"(?<!(?i:{word}))(?<!(?i:{word})_)" for word in _WITHIN_A_DEVICE)
     + r"(?i:all_?reduce|all_?gather|reduce_?scatter|all_?(?:to|2)_?all|send_?recv)|(?i:lamport)|(?i:moea2a)"
-    r"|Ep(?:Dispatch|Combine)(?:Intra|Inter)Node)"
+    r"|(?i:a2a)(?![A-Za-z]))"
 )
 """What a kernel of any library does, by its name: vLLM, SGLang, FlashInfer, TensorRT-LLM, aiter and XLA have their own.
 Lamport's flags tell that another device's data has come.
 """
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_OF_EXPERTS = re.compile(r"_(?:dispatch|combine|notify|barrier)_")
+_BETWEEN_DEVICES = re.compile(r"_(?:ep|inter_?node|intra_?node|rdma|send|recv)_")
+"""Kernels that bring tokens to their experts and back, of any library: both kinds of words stand in the name, in its
+namespaces or itself (`acme::ep::internode::dispatch`, `EpCombineInterNode`). Neither is enough alone: `dispatch` also
+chooses an implementation, and `combine` also adds up the parts of one device's attention.
+"""
+_PHASE_IN_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
+_EXCHANGES_TOKENS = re.compile(
+    r"_(?:(?:mo_?e_|expert_|experts_|ep_|tokens?_)*(?:dispatch|combine)_(?:tokens?_|forward_|backward_|fwd_|bwd_)*)"
+)
+"""Ranges around launches that say the same; `dispatch(F)` and `combine(B)` say forward and backward."""
 _GENERATED = re.compile(r"^triton_[a-z]+_fused_")
 """Kernels that PyTorch's compiler writes bear the names of operators around them; they communicate in none."""
 _MEMORY = re.compile(
@@ -168,19 +181,46 @@ def short_name(name: str) -> str:
     return last or name
 
 
-def kernel_class(name: str) -> str:
+def kernel_class(name: str, communication: Sequence[str] = ()) -> str:
     """Return `compute`, `communication` or `memory` for a kernel's full name.
+
+    Names that hold one of `communication` are communication, whatever else they say: the user's choice.
 
     Sources: the rules of TALP, HolisticTraceAnalysis and TraceLens, corrected, and collectives by what they do. They
     are applied to the qualified name only, so that a compute kernel with a communicator among its template arguments
     stays compute; `hipblasLt*` is compute.
     """
+    if any(part in name for part in communication):
+        return "communication"
     if _MEMORY.search(name):
         return "memory"
     qualified = qualified_name(name)[0]
     if _COMMUNICATION.search(qualified):
         return "communication"
-    return "communication" if _COLLECTIVE.search(qualified) and not _GENERATED.search(qualified) else "compute"
+    does = _COLLECTIVE.search(qualified) or _is_of_experts(qualified)
+    return "communication" if does and not _GENERATED.search(qualified) else "compute"
+
+
+def _words(text: str) -> str:
+    """Return the words of a name in lower case, with one `_` before, between and behind them."""
+    return f"_{'_'.join(_WORD.findall(text))}_".lower()
+
+
+def _is_of_experts(qualified: str) -> bool:
+    words = _words(qualified)
+    return bool(_OF_EXPERTS.search(words) and _BETWEEN_DEVICES.search(words))
+
+
+def says_communication(range_name: str) -> bool:
+    """Return whether the name of a range says that what it launches is communication.
+
+    >>> names = "dispatch(F)", "MoE combine", "all_to_all", "nccl:broadcast", "dispatch_attention", "kernel dispatch"
+    >>> [says_communication(name) for name in names]
+    [True, True, True, True, False, False]
+    """
+    if range_name.startswith("nccl:") or _COLLECTIVE.search(range_name):
+        return True
+    return bool(_EXCHANGES_TOKENS.fullmatch(_words(_PHASE_IN_BRACKETS.sub("", range_name))))
 
 
 def kernel_id(name: str) -> str:

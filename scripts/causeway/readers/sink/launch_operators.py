@@ -5,12 +5,13 @@ Memory is bounded by what is open at a time. The names and sizes that launches r
 each.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from causeway.readers.common.constants import NULL
+from causeway.readers.common.kernel_names import says_communication
 from causeway.readers.common.operators import (
     LONGEST_OPERATOR,
     PHASES,
@@ -212,6 +213,11 @@ class LaunchOperators:
             codes.append(code)
         return np.array(codes, np.int64)[inverse]
 
+    def innermost_range(self, code: int) -> str:
+        """Return the name of the innermost range or module of an operator, for a code of `find`; '' without one."""
+        names = self._paths.names_of(list(self._rows)[code][2])
+        return self._known.names.texts[names[-1]] if len(names) else ""
+
     def operator_rows(self, codes: list[int]) -> dict[str, list]:
         """Return the columns of `operators` but its number, for codes of `find`."""
         texts = self._known.names.texts
@@ -296,3 +302,69 @@ class OperatorNumbers:
         arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
         numbers = pa.array(range(len(self._shapes)), pa.uint32())
         return pa.table([numbers, *arrays], ["shape", "dims", "types", "elements", "bytes", "layout"])
+
+
+class CommunicationRanges:
+    """Kernels that are communication by the ranges around their launches, whatever their names.
+
+    A range that says so holds more than that: copies into buffers, the permutation of tokens. So a kernel counts only
+    if all of its launches lie in such ranges (the innermost one decides) and on streams that hold communication alone,
+    beside another stream of the device that computes.
+
+    Parameters
+    ----------
+    operators : LaunchOperators
+    known : sequence of bool
+        By code of a kernel, whether it is communication by its name.
+    """
+
+    def __init__(self, operators: LaunchOperators, known: Sequence[bool]) -> None:
+        self._operators = operators
+        self._known = np.array(known, bool)
+        self._says: dict[int, bool] = {}
+        self._outside = np.zeros(self._known.size, bool)
+        self._computing: set[tuple[int, int, int]] = set()
+        self._streams_of: dict[int, set[tuple[int, int, int]]] = {}
+
+    def take(self, rows: EventBatch, kernel: np.ndarray, operator: np.ndarray) -> None:
+        """Take launches.
+
+        Parameters
+        ----------
+        rows : EventBatch
+            With process, device and stream.
+        kernel, operator : ndarray of int64, shape (n,)
+            Codes of their kernels, and of `LaunchOperators.find`.
+        """
+        says = self._say(operator)
+        self._outside[kernel[~says]] = True
+        columns = [rows[name] for name in ("process", "device", "stream")]
+        computes = ~says & ~self._known[kernel]
+        self._computing.update(_rows_of([column[computes] for column in columns]))
+        for code, *stream in _rows_of([kernel[says], *(column[says] for column in columns)]):
+            self._streams_of.setdefault(code, set()).add(tuple(stream))
+
+    def _say(self, operator: np.ndarray) -> np.ndarray:
+        """Return whether the innermost range of each operator says that it is communication; bool, shape (n,)."""
+        codes, _, inverse = distinct(operator)
+        for code in codes.tolist():
+            if code not in self._says:
+                self._says[code] = code >= 0 and says_communication(self._operators.innermost_range(code))
+        return np.array([self._says[code] for code in codes.tolist()], bool)[inverse]
+
+    def kernels(self) -> set[int]:
+        """Return the codes of the kernels."""
+        computing = {stream[:2] for stream in self._computing}
+        return {
+            code
+            for code, streams in self._streams_of.items()
+            if not self._outside[code]
+            and streams.isdisjoint(self._computing)
+            and all(stream[:2] in computing for stream in streams)
+        }
+
+
+def _rows_of(columns: list[np.ndarray]) -> list[tuple[int, ...]]:
+    """Return the distinct rows of columns of integers, each of shape (n,)."""
+    first, _ = distinct_rows(columns)
+    return list(zip(*(column[first].tolist() for column in columns), strict=True))

@@ -5,7 +5,7 @@ launch's call and range, and writes tables that conform to `core.schemas`. Times
 any size; memory stays bounded (`external_sort`, `joins`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,13 +88,23 @@ class Sink:
         The sheet's rank.
     position : int
         The export's position in its dataset: its rank if nothing else identifies it.
+    communication : sequence of str
+        Parts of names of kernels that the user calls communication.
     """
 
-    def __init__(self, folder: Path, metadata: dict[str, str], rank: int | None, position: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        metadata: dict[str, str],
+        rank: int | None,
+        position: int,
+        communication: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
         self.metadata = metadata
         self.sheet_rank = rank
         self.position = position
+        self.communication = communication
         self.issues = Issues()
         self.processes = Processes()
         self.facts = Facts()

@@ -11,14 +11,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import MIGRATIONS
+from causeway.core.codes import COMMUNICATION_KERNEL, MIGRATIONS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, open_table
 from causeway.readers.common.constants import NO_KIND, NULL
+from causeway.readers.common.kernel_names import kernel_class, says_communication
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
-from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
+from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOperators, OperatorNumbers
 from causeway.readers.sink.records import RECORDS, CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import Cuts, StreamOrder
@@ -71,6 +72,9 @@ class StarWriter:
         self.launches_left_out: list[np.ndarray] = []
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
+        # kernels that ranges around their launches call communication, by code
+        self.communicating: set[int] = set()
+        self.computing = 0  # kernels with launches, where none of them is communication
 
     def write(self) -> None:
         """Write every table that has rows."""
@@ -97,6 +101,9 @@ class StarWriter:
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
+        of_several = (sink.processes.world_size or 1) > 1
+        if of_several and self.computing and not {"mpi", "collectives"} & self.facts.tables.keys():
+            sink.issues.add("no_communication", self.computing)
 
     def _check(self, unanswered: int) -> None:
         """Count the issues that only all launches show, and streams by rank; write when the profiler was at work."""
@@ -151,6 +158,7 @@ class StarWriter:
             return
         early = without = seen = 0
         numbers = OperatorNumbers(operators)
+        ranged = self._communication_ranges(operators)
         is_mixed = not self.sink.work_item_calls.isdisjoint(self.sink.call_names.texts)
         grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
         with self.sink.writer("launches") as writer:
@@ -178,6 +186,8 @@ class StarWriter:
                 self._note_devices(rows["process"], rows["device"])
                 self.stream_order.take(rows, begin, end)
                 self.sink.other_contexts.note_launches(*(rows[one] for one in ("process", "device", "start_ns")))
+                if ranged is not None:
+                    ranged.take(rows, self._kernels_of(rows["configuration"]), operator)
                 writer.write(
                     pa.table(
                         {
@@ -196,6 +206,8 @@ class StarWriter:
                 )
             self.facts.tables["launches"] = writer.rows
         self._cut_overruns()
+        if ranged is not None:
+            self.communicating = ranged.kernels()
         self._write_operators(numbers)
         if self.sink.count_of("calls"):
             self.sink.issues.add("started_before_call_returned", early)
@@ -217,6 +229,19 @@ class StarWriter:
         self.facts.last_ns = self.cuts.last_ns
         cut = f"{self.cuts.total_ns / 1e6:,.3f} ms were cut off, at most {self.cuts.longest_ns / 1e6:,.3f} ms of one"
         self.sink.issues.add("outlasting", self.cuts.count, cut)
+    def _communication_ranges(self, operators: LaunchOperators) -> CommunicationRanges | None:
+        """Return what finds kernels that ranges call communication; None where no range says so."""
+        names = (*self.sink.range_names.texts, *self.sink.operator_names.names.texts)
+        if not self.sink.count_of("calls") or not any(map(says_communication, names)):
+            return None
+        classes = [kernel_class(name, self.sink.communication) for name in self.sink.kernels.texts]
+        return CommunicationRanges(operators, [one == COMMUNICATION_KERNEL for one in classes])
+
+    def _kernels_of(self, configuration: np.ndarray) -> np.ndarray:
+        """Return the code of each launch's kernel; int64, shape (n,)."""
+        codes, _, inverse = distinct(configuration)
+        rows = self.sink.configuration_rows()
+        return np.array([rows[code][0] for code in codes.tolist()], np.int64)[inverse]
 
     def _write_operators(self, numbers: OperatorNumbers) -> None:
         """Write the operators and shapes that launches refer to."""
@@ -338,7 +363,14 @@ class StarWriter:
         with self.sink.writer("configurations") as writer:
             writer.write(pa.table(table))
         with self.sink.writer("kernels") as writer:
-            writer.write(kernel_table([self.sink.kernels.texts[code] for code in kernels.codes]))
+            names = [self.sink.kernels.texts[code] for code in kernels.codes]
+            classes = [
+                COMMUNICATION_KERNEL if code in self.communicating else kernel_class(name, self.sink.communication)
+                for code, name in zip(kernels.codes, names, strict=True)
+            ]
+            writer.write(kernel_table(names, classes))
+        if self.facts.tables.get("launches") and COMMUNICATION_KERNEL not in classes:
+            self.computing = len(classes)
         if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
             row[1] != NULL for row in rows
         ):

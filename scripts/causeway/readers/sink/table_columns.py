@@ -6,7 +6,7 @@ import pyarrow as pa
 from causeway.core.codes import SYNCHRONISATIONS
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.constants import NO_STREAM, NULL
-from causeway.readers.common.kernel_names import kernel_class, kernel_id, short_name
+from causeway.readers.common.kernel_names import kernel_id, short_name
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
 from causeway.readers.sink.distinct import distinct
 
@@ -113,14 +113,14 @@ class FinalNumbers:
         return looked_up(self._number, codes)
 
 
-def kernel_table(names: list[str]) -> pa.Table:
-    """Return the kernels table for kernels of these full names, numbered 0, 1, ... in the given order."""
+def kernel_table(names: list[str], classes: list[str]) -> pa.Table:
+    """Return the kernels table for kernels of these full names and classes, numbered 0, 1, ... in the given order."""
     columns = {
         "kernel": range(len(names)),
         "id": [kernel_id(name) for name in names],
         "name": names,
         "short_name": [short_name(name) for name in names],
-        "class": [kernel_class(name) for name in names],
+        "class": classes,
     }
     schema = SCHEMAS["kernels"]
     return pa.table({f.name: pa.array(columns[f.name], f.type) for f in schema}, schema=schema)

@@ -13,6 +13,7 @@ from causeway.readers.common.kernel_names import (
     kernel_class,
     kernel_id,
     qualified_name,
+    says_communication,
     short_name,
 )
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
@@ -71,6 +72,24 @@ from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
         ("void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>(aiter::RankData*)", "communication"),
         ("_ZN5aiter33reduce_scatter_cross_device_storeIDF16bLi8EEEvPNS_8RankDataE", "communication"),
         ("void quickreduce::allreduce_prototype_twoshot<quickreduce::CodecQ4, __half>(__half*)", "communication"),
+        # tokens of experts, of any library: what is done, and that it is between devices
+        ("void acme::ep::internode::dispatch<false, 8>(int4*, float*, long*, int)", "communication"),
+        ("void acme::ep::intranode::cached_notify_combine<8>(void**, int)", "communication"),
+        ("void my_ep::internode_ll::combine<__nv_bfloat16>(void*)", "communication"),
+        ("void ns::EpCombineInterNodeKernel<float>(float*)", "communication"),
+        ("ep_dispatch_kernel", "communication"),
+        ("kernel_dispatch_token_intra_node", "communication"),
+        ("a2a_combine_recv_kernel", "communication"),
+        ("void ns::moe_a2a<8>(int)", "communication"),
+        ("void moe::moe_dispatch<8>(int)", "compute"),
+        ("void flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<128>>(Params)", "compute"),
+        ("void at::native::dispatch_kernel<float>(float*)", "compute"),
+        ("void cub::DeviceReduceDispatchKernel<Policy>(int)", "compute"),
+        ("rocprim::detail::radix_sort_block_sort_dispatch(int)", "compute"),
+        ("void cutlass::epilogue::dispatch_combine(int)", "compute"),
+        ("void step::Endpoint::combine(int)", "compute"),
+        ("_fwd_kernel_ep_scatter_1", "compute"),
+        ("void fused_gemm<acme::ep::internode::dispatch>(int)", "compute"),
         # others
         ("userbuffers_fp16_sum_inplace_gpu_rw_ag(int, int, int)", "communication"),
         ("kuserbuffers_pushrecv(int, int, int, int*)", "communication"),
@@ -104,6 +123,25 @@ from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 )
 def test_classes(name, expected):
     assert kernel_class(name) == expected
+
+
+def test_names_that_the_user_calls_communication_are_it():
+    assert kernel_class("void acme::fabric::k1<8>(int)", ("acme::fabric::",)) == "communication"
+    assert kernel_class("Memcpy PtoP", ("PtoP",)) == "communication"
+    assert kernel_class("void acme::Fabric::k1<8>(int)", ("acme::fabric::",)) == "compute"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("dispatch(F)", True), ("combine(B)", True), ("MoE dispatch", True), ("moe/combine_backward", True),
+        ("token_dispatch", True), ("all_to_all", True), ("nccl:broadcast", True), ("c10d::allreduce_", True),
+        ("dispatch_attention", False), ("kernel dispatch", False), ("combine heads", False), ("forward", False),
+        ("", False), ("aten::reduce", False),
+    ],
+)  # fmt: skip
+def test_ranges_that_say_communication(name, expected):
+    assert says_communication(name) == expected
 
 
 @pytest.mark.parametrize(

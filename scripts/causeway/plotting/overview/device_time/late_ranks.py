@@ -26,6 +26,9 @@ VERDICTS = {
     INCONCLUSIVE: "no rank is late often enough, and no transfers stand out",
 }
 
+PATTERNS = {"none": "waited for, not shown to be often late"}
+"""Words for patterns that do not say it themselves."""
+
 
 def which_rank(document: Mapping, name: str) -> list[Markup]:
     """Return stragglers, clocks and components of variance of a dataset."""
@@ -66,10 +69,16 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
         limit,
         " counts on each rank, on some also less, ends of collectives scatter by ",
         residual,
-        ".",
     ]
+    if "latest_ns" in group:
+        words += ["; the largest lateness, however rare, is ", citations.time(group["latest_ns"], at("latest_ns"))]
+    words.append(".")
     found = [tag("p", words)]
-    late = [(place, rank) for place, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
+    late = [
+        (place, rank)
+        for place, rank in enumerate(group["ranks"])
+        if rank["pattern"] != "none" or rank["rank"] == group.get("waited_for")
+    ]
     late.sort(key=lambda one: (-one[1]["waiting_for_it_ns"], one[1]["rank"]))
     if not late:
         return found
@@ -84,7 +93,10 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
 
 
 def _late(at, place: int, rank: Mapping) -> Markup:
-    cells = [tag("td", "rank ", citations.name(rank["rank"])), tag("td", rank["pattern"])]
+    cells = [
+        tag("td", "rank ", citations.name(rank["rank"])),
+        tag("td", PATTERNS.get(rank["pattern"], rank["pattern"])),
+    ]
     for key in ("last_share", "share"):
         share = citations.share(rank[key], at("ranks", place, key, kind="number"))
         cells.append(tag("td", share, " of collectives", class_="n"))
