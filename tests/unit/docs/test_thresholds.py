@@ -143,7 +143,6 @@ NO_THRESHOLDS = {
     "waiting/idle/host_timeline.py": "CALL_SLOTS MOST_SEGMENTS NO_THREAD",
     "waiting/idle/stack_sweep.py": "DEPTH RANK_SPREAD",
     "waiting/idle/profiler_time.py": "MOST_NAMES",
-    "waiting/idle/totals.py": "CODES",
 }
 """Numbers that decide nothing about the data: sizes of pieces of work and of tables for people, bounds of memory and
 time, codes and fields of formats, units, bounds of rounding errors.
