@@ -101,15 +101,14 @@ LOSSES = {
     "orchestration": (
         "Launch earlier and less often: CUDA or HIP graphs, fused or larger kernels, fewer synchronisations."
     ),
-    "load_imbalance": (
-        "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by measured"
-        " cost."
-    ),
     "communication": (
         "Overlap collectives with compute, send fewer or larger messages, and check that they use the fastest links."
     ),
     "transfers": "Overlap copies with compute: pinned memory, a stream of their own, or data that stays on the device.",
 }
+IMBALANCE = (
+    "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by measured cost."
+)
 COPIES_WITHIN = (
     "Most are copies and memsets within a device: write results where they are needed (in place, views, one layout"
     " for all), or let kernels write them."

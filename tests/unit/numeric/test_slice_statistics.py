@@ -13,7 +13,9 @@ def by_numpy(values):
     return [values.min(), values.max(), values.mean(), *spread, *np.quantile(values, [0.25, 0.5, 0.75])]
 
 
-@pytest.mark.parametrize("shape", ["deviations", "signed", "ties", "constant", "wide", "zeros", "tiny", "tiny signed", "far"])
+@pytest.mark.parametrize(
+    "shape", ["deviations", "signed", "ties", "constant", "wide", "zeros", "tiny", "tiny signed", "far"]
+)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, SMALL, SMALL + 1, 100, 1352, 3 * BUCKETS])
 def test_nine_statistics_equal_numpy(shape, size):
     rng = np.random.default_rng(size)

@@ -287,9 +287,7 @@ def _many_named(each):
         table = "ranges" if number < each else "host_operators"
         row = who | {"start_ns": at, "duration_ns": 20, "name": name}
         tables[table].append(row | ({"kind": "nvtx"} if table == "ranges" else {}))
-        tables["calls"].append(
-            who | {"start_ns": at + 10, "duration_ns": 2, "name": CALLS[0], "correlation": number}
-        )
+        tables["calls"].append(who | {"start_ns": at + 10, "duration_ns": 2, "name": CALLS[0], "correlation": number})
         launch = {"start_ns": at + 13, "duration_ns": 3, "rank": 0, "stream": 0, "configuration": 0}
         tables["launches"].append(launch | {"device": 0, "correlation": number})
     tables["launches"].append(tables["launches"][0] | {"device": 1})

@@ -26,7 +26,7 @@ from causeway.efficiency.trees.trees import (
 )
 
 STACKED = ("compute", "exposed_communication", "exposed_memory")
-"""Sets of states that the waterfall stacks: each is the part of its work that those before it leave uncovered."""
+"""Sets of states that the waterfall sums: each is the part of its work that those before it leave uncovered."""
 GRAPH_NOTE = "executions of whole graphs count as compute: the kernels inside were not traced"
 MISSING = (
     "launches of {ranks} are missing, as the numbers of the others leave some out: the time in which they ran counts as"
@@ -148,11 +148,14 @@ class MeasuredDataset:
             tree |= dict.fromkeys(DEVICE_RATIO_NAMES)
         return tree
 
+    def measured_ns(self, row: int) -> int:
+        """Return the time in which a device, or a GPU that several ranks share, is measured, by its row, ns."""
+        own = row - len(self.devices)
+        return self.shared[own].elapsed if own >= 0 else self.elapsed[self.devices[row][0]]
+
     def longest(self, indices: Sequence[int]) -> int:
         """Return E of some devices: the longest window of their ranks, or that of a GPU that they share; ns."""
-        rows = [row - len(self.devices) for row in self.gpu_rows(indices)]
-        shared = [self.shared[row].elapsed for row in rows if row >= 0]
-        return max([*shared, *(self.elapsed[self.devices[index][0]] for index in indices)], default=0)
+        return max((self.measured_ns(row) for row in [*self.gpu_rows(indices), *indices]), default=0)
 
 
 def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
@@ -243,7 +246,7 @@ def document(
     everyone = range(len(dataset.devices))
     elapsed = dataset.longest(everyone)
     gpus = dataset.gpu_rows(everyone)
-    parts = [tuple(int(time_in(dataset.total[row], part)) for part in STACKED) for row in gpus]
+    parts = [(*(int(time_in(dataset.total[row], part)) for part in STACKED), dataset.measured_ns(row)) for row in gpus]
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
     notes += [SHARED_NOTE] if dataset.shared else []
     notes += [dataset.compared.note] if dataset.compared.note else []

@@ -8,34 +8,35 @@ from collections.abc import Mapping
 from causeway.core.codes import WITHIN_DEVICE
 from causeway.core.formatting import significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
-from causeway.core.vocabulary import IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
+from causeway.core.vocabulary import COMM_AWARE, IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Worth, link_to
 
-SAME = 0.1
-"""Two counts of one loss that differ by no more than this share count the same time."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
-BUSIEST = " That is the time of the busiest device, times all devices: the others may need less."
 CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
 """The replayed change that takes a loss away."""
 LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
-OF_ONE_DEVICE = {"orchestration": "orchestration: nothing runs on the device"}
-"""The same of a single device, of which none is the busiest."""
+LESS_COMPUTE = "{count} * {most} - {sum}".format(
+    count=value_at(COMM_AWARE, "n_devices", kind="integer"),
+    most=value_at(COMM_AWARE, "kernel_max_ns", kind="integer"),
+    sum=value_at(COMM_AWARE, "kernel_ns", kind="integer"),
+)
+"""What devices compute less than the busiest one, as an expression."""
 
 
 def efficiency_findings(document: Mapping) -> list[Finding]:
-    """Return the findings of one dataset's `efficiency.json`: losses, idle time, exposed copies, small kernels,
-    shared GPUs; none if nothing was measured.
+    """Return the findings of one dataset's `efficiency.json`: losses, imbalance, idle time, small kernels, shared GPUs;
+    none if nothing was measured.
     """
     total = gpu_time_ns(document)
     if not total:
         return []
     return [
         *_losses(document, total),
+        *_imbalance(document, total),
         *_roles(document, total),
         *_idle(document, total),
-        *_exposed_copies(document, total),
         *_small_kernels(document),
         *_shared_gpus(document),
     ]
@@ -117,10 +118,8 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
     found = []
     devices = document["device"]["n_devices"]
     whole = f"{value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')}"
-    losses = LOSSES if devices > 1 else LOSSES | OF_ONE_DEVICE
-    for part, words in losses.items():
-        path = ("roles", "within_ns") if part == "load_imbalance" and _differ(document) else ("waterfall_ns", part)
-        lost = document[path[0]][path[1]]
+    for part, words in LOSSES.items():
+        lost = document["waterfall_ns"][part]
         if lost < NOTICEABLE * total:
             continue
         value = 100 * lost / total
@@ -129,18 +128,17 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 document,
                 key=part,
                 quantity="lost GPU time",
-                headline=headlines.of_loss(part, value, lost, several=devices > 1),
+                headline=headlines.of_loss(part, value, lost),
                 worth=Worth(ns=lost),
                 value=value,
                 unit="percent of the GPU time",
-                expression=f"100 * {value_at(*path, kind='integer')} / ({whole})",
+                expression=f"100 * {value_at('waterfall_ns', part, kind='integer')} / ({whole})",
                 sentence=(
                     f"{significant(value, 2)} % of the GPU time ({time_three_digits(lost)} of"
                     f" {time_three_digits(total)} on {devices} device{'s' * (devices > 1)}) is lost to {words}."
-                    f"{BUSIEST if devices > 1 and part in headlines.OF_THE_BUSIEST else ''}"
                 ),
                 recoverable_ns=lost,
-                recoverable_query=in_document(_path(document), *path, kind="integer"),
+                recoverable_query=in_document(_path(document), "waterfall_ns", part, kind="integer"),
                 suggestion=_suggestion(document, part),
                 undone_by=CHANGES.get(part),
             )
@@ -152,6 +150,42 @@ def _differ(document: Mapping) -> bool:
     """Return whether ranks do different work, and what of their imbalance that is."""
     roles = document.get("roles")
     return roles is not None and len(roles["roles"]) > 1 and roles["within_ns"] is not None
+
+
+def _imbalance(document: Mapping, total: int) -> list[Finding]:
+    """Return that devices compute less than the busiest one, of ranks that do different work than that of their role,
+    if that is a noticeable part of the GPU time (`total`, ns).
+
+    That is no part of the GPU time like a loss: what a device does not compute it is idle, copies or communicates.
+    """
+    tree = document[COMM_AWARE]
+    less = tree["n_devices"] * tree["kernel_max_ns"] - tree["kernel_ns"]
+    expression = LESS_COMPUTE
+    busiest = "the busiest one"
+    if _differ(document):
+        less = document["roles"]["within_ns"]
+        expression = value_at("roles", "within_ns", kind="integer")
+        busiest = "the busiest one of their role"
+    if less < NOTICEABLE * total:
+        return []
+    finding = _finding(
+        document,
+        key="load_imbalance",
+        quantity="less compute than the busiest device",
+        headline=headlines.of_imbalance(less, 100 * less / total),
+        worth=Worth(ns=less),
+        value=less,
+        unit="ns",
+        expression=expression,
+        sentence=(
+            f"Devices compute {time_three_digits(less)} ({significant(100 * less / total, 2)} % of GPU time) less in"
+            f" all than if each computed as long as {busiest}: that is what balanced work could save at most."
+        ),
+        recoverable_ns=less,
+        recoverable_query=within(_path(document), expression),
+        suggestion=suggestions.IMBALANCE,
+    )
+    return [finding]
 
 
 def _roles(document: Mapping, total: int) -> list[Finding]:
@@ -205,32 +239,6 @@ def _idle(document: Mapping, total: int) -> list[Finding]:
             f"Devices are idle for {time_three_digits(idle)} of GPU time; {value:.0f} % of it {IDLE_CAUSES[main]}."
         ),
         suggestion=suggestions.IDLE[main],
-    )
-    return [finding]
-
-
-def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
-    """Return how long copies run alone, over all devices, unless that repeats the loss by copies; `total` is the GPU
-    time, ns.
-    """
-    alone = _exposed_ns(document)
-    lost = document["waterfall_ns"]["transfers"]
-    if alone < NOTICEABLE * total or (lost >= NOTICEABLE * total and abs(alone - lost) <= SAME * alone):
-        return []
-    finding = _finding(
-        document,
-        key="exposed_copies",
-        quantity="exposed transfers",
-        headline=headlines.of_exposed_copies(alone, 100 * alone / total),
-        value=alone,
-        unit="ns",
-        expression=_over_devices("exposed_memory_ns"),
-        sentence=(
-            f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of GPU"
-            f" time ({significant(100 * alone / total, 2)} %)."
-        ),
-        suggestion=_suggestion(document, "transfers"),
-        undone_by=CHANGES["transfers"],
     )
     return [finding]
 
