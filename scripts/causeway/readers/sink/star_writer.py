@@ -76,6 +76,7 @@ class StarWriter:
         groups = sink.communicators.texts
         self._write_events("collectives", lambda rows: collective_columns(rows, sink.collective_names.texts, groups))
         self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
+        self._write_events("cpu_samples", lambda rows: host_columns(rows, sink.sampled_names.texts))
         self._write_events("dependencies", dependency_columns)
         self._write_events("graphs", self._graph_columns)
         self._write_counters()
