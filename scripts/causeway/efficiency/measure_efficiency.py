@@ -14,6 +14,7 @@ from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, compared_time
+from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
@@ -92,18 +93,20 @@ def measure_efficiency(
     with ranks.together():
         measured = {}
         works = {}
+        shapes = {}
         for at, (one, _, _) in here.items():
             clock = clocks[one.export]
             time = {"windows": chosen.windows(one, clock), "regions_within": chosen.regions_within(clock)}
             measured[at] = measure(one, names, clock.own(edges), limits, **time)
             works[at] = work_from(one.folder, measured[at].launches)
+            shapes[at] = launch_shapes(one.folder, measured[at].launches)
             measured[at].launches = None
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
         shared = {at: measure_shared(gpus[at], names, edges, clocks, chosen) for at in ranks.share_of([1] * len(gpus))}
-    parts = ranks.collect((measured, shared, works))
+    parts = ranks.collect((measured, shared, works, shapes))
     with ranks.together():
         if ranks.first:
-            of_exports, of_gpus, works = (merged(part) for part in zip(*parts, strict=True))
+            of_exports, of_gpus, works, shapes = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
             dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
             names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
@@ -111,6 +114,7 @@ def measure_efficiency(
             found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))
             if found["roles"]["sentence"]:
                 found["notes"].append(f"{found['roles']['sentence']}: load balance counts within each role")
+            found["launch_shapes"] = rows_of(list(shapes.values()))
             found["why"] = filtered or found["why"]
             write_json(found, out_json, schema="efficiency")
             rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))

@@ -330,6 +330,26 @@ def with_part_saved(headline: str, subject: str, saved_ns: int, lost_ns: int) ->
     return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
 
+def filled(blocks: int | None, multiprocessors: int | None, threads: int | None, wave: int) -> str:
+    """Return what of a device a launch fills, where that is not all.
+
+    >>> filled(1, 108, 1, 32)
+    '1 of 108 multiprocessors, 1 thread of 32 in a warp'
+    """
+    parts = []
+    if blocks and multiprocessors and blocks < multiprocessors:
+        parts.append(f"{blocks} of {multiprocessors} multiprocessors")
+    if threads and threads < wave:
+        of = "warp" if wave == 32 else "wavefront"
+        parts.append(f"{threads} thread{'s' * (threads > 1)} of {wave} in a {of}")
+    return ", ".join(parts)
+
+
+def of_unfilled(subject: str, used: str, spent_ns: int, percent: float) -> str:
+    """Return the headline of a kernel whose launches cannot fill the device, `percent` of the GPU time."""
+    return f"{subject} runs for {_percent(percent)} of the GPU time ({time(spent_ns)}) on {used}."
+
+
 def of_small_kernels(percent: float, limit_ns: int) -> str:
     """Return the headline of many short launches."""
     return f"{_percent(percent)} of the launches are shorter than {time(limit_ns)}."

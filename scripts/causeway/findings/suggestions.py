@@ -109,6 +109,10 @@ LOSSES = {
 IMBALANCE = (
     "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by measured cost."
 )
+UNFILLED = (
+    "Launch more blocks, of a warp of threads or more each: split the work of a launch until there are at least as many"
+    " blocks as multiprocessors, or run several such launches at once."
+)
 COPIES_WITHIN = (
     "Most are copies and memsets within a device: write results where they are needed (in place, views, one layout"
     " for all), or let kernels write them."

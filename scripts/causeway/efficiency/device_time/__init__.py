@@ -3,5 +3,5 @@
 Ratios of these times stand in `trees`.
 
 Imports run from left to right: `shared_gpus` > `compared_time` > `measure` > `regions` > `event_streams` >
-`launch_sums`, `sweep` > `states`.
+`launch_sums`, `sweep` > `states`; `launch_shapes` > `event_streams`, `launch_sums`.
 """

@@ -3,15 +3,17 @@
 Losses below the share `NOTICEABLE` of the device time are no findings of their own; the waterfall shows them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import WITHIN_DEVICE
-from causeway.core.formatting import significant, time_three_digits
+from causeway.core.formatting import counted, name_in_sentence, significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import COMM_AWARE, IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Worth, link_to
 
+MOST_UNFILLED = 3
+"""Kernels that cannot fill the device and are findings, as many as findings stand in sight; the page lists more."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
 CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
@@ -37,6 +39,7 @@ def efficiency_findings(document: Mapping) -> list[Finding]:
         *_imbalance(document, total),
         *_roles(document, total),
         *_idle(document, total),
+        *_unfilled(document, total),
         *_small_kernels(document),
         *_shared_gpus(document),
     ]
@@ -241,6 +244,73 @@ def _idle(document: Mapping, total: int) -> list[Finding]:
         suggestion=suggestions.IDLE[main],
     )
     return [finding]
+
+
+def _unfilled(document: Mapping, total: int) -> list[Finding]:
+    """Return the kernels whose launches cannot fill the device, the one that leaves most of it idle first, as far as
+    that is a noticeable part of the GPU time (`total`, ns).
+
+    Launches with fewer blocks than the device has multiprocessors leave some without work, and blocks with fewer
+    threads than a warp leave threads of it without. Kernels that run at once fill the device together: as many blocks
+    count as run at once on average.
+    """
+    shown = document.get("launch_shapes", ())
+    busy = sum(one["kernel_ns"] for one in document["breakdown"].values()) if shown else 0
+    summed = max(document["launch_path"]["kernel_ns"], busy) if shown else 0  # graphs are busy without launches
+    rows: dict[str, list[tuple[int, int, int]]] = {}  # number of the row, and the share that is filled
+    for number, row in enumerate(shown):
+        filled, whole = 1, 1
+        if row["blocks"] and row["multiprocessors"] and row["blocks"] * summed < row["multiprocessors"] * busy:
+            filled, whole = row["blocks"], row["multiprocessors"]
+        if row["threads"] and row["threads"] < row["wave"]:
+            filled, whole = filled * row["threads"], whole * row["wave"]
+        if filled < whole:
+            rows.setdefault(row["kernel"], []).append((number, filled, whole))
+    found = []
+    for kernel, chosen in rows.items():
+        parts = [
+            f"{value_at('launch_shapes', number, 'duration_ns', kind='integer')}::HUGEINT"
+            f" * {busy * (whole - filled)} // {summed * whole}"
+            for number, filled, whole in chosen
+        ]
+        shapes = [document["launch_shapes"][number] for number, _, _ in chosen]
+        lost = sum(
+            shape["duration_ns"] * (busy * (whole - filled)) // (summed * whole)
+            for shape, (_, filled, whole) in zip(shapes, chosen, strict=True)
+        )
+        if lost >= NOTICEABLE * total:
+            found.append(_unfilled_by(document, total, kernel, shapes, lost, f"({' + '.join(parts)})::BIGINT"))
+    return sorted(found, key=lambda one: (-one.recoverable_ns, one.subject))[:MOST_UNFILLED]
+
+
+def _unfilled_by(
+    document: Mapping, total: int, kernel: str, shapes: Sequence[Mapping], lost: int, expression: str
+) -> Finding:
+    """Return that launches of a kernel, of some shapes, cannot fill the device; `lost` of the GPU time is not used."""
+    first = shapes[0]  # with the most time
+    spent = sum(shape["duration_ns"] for shape in shapes)
+    used = headlines.filled(first["blocks"], first["multiprocessors"], first["threads"], first["wave"])
+    launches = counted(sum(shape["launches"] for shape in shapes), "launch")
+    many = len(shapes) > 1
+    return _finding(
+        document,
+        key=f"unfilled_{kernel}",
+        quantity="GPU time that launches cannot use",
+        headline=headlines.of_unfilled(headlines.short(kernel), used, spent, 100 * spent / total),
+        worth=Worth(ns=lost),
+        value=lost,
+        unit="ns",
+        expression=expression,
+        sentence=(
+            f"{name_in_sentence(kernel)} runs for {time_three_digits(spent)} in {launches} that cannot fill the device:"
+            f" {'most of that time' if many else 'each'} uses {used} at most. Blocks beyond that could run beside them:"
+            f" up to {time_three_digits(lost)} of GPU time ({significant(100 * lost / total, 2)} %) is not used."
+        ),
+        n=sum(shape["launches"] for shape in shapes),
+        recoverable_ns=lost,
+        recoverable_query=within(_path(document), expression),
+        suggestion=suggestions.UNFILLED,
+    )
 
 
 def _small_kernels(document: Mapping) -> list[Finding]:
