@@ -275,9 +275,20 @@ def document(
             f"{rank}/{device}": _breakdown(dataset, index) for index, (rank, device) in enumerate(dataset.devices)
         },
         "launch_path": launch_path(dataset.path, dataset.devices, dataset.own_elapsed, small_ns, dataset.measured),
+        "graphs": _graphs(dataset),
         "copies": copies(dataset.copies, dataset.devices, devices),
         "shared": [_shared(dataset, number) for number in range(len(dataset.shared))],
     }
+
+
+def _graphs(dataset: MeasuredDataset) -> dict | None:
+    """Return how many executions of whole graphs there are, and how long they take; None without any."""
+    parts = [one.opened.graph_durations for one in dataset.measured if one.opened.graph_durations]
+    if not parts:
+        return None
+    total, least, most = zip(*parts, strict=True)
+    executions = sum(sum(one.opened.graphs.values()) for one in dataset.measured)
+    return {"executions": executions, "duration_ns": sum(total), "least_ns": min(least), "largest_ns": max(most)}
 
 
 def _ranks(ranks: Sequence[int]) -> str:
