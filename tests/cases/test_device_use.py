@@ -4,6 +4,7 @@ import html
 import re
 import sqlite3
 
+import duckdb
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -40,8 +41,16 @@ def test_copies_and_idle_time_are_what_all_devices_lose_and_sampled_code_is_name
     idle = sum(one["idle_ns"] for one in efficiency["breakdown"].values())
     assert parts["orchestration"] == idle
     text = first_screen(case)
-    for gone in ("367 ms", "48 %", "busiest device's", "host code not recorded"):
+    for gone in ("367 ms", "48 %", "busiest device's", "The largest part of that, 216 ms: host code not recorded"):
         assert gone not in text
+    path = case.results / case.datasets()[0] / "waiting.parquet"
+    details = dict(
+        duckdb.execute(
+            "SELECT detail, sum(wait_ns) FROM read_parquet(?) WHERE step IS NULL GROUP BY 1", [str(path)]
+        ).fetchall()
+    )
+    assert details["host code in sort_candidates"] > 0.9 * idle  # all but what lies before the first sample of a gap
+    assert details.get("host code not recorded", 0) < 0.05 * idle
     losses = [one["headline"] for one in case.findings() if "is lost" in one["headline"]]
     assert any(one.startswith("28 % of the GPU time (216 ms) is lost") for one in losses)
     assert any(one.startswith("20 % of the GPU time (152 ms) is lost to memcpy and memset") for one in losses)

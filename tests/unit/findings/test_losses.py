@@ -12,10 +12,13 @@ from causeway.core.clock import Clock
 from causeway.core.formatting import time_three_digits
 from causeway.efficiency.ranks import stragglers as ranks_compared
 from causeway.efficiency.ranks.collectives import MatchedCollectives
+from causeway.findings import suggestions
+from causeway.findings.collection import _graphed
 from causeway.findings.device_time.efficiency import efficiency_findings, little_memory_stall
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.document import DatasetTime, summarise
+from causeway.findings.suggestions import IN_GRAPHS, of_graphed
 
 
 def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
@@ -265,3 +268,33 @@ def test_one_communicator_and_those_without_a_late_rank_stay_as_they_are(verdict
     found = straggler_findings(document)
     assert [one.explains for one in found] == [None, None]
     assert [one.recoverable_ns for one in found] == ([3_000_000, 5_000_000] if verdict == "straggler" else [None, None])
+
+
+def advice():
+    """Return every text of advice."""
+    for value in vars(suggestions).values():
+        if isinstance(value, str) and " " in value:
+            yield value
+        elif isinstance(value, dict):
+            yield from (one for one in value.values() if isinstance(one, str))
+
+
+def test_no_advice_to_use_graphs_is_left():
+    told = [one for one in advice() if "HIP graphs" in one or "in a graph" in one]
+    assert len(told) >= 6
+    assert {of_graphed(one) for one in told} == {IN_GRAPHS}
+    assert of_graphed(None) is None
+    kept = suggestions.LOSSES["transfers"]
+    assert of_graphed(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("graph_ns", "nodes", "is_graphed"),
+    [(50, 0, True), (49, 0, False), (0, 50, True), (0, 49, False), (0, 0, False)],
+)
+def test_graphs_with_half_of_the_time_or_of_the_launches_are_how_a_program_runs(graph_ns, nodes, is_graphed):
+    device = {"graph_ns": graph_ns, "busy_ns": 100}
+    efficiency = {"dataset": "d", "why": None, "breakdown": {"0/0": device}}
+    issues = [{"kind": "graph_launches", "count": nodes}] * bool(nodes)
+    quality = {"dataset": "d", "issues": issues, "exports": [{"rows": 100}]}
+    assert (_graphed([efficiency], [quality]) == {"d"}) == is_graphed

@@ -2,6 +2,6 @@
 
 Ratios of these times stand in `trees`.
 
-Imports run from left to right: `shared_gpus` > `compared_time` > `measure` > `regions` > `event_streams` >
-`launch_sums`, `sweep` > `states`; `launch_shapes` > `event_streams`, `launch_sums`.
+Imports run from left to right: `shared_gpus` > `compared_time` > `measure` > `regions`, `launch_shapes` >
+`event_streams` > `launch_sums`, `sweep` > `states`.
 """

@@ -259,11 +259,13 @@ def _unfilled(document: Mapping, total: int) -> list[Finding]:
     summed = max(document["launch_path"]["kernel_ns"], busy) if shown else 0  # graphs are busy without launches
     rows: dict[str, list[tuple[int, int, int]]] = {}  # number of the row, and the share that is filled
     for number, row in enumerate(shown):
-        filled, whole = 1, 1
+        filled = whole = 1
         if row["blocks"] and row["multiprocessors"] and row["blocks"] * summed < row["multiprocessors"] * busy:
-            filled, whole = row["blocks"], row["multiprocessors"]
+            filled = row["blocks"]
+            whole = row["multiprocessors"]
         if row["threads"] and row["threads"] < row["wave"]:
-            filled, whole = filled * row["threads"], whole * row["wave"]
+            filled *= row["threads"]
+            whole *= row["wave"]
         if filled < whole:
             rows.setdefault(row["kernel"], []).append((number, filled, whole))
     found = []

@@ -70,8 +70,11 @@ _SYSTEM = re.compile(
 loader, the libraries of C and C++, CUDA's driver, runtime and profiling interface, and Nsight Systems itself.
 """
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-_EVENT, _FRAME = -1, 0
-"""What a row of `_sampled` is: a sample, or its frame, which has its depth (of system modules `_OUTSIDE` more)."""
+_FRAME = 0
+_EVENT = _FRAME - 1
+"""What orders the rows of a sample: itself comes first, then its frames by their depth, of system modules `_OUTSIDE`
+more.
+"""
 _OUTSIDE = 1 << 32
 
 
@@ -153,7 +156,9 @@ def _give_samples(tables: NsysTables, blocks: Iterator[EventBatch]) -> None:
         pairs = list(zip(rows["symbol"][first].tolist(), rows["module"][first].tolist(), strict=True))
         code = np.array(_frame_codes(tables, pairs, codes))[inverse]
         order = np.argsort(rows["thread"], kind="stable")
-        thread, start, code = rows["thread"][order], rows["start_ns"][order], code[order]
+        thread = rows["thread"][order]
+        start = rows["start_ns"][order]
+        code = code[order]
         same = thread[1:] == thread[:-1]
         if not most:
             usual = np.sort((start[1:] - start[:-1])[same])

@@ -59,8 +59,8 @@ class IdleSums:
         held = self._whole
         if devices > held.shape[0] or codes > held.shape[2]:
             # codes come one by one: twice the room, so that the sums are seldom copied
-            places = held.shape[2] if codes <= held.shape[2] else 2 * codes
-            self._whole = np.zeros((max(devices, held.shape[0]), len(NAMES), places), np.int64)
+            size = held.shape[2] if codes <= held.shape[2] else 2 * codes
+            self._whole = np.zeros((max(devices, held.shape[0]), len(NAMES), size), np.int64)
             self._whole[: held.shape[0], :, : held.shape[2]] = held
 
     @property
