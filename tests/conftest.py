@@ -4,12 +4,19 @@ import builtins
 import logging
 import os
 import shutil
+from pathlib import Path
 
 import pytest
+from numba.core import config as numba_config
 
 from float_sums import checked_sum
 from support import DATA, ROOT, why_not_fleet
 from watching import Watched
+
+# Compiled code looks where it reads and writes, in this process alone: programs that tests start are as users run them.
+# Its cache lies apart: numba finds what it keeps by the source, not by this choice, and would load what does not look.
+numba_config.BOUNDSCHECK = 1
+numba_config.CACHE_DIR = str(Path(numba_config.CACHE_DIR or ROOT / ".pytest_cache") / "bounds-checked")
 
 # Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
 # about the same time.

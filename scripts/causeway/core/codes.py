@@ -127,6 +127,8 @@ COMPILATION = "compilation"
 """What stands before the name of a range that compiles."""
 IN_RANGE = "range: "
 """What stands before the name of any other range."""
+IN_SAMPLED = "host code in "
+"""What stands before the name of host code that samples saw."""
 IN_OPERATOR = "operator: "
 """What stands before the name of an operator of the host."""
 

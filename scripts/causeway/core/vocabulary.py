@@ -184,15 +184,12 @@ class WaterfallPart:
     label : str
         What it is, for figures; a short name stands before a colon.
     loss : str or None
-        What device time is lost to, for findings; None for what is useful.
-    ratio : str
-        The ratio of the tree `comm_aware` that it lowers (that it is the part of, for what is useful).
+        What device time is lost to, for findings; None for what is no loss.
     """
 
     name: str
     label: str
     loss: str | None = None
-    ratio: str
 
 
 COMM_AWARE = "comm_aware"
@@ -344,33 +341,27 @@ def factors_of(name: str, ratios: tuple[Ratio, ...]) -> tuple[Ratio, ...]:
 
 
 WATERFALL = (
-    WaterfallPart(name="useful", label="useful: computing kernels", ratio=PARALLEL),
-    WaterfallPart(
-        name="load_imbalance",
-        label="load imbalance",
-        loss="load imbalance: the other devices compute less than the busiest one",
-        ratio=BALANCE,
-    ),
+    WaterfallPart(name="useful", label="useful: computing kernels"),
     WaterfallPart(
         name="communication",
         label="communication outside compute",
         loss="communication outside compute",
-        ratio=COMMUNICATION,
     ),
     WaterfallPart(
         name="transfers",
         label="copies and memsets outside both",
         loss="copies and memsets that nothing overlaps",
-        ratio=COMMUNICATION,
     ),
     WaterfallPart(
         name="orchestration",
-        label="orchestration: nothing runs on the busiest device",
-        loss="orchestration: nothing runs on the busiest device",
-        ratio=ORCHESTRATION,
+        label="idle time: nothing runs on the device",
+        loss="idle time: nothing runs on the device",
     ),
+    WaterfallPart(name="outside", label="before and after the GPU work of the device's rank"),
 )
-"""Parts of the device time, in the order in which they are stacked; together they are all of it."""
+"""Parts of the device time, in the order in which they are stacked; together they are all of it. Each is what it is on
+each device, summed.
+"""
 
 TREE_LEVELS = {"node": "nodes", "rank": "ranks", "device": "devices", "region": "regions"}
 """Parts of a dataset that have trees of their own: what one is called, and the key of all of them."""

@@ -15,6 +15,7 @@ from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
+from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
@@ -99,6 +100,7 @@ def measure_efficiency(
         measured = {}
         works = {}
         moved = {}
+        shapes = {}
         for at, (one, _, _) in here.items():
             clock = clocks[one.export]
             time = {"windows": chosen.windows(one, clock), "regions_within": chosen.regions_within(clock)}
@@ -106,13 +108,14 @@ def measure_efficiency(
             works[at] = work_from(one.folder, measured[at].launches)
             if measured[at].copies[:, list(MIGRATIONS), 0].any():
                 moved[at] = migrations_of(one.folder)
+            shapes[at] = launch_shapes(one.folder, measured[at].launches)
             measured[at].launches = None
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
         shared = {at: measure_shared(gpus[at], names, edges, clocks, chosen) for at in ranks.share_of([1] * len(gpus))}
-    parts = ranks.collect((measured, shared, works, moved))
+    parts = ranks.collect((measured, shared, works, moved, shapes))
     with ranks.together():
         if ranks.first:
-            of_exports, of_gpus, works, moved = (merged(part) for part in zip(*parts, strict=True))
+            of_exports, of_gpus, works, moved, shapes = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
             dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
             names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
@@ -121,6 +124,7 @@ def measure_efficiency(
             if found["roles"]["sentence"]:
                 found["notes"].append(f"{found['roles']['sentence']}: load balance counts within each role")
             found["migrations"] = migration_facts(moved.values())
+            found["launch_shapes"] = rows_of(list(shapes.values()))
             found["why"] = filtered or found["why"]
             write_json(found, out_json, schema="efficiency")
             rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))

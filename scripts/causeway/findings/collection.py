@@ -36,6 +36,7 @@ from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.kernels import configuration_findings, one_launch_findings, variability_findings
 from causeway.findings.quality import quality_findings, recording_findings
 from causeway.findings.record import Analysis, Finding
+from causeway.findings.suggestions import of_graphed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,25 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
         *_of_steps(files, steps),
         *_of_comparisons(files),
     ]
+    graphed = _graphed(efficiencies, qualities)
+    found = [replace(one, suggestion=of_graphed(one.suggestion)) if one.dataset in graphed else one for one in found]
     return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash)
+
+
+def _graphed(efficiencies: list[dict], qualities: list[dict]) -> set[str]:
+    """Return the datasets that run in CUDA graphs for the most part: graphs that were traced as a whole have half of
+    the busy time or more, or graphs half of the launches.
+    """
+    found = set()
+    for document in efficiencies:
+        devices = document["breakdown"].values() if not document["why"] else ()
+        in_graphs, busy = (sum(one[key] for one in devices) for key in ("graph_ns", "busy_ns"))
+        found |= {document["dataset"]} if in_graphs and 2 * in_graphs >= busy else set()
+    for quality in qualities:
+        launches = sum(issue["count"] for issue in quality["issues"] if issue["kind"] == "graph_launches")
+        read = sum(export["rows"] for export in quality["exports"])
+        found |= {quality["dataset"]} if launches and 2 * launches >= read else set()
+    return found
 
 
 def _of_inputs(qualities: list[dict], steps: list[dict]) -> list[Finding]:

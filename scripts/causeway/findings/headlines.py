@@ -59,18 +59,10 @@ LABELS = {
 }
 """What headlines call features whose label is long or names what only the documentation explains."""
 LOSSES = {
-    "load_imbalance": "because devices compute less than the busiest one",
     "communication": "to communication that no kernel overlaps",
     "transfers": "to memcpy and memset that nothing overlaps",
-    "orchestration": "while nothing runs on the busiest device",
+    "orchestration": "while nothing runs on the device",
 }
-OF_ONE_DEVICE = {"orchestration": "while nothing runs on the device"}
-"""The same of a single device, of which none is the busiest."""
-OF_THE_BUSIEST = {
-    "communication": "to the busiest device's exposed communication",
-    "transfers": "to the busiest device's exposed copies",
-}
-"""The same of several devices: losses that are the time of the busiest one, times all."""
 IDLE = {
     "host": "while they wait for the host",
     "kernel_wait": "between two kernels",
@@ -271,14 +263,20 @@ def of_little_stall(alone_ns: int, percent: float) -> str:
     return f"Memory stall costs little: {alone}."
 
 
-def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None, several: bool = False) -> str:
+def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None) -> str:
     """Return the headline of a loss of GPU time: of waiting what devices wait for most, where one of `WAITED_FOR` is
-    known; of `several` devices, that it is measured by the busiest one.
+    known.
     """
     if waits_for is not None:
         return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
-    words = LOSSES | (OF_THE_BUSIEST if several else OF_ONE_DEVICE)
-    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {words[part]}."
+    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
+
+
+def of_imbalance(less_ns: int, percent: float) -> str:
+    """Return the headline of devices that compute less than the busiest one."""
+    return (
+        f"Devices compute {time(less_ns)} less in all than the busiest one would: {_percent(percent)} of the GPU time."
+    )
 
 
 def of_recordings_that_begin_apart(begins_ns: int, held_ns: Iterable[int]) -> str:
@@ -356,9 +354,24 @@ def with_part_saved(headline: str, subject: str, saved_ns: int, lost_ns: int) ->
     return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
 
-def of_exposed_copies(alone_ns: int, percent: float) -> str:
-    """Return the headline of copies that no kernel overlaps."""
-    return f"Memcpy and memset run without a kernel beside them for {time(alone_ns)}, {_percent(percent)} of GPU time."
+def filled(blocks: int | None, multiprocessors: int | None, threads: int | None, wave: int) -> str:
+    """Return what of a device a launch fills, where that is not all.
+
+    >>> filled(1, 108, 1, 32)
+    '1 of 108 multiprocessors, 1 thread of 32 in a warp'
+    """
+    parts = []
+    if blocks and multiprocessors and blocks < multiprocessors:
+        parts.append(f"{blocks} of {multiprocessors} multiprocessors")
+    if threads and threads < wave:
+        of = "warp" if wave == 32 else "wavefront"
+        parts.append(f"{threads} thread{'s' * (threads > 1)} of {wave} in a {of}")
+    return ", ".join(parts)
+
+
+def of_unfilled(subject: str, used: str, spent_ns: int, percent: float) -> str:
+    """Return the headline of a kernel whose launches cannot fill the device, `percent` of the GPU time."""
+    return f"{subject} runs for {_percent(percent)} of the GPU time ({time(spent_ns)}) on {used}."
 
 
 def of_small_kernels(percent: float, limit_ns: int) -> str:

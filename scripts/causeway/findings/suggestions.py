@@ -97,19 +97,24 @@ NO_CAUSE = (
     " variability."
 )
 TOO_LITTLE = "Record more launches: a longer run, or more iterations of the same work."
+TOO_LITTLE_TO_SEARCH = "To search for causes of varying durations it takes more launches."
+"""The same behind what a kernel profiler would look at."""
 LOSSES = {
     "orchestration": (
         "Launch earlier and less often: CUDA or HIP graphs, fused or larger kernels, fewer synchronisations."
-    ),
-    "load_imbalance": (
-        "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by measured"
-        " cost."
     ),
     "communication": (
         "Overlap collectives with compute, send fewer or larger messages, and check that they use the fastest links."
     ),
     "transfers": "Overlap copies with compute: pinned memory, a stream of their own, or data that stays on the device.",
 }
+IMBALANCE = (
+    "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by measured cost."
+)
+UNFILLED = (
+    "Launch more blocks, of a warp of threads or more each: split the work of a launch until there are at least as many"
+    " blocks as multiprocessors, or run several such launches at once."
+)
 COPIES_WITHIN = (
     "Most are copies and memsets within a device: write results where they are needed (in place, views, one layout"
     " for all), or let kernels write them."
@@ -264,11 +269,22 @@ ENGINE = (
     "The host waits for a video engine: queue pictures ahead, and take them on another thread than the one that"
     " launches."
 )
+IN_GRAPHS = (
+    "The program runs in CUDA or HIP graphs already: take what lies between their executions into them (host code,"
+    " single launches, waiting for each result), or make one execution do more."
+)
+"""In place of advice to use graphs."""
+_USE_GRAPHS = re.compile(r"\b(?:HIP|in a) graphs?\b")
 UNSEEN = (HOST_CODE, NO_LAUNCHER)
 """What stands for a host of which the export does not tell what it did."""
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )
+
+
+def of_graphed(suggestion: str | None) -> str | None:
+    """Return what to try of a program that runs in graphs already: advice to use them becomes `IN_GRAPHS`."""
+    return IN_GRAPHS if suggestion and _USE_GRAPHS.search(suggestion) else suggestion
 
 
 def for_waiting(reason: str, details: Mapping[str, int], formats: Collection[str], has_calls: bool = False) -> str:

@@ -179,13 +179,14 @@ def _items(text: bytes) -> np.ndarray:
 @compiled(types.UniTuple(int64, 2)(U1, int64))
 def _varint(text, at):
     value = shift = np.int64(0)
-    while True:
+    while at < text.size and shift < 64:
         byte = np.int64(text[at])
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
         shift += 7
+    return np.int64(0), text.size + 1
 
 
 @compiled(int64(int64))
@@ -196,8 +197,12 @@ def _unfolded(value):
 
 @compiled(int64(U1, int64, int64, int64, int64[:, ::1], int64[::1]))
 def _walk(text, at, kind, path, found, count):
-    """List what stands in a value of a kind that begins at `at`; return where it ends."""
+    """List what stands in a value of a kind that begins at `at`; return where it ends, more than the size of the text
+    if it does not end in it. What is listed takes a byte at least, so there are no more than the text has bytes.
+    """
     begin = at
+    if at >= text.size:
+        return text.size + 1
     value = np.int64(0)
     if kind in (I16, I32, I64):
         value, at = _varint(text, at)
@@ -205,10 +210,10 @@ def _walk(text, at, kind, path, found, count):
         value = _unfolded(value)
     elif kind == BINARY:
         size, at = _varint(text, at)
-        return at + size
+        return at + size if 0 <= size <= text.size - at else text.size + 1
     elif kind == STRUCT:
         field = np.int64(0)
-        while text[at] != 0:
+        while at < text.size and text[at] != 0:
             head = np.int64(text[at])
             at += 1
             if head >> 4:
@@ -232,6 +237,8 @@ def _walk(text, at, kind, path, found, count):
         found[count[0], 4] = value
         count[0] += 1
         for _ in range(value):
+            if at > text.size:
+                break
             at = _walk(text, at, head & 15, path, found, count)
         return at
     else:

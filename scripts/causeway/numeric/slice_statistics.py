@@ -19,6 +19,7 @@ OCTAVES = 24
 """Powers of two below the maximum that the histogram of non-negative values resolves; smaller values share its first
 bucket.
 """
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -234,7 +235,7 @@ def _quartiles(x, low, high, histogram, found, spare, bucket, out):
                 max(bits_of(x[i] + 0.0) - first, 0) >> shift
             )  # + 0.0: the bits of -0.0 are those of the least number
     else:
-        scale = (buckets - 1) / span
+        scale = min((buckets - 1) / span, LARGEST_FLOAT)  # infinite times a distance would be no bucket
         for i in range(n):
             bucket[i] = np.int64((x[i] - low) * scale)
     for i in range(n):

@@ -90,6 +90,8 @@ NO_THRESHOLDS = {
     "fleet/study/steps.py": "EPOCH ROWS_AT_ONCE TRAINED_ON",
     "fleet/world/applications.py": "COMMON_KERNELS",
     "fleet/world/sessions.py": "DAY_S SESSIONS_AT_LEAST",
+    "efficiency/device_time/launch_shapes.py": "MOST",
+    "findings/device_time/efficiency.py": "MOST_UNFILLED",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES",
     "levels/explorer/path_time.py": "GROUPS_HELD",
     "waiting/explain_waiting.py": "RUN",
@@ -145,7 +147,6 @@ NO_THRESHOLDS = {
     "waiting/idle/host_timeline.py": "CALL_SLOTS MOST_SEGMENTS NO_THREAD",
     "waiting/idle/stack_sweep.py": "DEPTH RANK_SPREAD",
     "waiting/idle/profiler_time.py": "MOST_NAMES",
-    "waiting/idle/totals.py": "CODES",
 }
 """Numbers that decide nothing about the data: sizes of pieces of work and of tables for people, bounds of memory and
 time, codes and fields of formats, units, bounds of rounding errors.

@@ -119,13 +119,16 @@ def test_golden_case_whole(tmp_path, hosts):
     assert sum(document["waterfall_ns"].values()) == 2 * elapsed
     assert document["waterfall_ns"] == {
         "useful": 70,
-        "load_imbalance": 30,
         "communication": 0,
-        "transfers": 20,
-        "orchestration": 2 * (elapsed - 60),
+        "transfers": 10 + 15,
+        "orchestration": 10 + 35 if hosts else 0 + 10,
+        "outside": 0 if hosts else 60 - 45,
     }
     parts = document["breakdown"]
-    assert [parts[f"{rank}/0"]["idle_ns"] for rank in (0, 1)] == ([10, 35] if hosts else [0, 10])
+    idle = [parts[f"{rank}/0"]["idle_ns"] for rank in (0, 1)]
+    assert idle == ([10, 35] if hosts else [0, 10])
+    assert sum(idle) == document["waterfall_ns"]["orchestration"]
+    assert sum(parts[f"{rank}/0"]["exposed_memory_ns"] for rank in (0, 1)) == document["waterfall_ns"]["transfers"]
     (note,) = document["notes"]
     assert ("no host calls are recorded of ranks 0, 1: each rank counts from its own" in note) == (not hosts)
     if hosts:  # rank 0 is in MPI from 70 to 90, rank 1 from 40 to 90
@@ -190,10 +193,10 @@ def test_ranks_that_share_a_gpu(tmp_path):
     assert (region["n_devices"], region["elapsed_ns"], region[PE], region[ORCH]) == (1, 100, 0.5, 0.7)
     assert document["waterfall_ns"] == {
         "useful": 50,
-        "load_imbalance": 0,
         "communication": 0,
         "transfers": 20,
         "orchestration": 0,
+        "outside": 0,
     }
     (gpu,) = document["shared"]
     assert (gpu["elapsed_ns"], gpu["kernel_ns"], gpu["busy_ns"], gpu["at_once_ns"]) == (70, 50, 70, 20)

@@ -132,7 +132,8 @@ def test_a_pipeline_is_not_called_imbalanced_for_being_one(tmp_path):
     efficiency, late = measured(folders, tmp_path)
     roles = efficiency["roles"]
     assert roles["sentence"] == "ranks do different work (2 roles: ranks 0-1; ranks 2-3)"
-    assert roles["within_ns"] + roles["between_ns"] == efficiency["waterfall_ns"]["load_imbalance"]
+    tree = efficiency["comm_aware"]
+    assert roles["within_ns"] + roles["between_ns"] == tree["n_devices"] * tree["kernel_max_ns"] - tree["kernel_ns"]
     compute = [one["compute_ns"] for one in read_table(tmp_path / "e.parquet", "efficiency").to_pylist()
                if one["level"] == "device"]  # fmt: skip
     expected = [(compute[at] + compute[at + 1]) / (2 * max(compute[at : at + 2])) for at in (0, 2)]

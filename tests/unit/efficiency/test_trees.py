@@ -146,9 +146,13 @@ def test_products_are_exact_and_the_waterfall_sums_up(times):
             )
             assert tree[PE] == pytest.approx(tree[LB] * tree[COMM] * tree[ORCH])
             assert by_process or max(tree[name] for name in RATIOS) <= 1
-    parts = waterfall(elapsed + 1000, [time[1:] for time in times])
-    assert sum(parts.values()) == (elapsed + 1000) * len(times)
+    measured = [sum(time[1:]) + time[1] for time in times]
+    whole = max(measured) + 7
+    parts = waterfall(whole, [(*time[1:], own) for time, own in zip(times, measured, strict=True)])
+    assert sum(parts.values()) == whole * len(times)
     assert min(parts.values()) >= 0
+    for name, at in (("useful", 1), ("communication", 2), ("transfers", 3), ("orchestration", 1)):
+        assert parts[name] == sum(time[at] for time in times)  # of each device what it is there, nothing of another
 
 
 def test_nothing_measured_is_not_a_number():

@@ -106,7 +106,7 @@ def quality(*statuses):
 
 def efficiency(**changes):
     """An `efficiency.json` of two devices over 1 s, as far as findings read it."""
-    parts = {"useful": 1_000_000_000, "load_imbalance": 200_000_000, "communication": 0, "transfers": 10_000_000}
+    parts = {"useful": 1_000_000_000, "communication": 0, "transfers": 10_000_000, "outside": 200_000_000}
     parts["orchestration"] = 2_000_000_000 - sum(parts.values())
     device = {
         "idle_host_ns": 300_000_000,
@@ -120,6 +120,7 @@ def efficiency(**changes):
         "why": None,
         "elapsed_ns": 1_000_000_000,
         "device": {"n_devices": 2},
+        "comm_aware": {"n_devices": 2, "kernel_ns": 1_000_000_000, "kernel_max_ns": 600_000_000},
         "waterfall_ns": parts,
     }
     found |= {"breakdown": {"0/0": device, "1/0": device}, "launch_path": path, "copies": []}

@@ -170,7 +170,12 @@ def test_a_search_that_was_refused_found_not_nothing():
     (refused,) = cause_findings(analysis(), search(sentences=[few], reasons=[few], p_value=None))
     assert refused.sentence == f"k0: {few}"
     assert refused.headline == "k0: too little data to search for causes of varying duration."
-    assert refused.suggestion.startswith("Record more launches")
+    assert refused.suggestion == (
+        "k0 has 50.0 % of the kernels' time: look at what limits it. To search for causes of varying durations it takes"
+        " more launches."
+    )
+    (refused,) = cause_findings(analysis(target="y", unit=""), search(sentences=[few], reasons=[few], p_value=None))
+    assert refused.suggestion.startswith("Record more launches")  # of what is no time no kernel has most
 
 
 def test_of_what_does_not_vary_more_launches_are_not_advised():
@@ -288,7 +293,7 @@ def test_what_is_worth_less_than_a_hundredth_of_the_time_is_not_among_the_first(
     """A cause worth .54 ms: of 50 ms it is more than 1 %, of 60 ms less, and where the GPU time is not known nobody
     can say.
     """
-    parts = {"useful": 50_000_000, "load_imbalance": 0, "communication": 0, "transfers": 700_000, "orchestration": 0}
+    parts = {"useful": 50_000_000, "communication": 0, "transfers": 700_000, "orchestration": 0, "outside": 0}
     copies = efficiency(elapsed_ns=(gpu_ns or 0) // 2, waterfall_ns=parts)
     found = [
         *variability_findings(analysis(kernels=[kernel(3)])),

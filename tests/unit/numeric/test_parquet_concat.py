@@ -97,3 +97,18 @@ def test_integers_are_written_as_they_are_read(value):
         [parquet_concat.I64, 1, 1, 1 + len(text), value],
         [parquet_concat.STRUCT, 0, 0, 2 + len(text), 0],
     ]
+
+
+def test_a_damaged_footer_is_an_error_or_another_footer(tmp_path):
+    """Nothing is read or written beyond it: compiled code looks for that in tests (`tests/conftest.py`)."""
+    footer = parquet_concat._footer(write(tmp_path / "whole", [table(0, 5)], OPTIONS[0]))
+    for size in range(len(footer)):
+        with pytest.raises(ValueError, match="not one struct"):
+            parquet_concat._items(footer[:size])
+    for at in range(len(footer)):
+        for byte in (0x00, 0x19, 0xF9, 0xFF):  # 0x19, 0xF9: lists of lists
+            try:
+                items = parquet_concat._items(footer[:at] + bytes([byte]) + footer[at + 1 :])
+            except ValueError:
+                continue
+            assert len(items) <= len(footer)

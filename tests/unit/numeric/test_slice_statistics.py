@@ -13,7 +13,9 @@ def by_numpy(values):
     return [values.min(), values.max(), values.mean(), *spread, *np.quantile(values, [0.25, 0.5, 0.75])]
 
 
-@pytest.mark.parametrize("shape", ["deviations", "signed", "ties", "constant", "wide", "zeros", "tiny", "far"])
+@pytest.mark.parametrize(
+    "shape", ["deviations", "signed", "ties", "constant", "wide", "zeros", "tiny", "tiny signed", "far"]
+)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, SMALL, SMALL + 1, 100, 1352, 3 * BUCKETS])
 def test_nine_statistics_equal_numpy(shape, size):
     rng = np.random.default_rng(size)
@@ -25,6 +27,7 @@ def test_nine_statistics_equal_numpy(shape, size):
         "wide": 10.0 ** rng.uniform(-300, 150, size),
         "zeros": np.where(rng.random(size) < 0.9, 0.0, 1e9),
         "tiny": rng.random(size) * 5e-320,
+        "tiny signed": (rng.random(size) - 0.5) * 5e-320,
         "far": rng.normal(1e9, 1, size),
     }[shape]
     expected = by_numpy(values)

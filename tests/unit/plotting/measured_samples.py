@@ -54,9 +54,9 @@ def efficiency_of(dataset, ranks, origin=0):
     busy = [E - (60 + 20 * (rank == 0)) * MS for rank in range(ranks)]
     parts = {
         "useful": sum(busy) - 20 * MS * ranks,
-        "load_imbalance": 13 * MS + 1,
         "communication": 7 * MS * ranks,
         "transfers": 9 * MS,
+        "outside": 13 * MS + 1,
     }
     parts["orchestration"] = E * ranks - sum(parts.values())
     path = {

@@ -275,6 +275,63 @@ def test_many_operators_leave_room_for_the_names_of_calls_and_ranges(monkeypatch
     ]
 
 
+def _many_named(each):
+    """Return tables of a thread in whose every gap another range, then another operator is open; two devices, of which
+    the second has one launch, at the beginning.
+    """
+    tables = {name: [] for name in ("launches", "calls", "ranges", "host_operators")}
+    who = {"rank": 0, "thread": 1}
+    for number in range(2 * each):
+        at = 20 * number
+        name = "of" + "".join(chr(ord("a") + int(digit)) for digit in str(number))  # digits of ranges do not count
+        table = "ranges" if number < each else "host_operators"
+        row = who | {"start_ns": at, "duration_ns": 20, "name": name}
+        tables[table].append(row | ({"kind": "nvtx"} if table == "ranges" else {}))
+        tables["calls"].append(who | {"start_ns": at + 10, "duration_ns": 2, "name": CALLS[0], "correlation": number})
+        launch = {"start_ns": at + 13, "duration_ns": 3, "rank": 0, "stream": 0, "configuration": 0}
+        tables["launches"].append(launch | {"device": 0, "correlation": number})
+    tables["launches"].append(tables["launches"][0] | {"device": 1})
+    return tables
+
+
+def _reasons_by_the_nanosecond(tables):
+    """Return ns by device, reason and detail of `_many_named`: in plain Python, each nanosecond by itself."""
+    found = Counter()
+    end = max(row["start_ns"] + row["duration_ns"] for row in tables["launches"])
+    doing = ["host code not recorded"] * end
+    for table, words in (("ranges", "range: "), ("host_operators", "operator: "), ("calls", "in ")):
+        for row in tables[table]:  # calls last: they are inside
+            for moment in range(row["start_ns"], min(row["start_ns"] + row["duration_ns"], end)):
+                doing[moment] = words + row["name"]
+    returned = {row["correlation"]: row["start_ns"] + row["duration_ns"] for row in tables["calls"]}
+    for device in (0, 1):
+        launches = [row for row in tables["launches"] if row["device"] == device]
+        begun = launches[0]["start_ns"]
+        for row in launches:
+            for moment in range(begun, row["start_ns"]):
+                is_host = moment < returned[row["correlation"]]
+                latency = "from the end of the launch call to the start"
+                found[(device, "launch_starved", doing[moment]) if is_host else (device, "start_up", latency)] += 1
+            begun = row["start_ns"] + row["duration_ns"]
+        if end > begun:
+            found[device, "after_last", ""] += end - begun
+    return found
+
+
+@pytest.mark.parametrize("each", [100, 380, 450])
+def test_details_are_as_many_as_an_export_has_texts(tmp_path, monkeypatch, each):
+    """380 ranges and 380 operators are within `MOST_TEXTS` of each; more may come with a larger limit."""
+    monkeypatch.setattr(activities, "MOST_TEXTS", max(activities.MOST_TEXTS, each + 10))
+    tables = _many_named(each)
+    write_export(tmp_path / "e0", tables)
+    found = export_pass.explain_export(tmp_path / "e0", {})
+    assert len(found.texts) >= 2 * each + 2
+    whole = found.totals.whole.items()
+    assert {
+        (found.devices[device][1], NAMES[reason], found.texts[code]): ns for (device, reason, code), ns in whole
+    } == _reasons_by_the_nanosecond(tables)
+
+
 def test_steps_are_brought_to_the_clock_of_the_export_of_their_rank_alone(tmp_path, monkeypatch):
     """With a thousand exports of a rank each, all steps on all clocks would be a million pairs."""
     launch = {"start_ns": 100, "duration_ns": 50, "device": 0, "configuration": 0, "stream": 7}

@@ -20,9 +20,11 @@ CALLS = (
 )
 RANGES = ("load_batch 3", "step 7", "forward")
 OPERATORS = ("aten::mm", "aten::conv2d", "next_batch")
+SAMPLED = ("sort()", "load_batch 3")
 BLOCKING = {"cudaStreamSynchronize", "cudaMalloc", "cudaMemcpy"}
 EVENTS = ("launches", "transfers", "graphs")
-TABLES = (*EVENTS, "calls", "ranges", "mpi", "system_calls", "host_operators", "dependencies", "profiler_overhead")
+TABLES = (*EVENTS, "calls", "ranges", "mpi", "system_calls", "host_operators", "cpu_samples", "dependencies")
+TABLES += ("profiler_overhead",)
 PROFILER = ("CUPTI Buffer flush", "dlopen(libcupti.so)")
 
 
@@ -105,6 +107,13 @@ def random_rank(random, rank):
         row = {"start_ns": int(random.integers(0, moment + 1)), "rank": rank, "kind": "wait"}
         source = int(random.integers(0, 3)) or None
         tables["dependencies"].append(row | {"stream": int(random.integers(0, 2)), "source_stream": source})
+    sampled = np.random.default_rng([rank, moment, 7])
+    at = int(sampled.integers(0, 20))
+    while at < moment and sampled.random() < 0.8:
+        row = {"start_ns": at, "duration_ns": int(sampled.integers(1, 9)), "rank": rank}
+        row |= {"thread": int(sampled.integers(1, 3)), "name": SAMPLED[int(sampled.integers(0, 2))]}
+        tables["cpu_samples"].append(row)
+        at += int(sampled.integers(0, 12))
     at = int(further.integers(0, 40))
     while further.random() < 0.6:  # the profiler's own work: touching rows and rows beyond the events, too
         long = int(further.integers(1, 25))
@@ -120,7 +129,7 @@ def _end(row):
 
 def _described(table, name):
     """Return priority, reason and detail of a host activity: what only says that it is a step counts last, then
-    operators.
+    sampled code, then operators.
     """
     if table == "calls":
         if name in BLOCKING:
@@ -128,8 +137,10 @@ def _described(table, name):
         return 0, "launch_starved", ("module loading: " if "Library" in name else "in ") + name
     if table == "ranges":
         words = re.sub(r"\d+", "*", name)
-        priority = {"load_batch 3": 1, "step 7": -2}.get(name, 0)
+        priority = {"load_batch 3": 1, "step 7": -3}.get(name, 0)
         return priority, "launch_starved", ("data loader: " if priority == 1 else "range: ") + words
+    if table == "cpu_samples":
+        return -2, "launch_starved", f"host code in {name}"
     if table == "host_operators":
         return -1, "launch_starved", f"operator: {name}"
     kind = {"mpi": "MPI", "system_calls": "lock" if "sem" in name else "system call"}[table]
@@ -139,7 +150,7 @@ def _described(table, name):
 def _host_at(tables, thread, moment):
     """Return reason and detail of what a thread did at a moment."""
     found = []
-    for table in ("calls", "ranges", "mpi", "system_calls", "host_operators"):
+    for table in ("calls", "ranges", "mpi", "system_calls", "host_operators", "cpu_samples"):
         for row in tables[table]:
             if row["thread"] == thread and row["start_ns"] <= moment < _end(row):
                 priority, reason, detail = _described(table, row["name"])

@@ -81,6 +81,15 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("name", pa.dictionary(pa.int32(), TEXT)),
         ]
     ),
+    # host code that samples saw: a sample lasts until the thread's next one, at most as long as two usually are apart
+    "cpu_samples": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("thread", U32, nullable=True),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+        ]
+    ),
     # operators of a framework on threads of the host, inner and outer ones
     "host_operators": pa.schema(
         [

@@ -2,6 +2,6 @@
 
 Ratios of these times stand in `trees`.
 
-Imports run from left to right: `shared_gpus` > `compared_time` > `measure` > `migrations`, `regions` >
+Imports run from left to right: `shared_gpus` > `compared_time` > `measure` > `launch_shapes`, `migrations`, `regions` >
 `event_streams` > `launch_sums`, `sweep` > `states`.
 """

@@ -59,12 +59,13 @@ def launches(folder: Path, sums: LaunchSums | None = None) -> Iterator[Block]:
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", *_key(folder)]
     for batch in chunks(folder, "launches", wanted):
         configuration = batch.column("configuration").to_numpy()
+        kind = kinds.take(configuration)  # before the sums, which do not look whether there is such a configuration
         if sums is not None:
             sums.take(batch.column("rank").to_numpy(), configuration, batch.column("duration_ns").to_numpy())
         block = times(batch) | _identity(batch)
         n = batch.num_rows
         yield block | {
-            "kind": kinds.take(configuration),
+            "kind": kind,
             "returned": returned(block["start"], batch.column("queue_ns")),
             "launch": repeated(1, n, np.uint8),
             "copy": repeated(0, n, np.uint8),

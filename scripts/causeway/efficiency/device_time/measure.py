@@ -59,6 +59,8 @@ class Opened:
         Ascending.
     graphs : mapping of int to int
         How many executions of whole graphs each rank has, where it has any.
+    graph_durations : list of int
+        The sum, the least and the largest of their durations, ns; empty without any.
     gpus : dict of Device to str
         Which GPU a device is, where the export says so: digits within the export, else anywhere.
     format : str or None
@@ -71,6 +73,7 @@ class Opened:
     windows: dict[int, tuple[int, int]]
     devices: list[Device]
     graphs: Mapping[int, int]
+    graph_durations: list[int] = field(default_factory=list)
     issues: frozenset[str] = frozenset()
     gpus: Mapping[Device, str] = field(default_factory=dict)
     format: str | None = None
@@ -134,7 +137,7 @@ def open_export(folder: Path) -> Opened | None:
     rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
     devices = sorted({(row["rank"], row["device"]) for row in rows})
     windows = _windows(folder, document)
-    graphs = _with_graphs(folder, windows)
+    graphs, durations = _with_graphs(folder, windows)
     if not windows:
         return None
     devices = [device for device in devices if device[0] in windows]
@@ -147,6 +150,7 @@ def open_export(folder: Path) -> Opened | None:
         windows=windows,
         devices=devices,
         graphs=graphs,
+        graph_durations=durations,
         issues=kinds,
         gpus=gpus,
         format=document.get("format"),
@@ -166,12 +170,18 @@ def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
     return spans(folder, tables)
 
 
-def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> dict[int, int]:
-    """Widen the windows of ranks by executions of whole graphs; return how many each rank has."""
+def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> tuple[dict[int, int], list[int]]:
+    """Widen the windows of ranks by executions of whole graphs; return how many each rank has, and the sum, the least
+    and the largest of all durations, ns; empty without any.
+    """
     counts: dict[int, int] = {}
+    durations: list[int] = []
     for batch in event_streams.chunks(folder, "graphs", ["start_ns", "duration_ns", "rank"]):
         block = event_streams.times(batch)
         ranks = batch.column("rank").to_numpy()
+        lasted = block["end"] - block["start"]
+        total, least, most = durations or (0, int(lasted[0]), int(lasted[0]))
+        durations = [total + int(lasted.sum()), min(least, int(lasted.min())), max(most, int(lasted.max()))]
         for rank in np.unique(ranks).tolist():
             mine = ranks == rank
             counts[rank] = counts.get(rank, 0) + int(mine.sum())
@@ -179,7 +189,7 @@ def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> dict[int,
             last = int(block["end"][mine].max())
             before = windows.get(rank, (first, last))
             windows[rank] = min(first, before[0]), max(last, before[1])
-    return counts
+    return counts, durations
 
 
 class _Host:

@@ -14,7 +14,9 @@ from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_json, write_json, write_table
 from causeway.core.vocabulary import CALLED_SINCE
+from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.measure import Opened, open_export
+from causeway.efficiency.device_time.regions import MOST_INSTANCES
 from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family, step_ranges
 from causeway.efficiency.steps.launch_moments import (
     IN_NO_STEP,
@@ -31,6 +33,13 @@ from causeway.numeric.mpi import Ranks, merged
 
 ANNOTATIONS = "annotations"
 REPEATS = "repeats"
+GRAPHS = "graphs"
+FEWEST_EXECUTIONS = 3
+"""Executions of one graph that count as steps: as many as repeats of launches have to be."""
+OF_GRAPHS = "no launches repeat: each execution of the graph with the most time is a step"
+"""What is said of a rank whose steps are executions of a graph."""
+GRAPH_RANGE = "cuda_graph"
+"""Kind of the ranges that are executions of graphs traced as a whole."""
 HELD = {"rank": np.uint32, "kernel": np.int32, "moment": np.int64, "until": np.int64}
 """Columns of the launches that are searched for repeats."""
 
@@ -129,6 +138,8 @@ def _measured(
     judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
     since = called_since(opened.folder, annotated=family is not None)
     steps = _annotated(opened, family, judged) if family else _repeated(opened, judged, since)
+    if not family and not steps:
+        steps = _executed(opened, judged)
     parts = measure_parts(opened, steps, since) if steps else {}
     clock = clocks[opened.export]
     found = {}
@@ -163,10 +174,11 @@ def _write_results(
         of_ranks = {one.entry["reason"] for one in found.values()}
         reason = "no range names a step, and no steps are seen in the launches"
         reason += f": {of_ranks.pop()}" if len(of_ranks) == 1 else ""
+    is_of_graphs = any(one.entry["reason"] == OF_GRAPHS for one in found.values())
     causes = causes_of([one for rank in sorted(found) for one in found[rank].slow])
     document = {
         "dataset": name,
-        "source": None if not tables else ANNOTATIONS if family else REPEATS,
+        "source": None if not tables else ANNOTATIONS if family else GRAPHS if is_of_graphs else REPEATS,
         "ranges": family.name if family and tables else None,
         "reason": reason,
         "ranks": [one.entry for one in found.values()],
@@ -258,6 +270,33 @@ def _repeated(opened: Opened, judged: Mapping[int, dict], since: Mapping[int, in
             first = moment[repeats.first]
             free = ends_of_calls(opened.folder, rank, first) if rank in since else np.full(first.size, IN_NO_STEP)
             start, end = windows_of(repeats, moment, until, free)
+            found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
+    return found
+
+
+def _executed(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
+    """Return executions of the graph with the most time of each rank as its steps, where the launches show none: a
+    program that runs in a graph makes one execution a step. A step lasts until the next one begins.
+    """
+    if not opened.graphs:
+        return {}
+    times: dict[tuple[int, str], list[tuple[int, int]]] = {}
+    for batch in event_streams.chunks(opened.folder, "ranges", ["start_ns", "duration_ns", "rank", "kind", "name"]):
+        kinds = batch.column("kind").to_pylist()
+        rows = zip(
+            *(batch.column(name).to_pylist() for name in ("rank", "name", "start_ns", "duration_ns")), strict=True
+        )
+        for kind, (rank, name, start, duration) in zip(kinds, rows, strict=True):
+            if kind == GRAPH_RANGE and len(held := times.setdefault((rank, name), [])) < MOST_INSTANCES:
+                held.append((start, start + duration))
+    found = {}
+    for rank in sorted(opened.windows):
+        own = {name: held for (of, name), held in times.items() if of == rank and len(held) >= FEWEST_EXECUTIONS}
+        if own:
+            name = min(own, key=lambda one: (-sum(end - start for start, end in own[one]), one))
+            start, end = (np.array(column, np.int64) for column in zip(*sorted(own[name]), strict=True))
+            end[:-1] = start[1:]
+            judged[rank]["reason"] = OF_GRAPHS
             found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
     return found
 

@@ -27,7 +27,7 @@ from causeway.efficiency.trees.trees import (
 )
 
 STACKED = ("compute", "exposed_communication", "exposed_memory")
-"""Sets of states that the waterfall stacks: each is the part of its work that those before it leave uncovered."""
+"""Sets of states that the waterfall sums: each is the part of its work that those before it leave uncovered."""
 GRAPH_NOTE = "executions of whole graphs count as compute: the kernels inside were not traced"
 MISSING = (
     "launches of {ranks} are missing, as the numbers of the others leave some out: the time in which they ran counts as"
@@ -151,11 +151,14 @@ class MeasuredDataset:
             tree |= dict.fromkeys(DEVICE_RATIO_NAMES)
         return tree
 
+    def measured_ns(self, row: int) -> int:
+        """Return the time in which a device, or a GPU that several ranks share, is measured, by its row, ns."""
+        own = row - len(self.devices)
+        return self.shared[own].elapsed if own >= 0 else self.elapsed[self.devices[row][0]]
+
     def longest(self, indices: Sequence[int]) -> int:
         """Return E of some devices: the longest window of their ranks, or that of a GPU that they share; ns."""
-        rows = [row - len(self.devices) for row in self.gpu_rows(indices)]
-        shared = [self.shared[row].elapsed for row in rows if row >= 0]
-        return max([*shared, *(self.elapsed[self.devices[index][0]] for index in indices)], default=0)
+        return max((self.measured_ns(row) for row in [*self.gpu_rows(indices), *indices]), default=0)
 
 
 def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
@@ -246,7 +249,7 @@ def document(
     everyone = range(len(dataset.devices))
     elapsed = dataset.longest(everyone)
     gpus = dataset.gpu_rows(everyone)
-    parts = [tuple(int(time_in(dataset.total[row], part)) for part in STACKED) for row in gpus]
+    parts = [(*(int(time_in(dataset.total[row], part)) for part in STACKED), dataset.measured_ns(row)) for row in gpus]
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
     notes += [SHARED_NOTE] if dataset.shared else []
     notes += [dataset.compared.note] if dataset.compared.note else []
@@ -276,9 +279,20 @@ def document(
             f"{rank}/{device}": _breakdown(dataset, index) for index, (rank, device) in enumerate(dataset.devices)
         },
         "launch_path": launch_path(dataset.path, dataset.devices, dataset.own_elapsed, small_ns, dataset.measured),
+        "graphs": _graphs(dataset),
         "copies": copies(dataset.copies, dataset.devices, devices),
         "shared": [_shared(dataset, number) for number in range(len(dataset.shared))],
     }
+
+
+def _graphs(dataset: MeasuredDataset) -> dict | None:
+    """Return how many executions of whole graphs there are, and how long they take; None without any."""
+    parts = [one.opened.graph_durations for one in dataset.measured if one.opened.graph_durations]
+    if not parts:
+        return None
+    total, least, most = zip(*parts, strict=True)
+    executions = sum(sum(one.opened.graphs.values()) for one in dataset.measured)
+    return {"executions": executions, "duration_ns": sum(total), "least_ns": min(least), "largest_ns": max(most)}
 
 
 def _ranks(ranks: Sequence[int]) -> str:

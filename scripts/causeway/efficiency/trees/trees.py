@@ -4,7 +4,6 @@ Sources: POP metrics and TALP, as computed by DLB 9d67ac94 (`src/talp/perf_metri
 is worked by hand in the tests. All inputs are integer nanoseconds; the one rounding is that of each final division.
 """
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -95,25 +94,27 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
     return {one.name: DEVICE_FORMULAS[one.name](sums) for one in DEVICE_RATIOS} | sums
 
 
-def waterfall(elapsed_ns: int, devices: Sequence[tuple[int, int, int]]) -> dict[str, int]:
+def waterfall(elapsed_ns: int, devices: Sequence[tuple[int, int, int, int]]) -> dict[str, int]:
     """Return where the E x G device-nanoseconds went; the parts are not negative and sum to E G exactly.
 
-    The device tree with communication kernels apart, in differences instead of quotients: useful = sum C; load
-    imbalance = G max C - sum C; communication = G (max(C + N) - max C); transfers = G (max(C + N + M) - max(C + N));
-    orchestration = G (E - max(C + N + M)).
+    Each part is what it is on each device, summed: useful C, communication N, transfers M, orchestration (idle)
+    D - C - N - M, and outside E - D.
 
     Parameters
     ----------
     elapsed_ns : int
-    devices : sequence of (int, int, int)
-        C: union of computing kernels; N: communication kernels outside them; M: copies and memsets outside both; ns,
-        one per device.
+    devices : sequence of (int, int, int, int)
+        C: union of computing kernels; N: communication kernels outside them; M: copies and memsets outside both; D: the
+        time in which the device is measured, that of its rank, at most E; ns, one per device.
     """
-    count = len(devices)
-    steps = [max((sum(times[:parts]) for times in devices), default=0) for parts in (1, 2, 3)]
-    useful = sum(times[0] for times in devices)
-    heights = [count * step for step in (*steps, elapsed_ns)]
-    parts = [useful, heights[0] - useful, *(high - low for low, high in itertools.pairwise(heights))]
+    useful, communication, transfers, measured = (sum(times[part] for times in devices) for part in range(4))
+    parts = [
+        useful,
+        communication,
+        transfers,
+        measured - useful - communication - transfers,
+        elapsed_ns * len(devices) - measured,
+    ]
     return {part.name: time for part, time in zip(WATERFALL, parts, strict=True)}
 
 

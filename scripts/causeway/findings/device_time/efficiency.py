@@ -3,42 +3,46 @@
 Losses below the share `NOTICEABLE` of the device time are no findings of their own; the waterfall shows them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import WITHIN_DEVICE
-from causeway.core.formatting import name_in_sentence, quantity, significant, time_three_digits
+from causeway.core.formatting import counted, name_in_sentence, quantity, significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
-from causeway.core.vocabulary import IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
+from causeway.core.vocabulary import COMM_AWARE, IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Worth, link_to
 
-SAME = 0.1
-"""Two counts of one loss that differ by no more than this share count the same time."""
 MOST_PHASES = 3
 """Times between kernels in which the host touches managed memory that a sentence names, those with most of it."""
+MOST_UNFILLED = 3
+"""Kernels that cannot fill the device and are findings, as many as findings stand in sight; the page lists more."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
-BUSIEST = " That is the time of the busiest device, times all devices: the others may need less."
 CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
 """The replayed change that takes a loss away."""
 LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
-OF_ONE_DEVICE = {"orchestration": "orchestration: nothing runs on the device"}
-"""The same of a single device, of which none is the busiest."""
+LESS_COMPUTE = "{count} * {most} - {sum}".format(
+    count=value_at(COMM_AWARE, "n_devices", kind="integer"),
+    most=value_at(COMM_AWARE, "kernel_max_ns", kind="integer"),
+    sum=value_at(COMM_AWARE, "kernel_ns", kind="integer"),
+)
+"""What devices compute less than the busiest one, as an expression."""
 
 
 def efficiency_findings(document: Mapping) -> list[Finding]:
-    """Return the findings of one dataset's `efficiency.json`: losses, idle time, exposed copies, migrations, small
-    kernels, shared GPUs; none if nothing was measured.
+    """Return the findings of one dataset's `efficiency.json`: losses, imbalance, idle time, migrations, small kernels,
+    kernels that cannot fill the device, shared GPUs; none if nothing was measured.
     """
     total = gpu_time_ns(document)
     if not total:
         return []
     return [
         *_losses(document, total),
+        *_imbalance(document, total),
         *_roles(document, total),
         *_idle(document, total),
-        *_exposed_copies(document, total),
         *_migrations(document, total),
+        *_unfilled(document, total),
         *_small_kernels(document),
         *_shared_gpus(document),
     ]
@@ -131,10 +135,8 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
     found = []
     devices = document["device"]["n_devices"]
     whole = f"{value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')}"
-    losses = LOSSES if devices > 1 else LOSSES | OF_ONE_DEVICE
-    for part, words in losses.items():
-        path = ("roles", "within_ns") if part == "load_imbalance" and _differ(document) else ("waterfall_ns", part)
-        lost = document[path[0]][path[1]]
+    for part, words in LOSSES.items():
+        lost = document["waterfall_ns"][part]
         if lost < NOTICEABLE * total:
             continue
         value = 100 * lost / total
@@ -143,18 +145,17 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 document,
                 key=part,
                 quantity="lost GPU time",
-                headline=headlines.of_loss(part, value, lost, several=devices > 1),
+                headline=headlines.of_loss(part, value, lost),
                 worth=Worth(ns=lost),
                 value=value,
                 unit="percent of the GPU time",
-                expression=f"100 * {value_at(*path, kind='integer')} / ({whole})",
+                expression=f"100 * {value_at('waterfall_ns', part, kind='integer')} / ({whole})",
                 sentence=(
                     f"{significant(value, 2)} % of the GPU time ({time_three_digits(lost)} of"
                     f" {time_three_digits(total)} on {devices} device{'s' * (devices > 1)}) is lost to {words}."
-                    f"{BUSIEST if devices > 1 and part in headlines.OF_THE_BUSIEST else ''}"
                 ),
                 recoverable_ns=lost,
-                recoverable_query=in_document(_path(document), *path, kind="integer"),
+                recoverable_query=in_document(_path(document), "waterfall_ns", part, kind="integer"),
                 suggestion=_suggestion(document, part),
                 undone_by=CHANGES.get(part),
             )
@@ -166,6 +167,42 @@ def _differ(document: Mapping) -> bool:
     """Return whether ranks do different work, and what of their imbalance that is."""
     roles = document.get("roles")
     return roles is not None and len(roles["roles"]) > 1 and roles["within_ns"] is not None
+
+
+def _imbalance(document: Mapping, total: int) -> list[Finding]:
+    """Return that devices compute less than the busiest one, of ranks that do different work than that of their role,
+    if that is a noticeable part of the GPU time (`total`, ns).
+
+    That is no part of the GPU time like a loss: what a device does not compute it is idle, copies or communicates.
+    """
+    tree = document[COMM_AWARE]
+    less = tree["n_devices"] * tree["kernel_max_ns"] - tree["kernel_ns"]
+    expression = LESS_COMPUTE
+    busiest = "the busiest one"
+    if _differ(document):
+        less = document["roles"]["within_ns"]
+        expression = value_at("roles", "within_ns", kind="integer")
+        busiest = "the busiest one of their role"
+    if less < NOTICEABLE * total:
+        return []
+    finding = _finding(
+        document,
+        key="load_imbalance",
+        quantity="less compute than the busiest device",
+        headline=headlines.of_imbalance(less, 100 * less / total),
+        worth=Worth(ns=less),
+        value=less,
+        unit="ns",
+        expression=expression,
+        sentence=(
+            f"Devices compute {time_three_digits(less)} ({significant(100 * less / total, 2)} % of GPU time) less in"
+            f" all than if each computed as long as {busiest}: that is what balanced work could save at most."
+        ),
+        recoverable_ns=less,
+        recoverable_query=within(_path(document), expression),
+        suggestion=suggestions.IMBALANCE,
+    )
+    return [finding]
 
 
 def _roles(document: Mapping, total: int) -> list[Finding]:
@@ -223,32 +260,73 @@ def _idle(document: Mapping, total: int) -> list[Finding]:
     return [finding]
 
 
-def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
-    """Return how long copies run alone, over all devices, unless that repeats the loss by copies; `total` is the GPU
-    time, ns.
+def _unfilled(document: Mapping, total: int) -> list[Finding]:
+    """Return the kernels whose launches cannot fill the device, the one that leaves most of it idle first, as far as
+    that is a noticeable part of the GPU time (`total`, ns).
+
+    Launches with fewer blocks than the device has multiprocessors leave some without work, and blocks with fewer
+    threads than a warp leave threads of it without. Kernels that run at once fill the device together: as many blocks
+    count as run at once on average.
     """
-    if document.get("shared"):
-        return []  # another rank's kernel may run beside them
-    alone = _exposed_ns(document)
-    lost = document["waterfall_ns"]["transfers"]
-    if alone < NOTICEABLE * total or (lost >= NOTICEABLE * total and abs(alone - lost) <= SAME * alone):
-        return []
-    finding = _finding(
+    shown = document.get("launch_shapes", ())
+    busy = sum(one["kernel_ns"] for one in document["breakdown"].values()) if shown else 0
+    summed = max(document["launch_path"]["kernel_ns"], busy) if shown else 0  # graphs are busy without launches
+    rows: dict[str, list[tuple[int, int, int]]] = {}  # number of the row, and the share that is filled
+    for number, row in enumerate(shown):
+        filled = whole = 1
+        if row["blocks"] and row["multiprocessors"] and row["blocks"] * summed < row["multiprocessors"] * busy:
+            filled = row["blocks"]
+            whole = row["multiprocessors"]
+        if row["threads"] and row["threads"] < row["wave"]:
+            filled *= row["threads"]
+            whole *= row["wave"]
+        if filled < whole:
+            rows.setdefault(row["kernel"], []).append((number, filled, whole))
+    found = []
+    for kernel, chosen in rows.items():
+        parts = [
+            f"{value_at('launch_shapes', number, 'duration_ns', kind='integer')}::HUGEINT"
+            f" * {busy * (whole - filled)} // {summed * whole}"
+            for number, filled, whole in chosen
+        ]
+        shapes = [document["launch_shapes"][number] for number, _, _ in chosen]
+        lost = sum(
+            shape["duration_ns"] * (busy * (whole - filled)) // (summed * whole)
+            for shape, (_, filled, whole) in zip(shapes, chosen, strict=True)
+        )
+        if lost >= NOTICEABLE * total:
+            found.append(_unfilled_by(document, total, kernel, shapes, lost, f"({' + '.join(parts)})::BIGINT"))
+    return sorted(found, key=lambda one: (-one.recoverable_ns, one.subject))[:MOST_UNFILLED]
+
+
+def _unfilled_by(
+    document: Mapping, total: int, kernel: str, shapes: Sequence[Mapping], lost: int, expression: str
+) -> Finding:
+    """Return that launches of a kernel, of some shapes, cannot fill the device; `lost` of the GPU time is not used."""
+    first = shapes[0]  # with the most time
+    spent = sum(shape["duration_ns"] for shape in shapes)
+    used = headlines.filled(first["blocks"], first["multiprocessors"], first["threads"], first["wave"])
+    launches = counted(sum(shape["launches"] for shape in shapes), "launch")
+    many = len(shapes) > 1
+    return _finding(
         document,
-        key="exposed_copies",
-        quantity="exposed transfers",
-        headline=headlines.of_exposed_copies(alone, 100 * alone / total),
-        value=alone,
+        key=f"unfilled_{kernel}",
+        quantity="GPU time that launches cannot use",
+        headline=headlines.of_unfilled(headlines.short(kernel), used, spent, 100 * spent / total),
+        worth=Worth(ns=lost),
+        value=lost,
         unit="ns",
-        expression=_exposed_query(),
+        expression=expression,
         sentence=(
-            f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of GPU"
-            f" time ({significant(100 * alone / total, 2)} %)."
+            f"{name_in_sentence(kernel)} runs for {time_three_digits(spent)} in {launches} that cannot fill the device:"
+            f" {'most of that time' if many else 'each'} uses {used} at most. Blocks beyond that could run beside them:"
+            f" up to {time_three_digits(lost)} of GPU time ({significant(100 * lost / total, 2)} %) is not used."
         ),
-        suggestion=_suggestion(document, "transfers"),
-        undone_by=CHANGES["transfers"],
+        n=sum(shape["launches"] for shape in shapes),
+        recoverable_ns=lost,
+        recoverable_query=within(_path(document), expression),
+        suggestion=suggestions.UNFILLED,
     )
-    return [finding]
 
 
 def _migrations(document: Mapping, total: int) -> list[Finding]:

@@ -82,7 +82,7 @@ def _slow(
     largest = max(steps, key=lambda step: (step["cause_ns"], -step["step"]))
     late = _late_ranks(document, steps)
     numbers = [step["step"] for step in steps]
-    is_annotated = document["source"] == "annotations"
+    is_annotated = document["source"] in ("annotations", "graphs")
     is_known = is_annotated or of_profiler or _are_steps(document, rank, steps)
     is_loss = is_known and not of_profiler
     one = "Step" if is_annotated else "Repeat"

@@ -38,7 +38,7 @@ def waiting_findings(
 ) -> list[Finding]:
     """Return the main reason why the devices of a dataset wait, if they do so for a noticeable part of its GPU time.
 
-    Where the loss while nothing runs on the busiest device makes up half of that time or more, both are one loss, and
+    Where the loss while nothing runs on the devices makes up half of that time or more, both are one loss, and
     it comes with its reason: the loss in the words of the reason, and behind it the reason, which is no loss of its
     own. Where the reason of half of the waiting or more is not known, no replay stands for the loss: the host is free
     of cost in it, and what is behind the waiting stays.
@@ -72,7 +72,6 @@ def waiting_findings(
     detail = min(details, key=lambda one: (-details[one], one))
     said = HELD if main == UNKNOWN and 2 * details[HELD_BACK] > by_reason[main] else main
     value = 100 * by_reason[main] / idle
-    devices = len({(row["rank"], row["device"]) for row in inside})
     is_one = loss is not None and 2 * loss.worth.ns >= idle
     path = f"{dataset}/waiting.parquet"
     outside = ", ".join(f"'{reason}'" for reason in NOT_IDLE)
@@ -90,7 +89,7 @@ def waiting_findings(
         headline=headlines.of_waiting(said, idle, value),
         sentence=(
             f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work"
-            f"{_of_loss(loss, idle, devices) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[said]}. The"
+            f"{_of_loss(loss, idle) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[said]}. The"
             f" largest part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
             f"{_of_profiler(by_reason, main)}"
         ),
@@ -226,14 +225,13 @@ def _calls(details: Counter) -> str:
     return ", ".join(elided(one, 30) for one in most if details[one] >= NOTICEABLE * details.total())
 
 
-def _of_loss(loss: Finding, idle_ns: int, devices: int) -> str:
-    """Return how the time that devices wait, so many of them, and the loss are one, as a part of a sentence."""
+def _of_loss(loss: Finding, idle_ns: int) -> str:
+    """Return how the time that devices wait and the loss are one, as a part of a sentence."""
     lost = time_three_digits(loss.worth.ns)
     if lost == time_three_digits(idle_ns):
         return ", which is what is lost"
-    if devices == 1:
-        return f" (what is lost is {lost})"
-    return f" (what is lost, {lost}, is that of the busiest device times the number of devices)"
+    more = ", with the time before the first and after the last work of each" if loss.worth.ns > idle_ns else ""
+    return f" (what is lost is {lost}{more})"
 
 
 def _of_profiler(by_reason: Mapping[str, int], main: str) -> str:

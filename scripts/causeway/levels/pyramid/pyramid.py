@@ -18,6 +18,8 @@ FINEST_NS = 10_000
 """Width of the cells of the finest level that there may be."""
 MOST_PIECES = 1 << 22
 """Pieces of busy time that one chunk of rows may be divided into."""
+COVERING = busy_time.ACTIVE_COMPUTE
+"""Kinds of busy time that cover time; the others count each event for itself."""
 WHOLE_OVER_FINEST = 1.5
 """Bytes of a pyramid over those of its finest level, which has three quarters of all cells or more; sketches shrink
 more slowly.
@@ -211,7 +213,10 @@ class Sums:
         """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are
         not too many.
 
-        Each kind of busy time covers at most what lasts, with what was still running; and each row may end a cell.
+        Each of the four kinds that cover time covers at most what lasts, with what was still running, and cuts it at
+        each full cell. Beyond that a row ends two cells at most, four pieces each, and leaves a piece of its own in the
+        open cell and one in its last; a device has six such pieces from before, and ends three cells: two when it is
+        brought to the last moment, one when it is closed.
         """
         rows = sum(start.size for start, _ in parts)
         lasting = sum(int(duration.sum()) for _, duration in parts)
@@ -221,9 +226,9 @@ class Sums:
         running = int(
             np.maximum(self.until[:, 1:].max(axis=1) - self.until[:, 0], 0)[self.until[:, 0] > cells.LONG_AGO].sum()
         )
-        while (pieces := (5 * lasting + 4 * running) // self.width) > MOST_PIECES:
+        while (pieces := ((COVERING + 1) * lasting + COVERING * running) // self.width) > MOST_PIECES:
             self.widen()
-        return 12 * (rows + len(self.until)) + pieces
+        return (2 * COVERING + 2) * rows + (busy_time.BUSY - COVERING + 3 * COVERING) * len(self.until) + pieces
 
     def gather(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
         """Add values of series, ascending in time; int64."""

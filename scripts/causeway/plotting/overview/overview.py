@@ -211,7 +211,7 @@ def _time_lost(view: DatasetView, kernels: Sequence[tuple[TargetView, Sequence[K
         idle = Markup("")  # no GPU is idle, though each of the ranks on it is
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, idle)
     timed = next((found for target, found in kernels if target.target == KERNEL_VARIABILITY), ())
-    largest = largest_kernels(timed, view.name)
+    largest = largest_kernels(timed, view.name, view.efficiency)
     lost[2:2] = [tag("p", largest)] if largest is not None else []  # behind the heading and the other sentences
     return [*lost, *operators, *sizes, *waiting, *limits]
 

@@ -135,6 +135,7 @@ class NsysReader(NsysTables):
         nsys_extras.read_context_switches(self)
         synchronisations.read_synchronisations(self, synchronising)
         synchronisations.read_system_calls(self)
+        nsys_extras.read_cpu_samples(self)
         self._devices()
         if self.failure:
             raise self.failure

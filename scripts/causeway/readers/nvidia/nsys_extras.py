@@ -1,5 +1,5 @@
-"""Further events of a Nsight Systems export: graphs traced as a whole, sampled metrics, MPI calls, and the profiler's
-own overhead and messages.
+"""Further events of a Nsight Systems export: graphs traced as a whole, sampled metrics, sampled host code, MPI calls,
+and the profiler's own overhead and messages.
 
 A CUDA graph traced as a whole (`--cuda-graph-trace=graph`, the default of nsys) has one row for its execution and none
 for the kernels inside. Such an execution is not a launch of a kernel, so it does not count as one: it becomes a range
@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.nvidia.nsys_tables import NsysTables
+from causeway.readers.sink.batches import EventBatch
 from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.external_sort import ExternalSort
 
 METRICS = "GPU_METRICS"
 WAITS = "MPI_START_WAIT_EVENTS"
@@ -142,6 +145,175 @@ def diagnostics_of(tables: NsysTables) -> Diagnostics:
             if text is not None:
                 found.take(text[:LONGEST_SEARCHED].decode("utf-8", "replace"), level == ERROR)
     return found
+
+
+MOST_FRAMES = 1 << 16
+"""Different frames whose codes are kept: beyond, their texts are looked up anew. Frames without a symbol have an
+address each.
+"""
+SAMPLES_AT_ONCE = 1 << 16
+"""Samples from which the usual distance is taken, and that are worked on at once."""
+PERIODS = 2
+"""A sample stands for its thread's time up to the next one, at most for so many usual distances: distances of regular
+samples differ by less, and a thread that is not sampled for longer does not run.
+"""
+_SYSTEM = re.compile(
+    r"\[.*|ld(?:-[\w.-]*)?\.so[\d.]*"
+    r"|lib(?:c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|cudart|cupti|nvidia|ToolsInjection\w*)(?:-[\w.-]*)?\.so[\d.]*"
+)
+"""Modules that run on behalf of what called them: the kernel and what Nsight Systems writes in brackets for none, the
+loader, the libraries of C and C++, CUDA's driver, runtime and profiling interface, and Nsight Systems itself.
+"""
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_FRAME = 0
+_EVENT = _FRAME - 1
+"""What orders the rows of a sample: itself comes first, then its frames by their depth, of system modules `_OUTSIDE`
+more.
+"""
+_OUTSIDE = 1 << 32
+
+
+def read_cpu_samples(tables: NsysTables) -> None:
+    """Take the host code that samples saw: of each stack the innermost frame outside of system modules, else the
+    innermost, by its symbol, or its module's base name where it has none.
+    """
+    by_sample = ExternalSort(tables.sink.folder / ".cpu_samples.by_sample")
+    by_time = ExternalSort(tables.sink.folder / ".cpu_samples.by_time")
+    try:
+        _gather_samples(tables, by_sample)
+        for rows in _with_frames(by_sample.blocks()):
+            by_time.add(rows)
+        _give_samples(tables, by_time.blocks())
+    finally:
+        by_sample.close()
+        by_time.close()
+
+
+def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:
+    """Add the samples and the best frame of each in a batch, in place of a time their number: start_ns is the sample,
+    `order` as in `_FRAME`, `first` and `second` a sample's time and thread, or a frame's symbol and module.
+    """
+    is_system: dict[int, int] = {NULL: 0}
+
+    def module_kind(_: int, text: bytes | None) -> int:
+        return int(_SYSTEM.fullmatch(_base_name(text)) is not None)
+
+    found = 0
+    for _, batch in tables.tables_giving("cpu_frames"):
+        if not {"sample", "name", "depth"} <= batch.keys():
+            return
+        absent = np.full(len(batch["sample"]), NULL)
+        module = batch.get("module", absent)
+        outside = tables.text_codes(module, is_system, module_kind)
+        order = np.clip(batch["depth"], _FRAME, _OUTSIDE - 1) + _OUTSIDE * outside
+        best = np.lexsort((order, batch["sample"]))
+        sample = batch["sample"][best]
+        best = best[np.append(True, sample[1:] != sample[:-1])]
+        name = np.where(batch.get("unresolved", absent) == 1, NULL, batch["name"])
+        columns = {"start_ns": batch["sample"], "order": order, "first": name, "second": module}
+        rows.add(EventBatch({key: values[best] for key, values in columns.items()}))
+        found += len(best)
+    for _, batch in tables.tables_giving("cpu_samples") if found else ():
+        if not {"sample", "start_ns", "global_thread"} <= batch.keys():
+            return
+        order = np.full(len(batch["sample"]), _EVENT)
+        columns = {"start_ns": batch["sample"], "order": order}
+        rows.add(EventBatch(columns | {"first": batch["start_ns"], "second": batch["global_thread"]}))
+
+
+def _with_frames(blocks: Iterator[EventBatch]) -> Iterator[EventBatch]:
+    """Give samples with their frame: start_ns, thread (packed), symbol and module; int64."""
+    held: EventBatch | None = None
+    for block in chain(blocks, [None]):
+        rows = block if held is None else held if block is None else EventBatch.concatenated([held, block])
+        if rows is None:
+            return
+        # what has the last number may go on in the next block
+        cut = len(rows) if block is None else int(np.searchsorted(rows["start_ns"], rows["start_ns"][-1]))
+        held = rows[cut:]
+        rows = rows[:cut]
+        rows = rows[np.lexsort((rows["order"], rows["start_ns"]))]
+        at = np.flatnonzero((rows["order"][:-1] == _EVENT) & (rows["start_ns"][1:] == rows["start_ns"][:-1]))
+        at = at[rows["order"][at + 1] >= _FRAME]
+        if at.size:
+            frame = rows[at + 1]
+            columns = {"start_ns": rows["first"][at], "thread": rows["second"][at]}
+            yield EventBatch(columns | {"symbol": frame["first"], "module": frame["second"]})
+
+
+def _give_samples(tables: NsysTables, blocks: Iterator[EventBatch]) -> None:
+    """Give the sink samples in the order of time, each up to the next one of its thread."""
+    codes: dict[tuple[int, int], int] = {}
+    last: dict[int, tuple[int, int]] = {}  # time and code of the latest sample of each thread
+    most = 0
+    for rows in _in_batches(blocks):
+        first, inverse = distinct_rows([rows["symbol"], rows["module"]])
+        pairs = list(zip(rows["symbol"][first].tolist(), rows["module"][first].tolist(), strict=True))
+        code = np.array(_frame_codes(tables, pairs, codes))[inverse]
+        order = np.argsort(rows["thread"], kind="stable")
+        thread = rows["thread"][order]
+        start = rows["start_ns"][order]
+        code = code[order]
+        same = thread[1:] == thread[:-1]
+        if not most:
+            usual = np.sort((start[1:] - start[:-1])[same])
+            most = PERIODS * int(usual[(usual.size - 1) // 2]) if usual.size else 0
+        begins = np.flatnonzero(np.append(True, ~same))
+        ends = np.append(begins[1:], len(order)) - 1
+        carried = [
+            (one, *last[one], at) for one, at in zip(thread[begins].tolist(), begins, strict=True) if one in last
+        ]
+        _give(tables, start[:-1][same], start[1:][same], thread[:-1][same], code[:-1][same], most)
+        if carried:
+            own, before, of, at = (np.array(column, np.int64) for column in zip(*carried, strict=True))
+            _give(tables, before, start[at], own, of, most)
+        for one, time, of in zip(*(column[ends].tolist() for column in (thread, start, code)), strict=True):
+            last[one] = (time, of)
+    if last:
+        start, code = (np.array(column, np.int64) for column in zip(*last.values(), strict=True))
+        _give(tables, start, start + most, np.array(list(last), np.int64), code, most)
+
+
+def _in_batches(blocks: Iterator[EventBatch]) -> Iterator[EventBatch]:
+    """Give rows in batches of `SAMPLES_AT_ONCE`, whatever the container gave at once."""
+    held: list[EventBatch] = []
+    for block in blocks:
+        held.append(block)
+        while sum(map(len, held)) >= SAMPLES_AT_ONCE:
+            rows = EventBatch.concatenated(held)
+            yield rows[:SAMPLES_AT_ONCE]
+            held = [rows[SAMPLES_AT_ONCE:]]
+    if sum(map(len, held)):
+        yield EventBatch.concatenated(held)
+
+
+def _give(tables: NsysTables, start, end, thread, code, most: int) -> None:
+    known = code >= 0
+    if known.any():
+        start, end, thread, code = (column[known] for column in (start, end, thread, code))
+        process = tables.process({"thread": thread}, "thread", len(thread))
+        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
+        tables.sink.cpu_samples(start, np.minimum(end, start + most), process, thread, code)
+
+
+def _frame_codes(tables: NsysTables, pairs: list[tuple[int, int]], codes: dict[tuple[int, int], int]) -> list[int]:
+    """Return the code of each frame (ids of its symbol and its module), -1 where it has no name."""
+    if len(codes) > MOST_FRAMES:
+        codes.clear()
+    fresh = [pair for pair in pairs if pair not in codes]
+    texts = tables.texts({key for pair in fresh for key in pair} - {NULL}) if fresh else {}
+    for symbol, module in fresh:
+        name = clean_text(texts.get(symbol, b""))
+        if not name or _ADDRESS.fullmatch(name):
+            name = _base_name(texts.get(module))
+        is_none = not name or (name.startswith("[") and name not in ("[vdso]", "[kernel.kallsyms]"))
+        codes[symbol, module] = -1 if is_none else tables.sink.sampled_names.code(name)
+    return [codes[pair] for pair in pairs]
+
+
+def _base_name(module: bytes | None) -> str:
+    """Return a module's name without the folder that it lies in, which may say whose program it is."""
+    return re.split(r"[\\/]", clean_text(module or b""))[-1]
 
 
 def read_diagnostics(tables: NsysTables) -> None:

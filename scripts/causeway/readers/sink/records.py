@@ -83,6 +83,9 @@ RECORDS = {
     "system_calls": np.dtype(
         [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
     ),
+    "cpu_samples": np.dtype(
+        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
+    ),
     "dependencies": np.dtype(
         [
             (name, "<i8")

@@ -124,6 +124,7 @@ class Sink:
         self.metrics = Vocabulary()
         self.mpi_names = BoundedVocabulary()
         self.system_call_names = BoundedVocabulary()
+        self.sampled_names = BoundedVocabulary()
         self.collective_names = Vocabulary()
         self.communicators = BoundedVocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
@@ -287,6 +288,13 @@ class Sink:
         columns = {"process": process, "thread": thread, "name": name}
         self._take("system_calls", start_ns, end_ns, columns, "thread")
 
+    def cpu_samples(self, start_ns, end_ns, process, thread, name) -> None:
+        """Take stretches of host code that samples saw; `name` are codes of `sampled_names`; conventions as
+        `launches`.
+        """
+        columns = {"process": process, "thread": thread, "name": name}
+        self._take("cpu_samples", start_ns, end_ns, columns, "thread")
+
     def dependencies(self, start_ns, end_ns, process, kind, **columns) -> None:
         """Take synchronisations: `kind` are places in `codes.SYNCHRONISATIONS`, `columns` are stream, source_stream,
         event and correlation; conventions as `launches`.
@@ -448,7 +456,7 @@ class Sink:
             pass
         elif self._clock.start_tick_ns >= COARSE_NS and self.n_launches >= COARSE_STARTS:
             self.issues.add("coarse_starts", self.n_launches, f"a tick of {self._clock.start_tick_ns:,} ns")
-        for names in (self.range_names, self.call_names, self.mpi_names, self.communicators):
+        for names in (self.range_names, self.call_names, self.mpi_names, self.communicators, self.sampled_names):
             self.issues.add("merged_names", names.merged, f"beyond {len(names.texts):,} names")
         self.issues.add("merged_ids", self._ids.merged)
         self.issues.add("out_of_range", self._correlations.lost, "correlations with too many different upper halves")

@@ -92,6 +92,7 @@ class StarWriter:
         groups = sink.communicators.texts
         self._write_events("collectives", lambda rows: self._collective_columns(rows, groups))
         self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
+        self._write_events("cpu_samples", lambda rows: host_columns(rows, sink.sampled_names.texts))
         self._write_events("dependencies", dependency_columns)
         self._write_events("graphs", self._graph_columns)
         repeated_rows = {kind: rows.count for kind, rows in self._repeated.items() if rows.count}

@@ -99,6 +99,7 @@ def _count(group, value, edges, per_ratio, counts):
 @compiled(void(I4, I8, F8, float64, I8, int64[:, :, ::1]))
 def _add_targets(group, position, target, scale, edges, table):
     k = np.int64(0)
+    last = table.shape[1] - 1
     for i in range(target.size):
         v = target[i] * scale
         if v != v:
@@ -106,7 +107,7 @@ def _add_targets(group, position, target, scale, edges, table):
         p = position[i]
         if p < edges[k]:
             k = 0
-        while p >= edges[k + 1]:
+        while k < last and p >= edges[k + 1]:
             k += 1
         g = group[i]
         whole = np.int64(v)

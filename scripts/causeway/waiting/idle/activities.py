@@ -6,12 +6,23 @@ import re
 
 import numpy as np
 
-from causeway.core.codes import COMPILATION, IN_CALL, IN_OPERATOR, IN_RANGE, LOADER, NUMBERED_RANGE, waits_for_engine
+from causeway.core.codes import (
+    COMPILATION,
+    IN_CALL,
+    IN_OPERATOR,
+    IN_RANGE,
+    IN_SAMPLED,
+    LOADER,
+    NUMBERED_RANGE,
+    waits_for_engine,
+)
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
-from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, OPERATOR, PLAIN, STEP
+from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, OPERATOR, PLAIN, SAMPLED, STEP
 
 MOST_TEXTS = 400
-"""Different texts per export, and as many of operators; what comes later counts as one of `_OTHERS`."""
+"""Different texts per export, and as many of operators and of sampled code each; what comes later counts as one of
+`_OTHERS`.
+"""
 LONGEST_TEXT = 120
 _BLOCKING = re.compile(
     r"Synchronize(?!d)|^(?:cuda|hip)(?:Malloc|Free|Host(?:Alloc|Malloc|Free|Register|Unregister))(?!.*Async)"
@@ -51,6 +62,7 @@ _STEP = re.compile(rf"\W*{NUMBERED_RANGE}[\s#:=_-]*\d+\W*")
 _OTHERS = {
     STEP: OTHER,
     OPERATOR: "other operators",
+    SAMPLED: "other sampled code",
     PLAIN: OTHER,
     CAUSE: "other causes",
     BLOCKING: "other blocking calls",
@@ -77,8 +89,8 @@ class Activities:
         """Return the code of a text; `priority` and `graph` (whether it launches a graph) count when it is new."""
         found = self._codes.get(text)
         if found is None:
-            operators = self._priorities.count(OPERATOR)
-            if (operators if priority == OPERATOR else len(self.texts) - operators) >= MOST_TEXTS:
+            apart = {one: self._priorities.count(one) for one in (OPERATOR, SAMPLED)}
+            if apart.get(priority, len(self.texts) - sum(apart.values())) >= MOST_TEXTS:
                 text = _OTHERS[priority]
                 found = self._codes.get(text)
         if found is None:
@@ -89,8 +101,8 @@ class Activities:
         return found
 
     def of(self, table: str, name: str) -> int:
-        """Return the code of a row of the table `calls`, `ranges`, `mpi`, `system_calls` or `host_operators` by its
-        name.
+        """Return the code of a row of the table `calls`, `ranges`, `mpi`, `system_calls`, `host_operators` or
+        `cpu_samples` by its name.
         """
         key = table, name[: 2 * LONGEST_TEXT]
         if key not in self._known:
@@ -127,6 +139,8 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
         return f"{'lock' if _LOCK.search(name) else 'system call'}: {name}", PLAIN, False
     if table == "host_operators":
         return f"{IN_OPERATOR}{name}", OPERATOR, False
+    if table == "cpu_samples":
+        return f"{IN_SAMPLED}{name}", SAMPLED, False
     plain = _NUMBER.sub("*", name)
     for cause, pattern in _CAUSES:
         if pattern.search(name):

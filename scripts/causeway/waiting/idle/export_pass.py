@@ -201,7 +201,7 @@ class ExportPass:
             until = block["start"][pieces[:, _FIELD["event"]]]
             devices = [(key >> 16, key & 0xFFFF) for key in self.devices.keys]
             pieces, detail = self.taken.divide(pieces, detail, until, devices)
-        self.totals.take(*self.profiler.divide(pieces, detail, ranks), ranks)
+        self.totals.take(*self.profiler.divide(pieces, detail, ranks), len(self.details.texts), ranks)
 
     def _details(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return the code of each piece's detail; int64, shape (pieces,)."""
@@ -307,4 +307,4 @@ class ExportPass:
             for name, values in {"device": rows, "reason": reason, "begin": low, "end": high}.items():
                 pieces[:, _FIELD[name]] = values
             mine = high > low
-            self.totals.take(pieces[mine], nothing[mine], ranks)
+            self.totals.take(pieces[mine], nothing[mine], len(self.details.texts), ranks)

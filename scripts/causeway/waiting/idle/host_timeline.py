@@ -1,5 +1,5 @@
-"""What host threads did: calls, ranges, MPI, system calls and operators as segments of their time, kept as long as a
-gap can ask for them.
+"""What host threads did: calls, ranges, MPI, system calls, operators and sampled code as segments of their time, kept
+as long as a gap can ask for them.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,8 @@ CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
 MOST_SEGMENTS = 1 << 19
 """Segments kept at once; of a longer gap the earlier host time counts as not recorded."""
+NAMED_TABLES = ("calls", "mpi", "system_calls", "host_operators", "cpu_samples")
+"""Tables of what host threads do, beside ranges."""
 NO_THREAD = (1 << 32) - 1
 
 
@@ -54,7 +56,7 @@ class HostTimeline:
         self._depth = np.zeros(0, np.int64)
         self._open = np.zeros((0, DEPTH, len(OPEN)), np.int64)
         self._latest: int | None = None
-        sources = [self._named(folder, table) for table in ("calls", "mpi", "system_calls", "host_operators")]
+        sources = [self._named(folder, table) for table in NAMED_TABLES]
         self._blocks = merged([self._ranges(folder), *sources])
 
     def _named(self, folder: Path, table: str) -> Iterator[Block]:

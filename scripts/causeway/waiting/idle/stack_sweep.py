@@ -15,9 +15,10 @@ SLOT = ("key", "start", "end", "code", "thread", "user")
 1 + the device that last ran its work.
 """
 KEY, START, END, CODE, THREAD, USER = range(len(SLOT))
-STEP, OPERATOR, PLAIN, CAUSE, BLOCKING = range(-2, 3)
+STEP, SAMPLED, OPERATOR, PLAIN, CAUSE, BLOCKING = range(-3, 3)
 """Priorities: of activities at one moment the one with the highest counts: of blocking calls the outermost, of others
-the innermost. Operators count where there is no call and no range but that of a step.
+the innermost. Operators count where there is no call and no range but that of a step, sampled code where there is no
+operator either.
 """
 RANK_SPREAD = 648_055
 """Slots between the calls of two ranks: 2^20 over the golden ratio, which keeps any number of ranks apart."""

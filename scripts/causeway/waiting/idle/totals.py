@@ -6,9 +6,6 @@ from causeway.waiting.idle.gaps import PIECE, add_pieces
 from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.steps_by_rank import Steps
 
-CODES = 512
-"""Places for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
-
 
 class IdleSums:
     """Exact sums of pieces.
@@ -21,13 +18,14 @@ class IdleSums:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._whole = np.zeros((0, len(NAMES), CODES), np.int64)
+        self._whole = np.zeros((0, len(NAMES), 0), np.int64)
         self.steps: dict[tuple[int, ...], int] = {}
 
     def take(
         self,
         pieces: np.ndarray,
         detail: np.ndarray,
+        codes: int,
         rank_of: list[int],
     ) -> None:
         """Take pieces.
@@ -38,12 +36,12 @@ class IdleSums:
             `gaps.PIECE`.
         detail : ndarray of int64, shape (n,)
             Code of each piece's detail.
+        codes : int
+            How many codes there are so far: all are below.
         rank_of : list of int
             Rank of each device's row.
         """
-        if len(rank_of) > len(self._whole):
-            fresh = np.zeros((len(rank_of) - len(self._whole), len(NAMES), CODES), np.int64)
-            self._whole = np.concatenate([self._whole, fresh])
+        self._make_room(len(rank_of), codes)
         add_pieces(pieces, detail, self._whole)
         if not self._steps:
             return
@@ -55,6 +53,15 @@ class IdleSums:
             if rank in self._steps:
                 mine = ranks == rank
                 self._split([column[mine] for column in (device, reason, detail, begin, end)], *self._steps[rank])
+
+    def _make_room(self, devices: int, codes: int) -> None:
+        """Make the sums large enough for so many devices and codes: `add_pieces` does not look where it writes."""
+        held = self._whole
+        if devices > held.shape[0] or codes > held.shape[2]:
+            # codes come one by one: twice the room, so that the sums are seldom copied
+            size = held.shape[2] if codes <= held.shape[2] else 2 * codes
+            self._whole = np.zeros((max(devices, held.shape[0]), len(NAMES), size), np.int64)
+            self._whole[: held.shape[0], :, : held.shape[2]] = held
 
     @property
     def whole(self) -> dict[tuple[int, int, int], int]:

@@ -41,10 +41,10 @@ def test_ranks_that_wait_for_one_another_are_not_efficient(tmp_path):
     assert (tree[PARALLEL], tree[BALANCE], tree[ORCHESTRATION]) == (360 / 1600, 1.0, 90 / 400)
     assert document["waterfall_ns"] == {
         "useful": 360,
-        "load_imbalance": 0,
         "communication": 0,
         "transfers": 0,
         "orchestration": 1240,
+        "outside": 0,
     }
     assert [tree["ranks"][str(rank)][PARALLEL] for rank in range(4)] == [0.225] * 4
     assert [document["breakdown"][f"{rank}/0"]["idle_ns"] for rank in range(4)] == [310] * 4
@@ -82,7 +82,7 @@ def test_what_was_not_recorded_is_no_imbalance(tmp_path):
     tree = document["device"]
     assert (document["elapsed_ns"], tree["kernel_ns"]) == (390, 3 * 320)
     assert (tree[BALANCE], tree[PARALLEL]) == (1.0, pytest.approx(320 / 390))
-    assert document["waterfall_ns"]["load_imbalance"] == document["roles"]["within_ns"] == 0
+    assert document["waterfall_ns"]["outside"] == document["roles"]["within_ns"] == 0
     region = tree["regions"]["work"]
     assert (region["elapsed_ns"], region["kernel_ns"], region[BALANCE]) == (390, 3 * 320, 1.0)
     host = document["host"]  # three of its four calls lie in the time

@@ -22,9 +22,9 @@ def distance(one, other):
     return max(abs(int(one[i : i + 2], 16) - int(other[i : i + 2], 16)) for i in (1, 3, 5))
 
 
-def test_components_of_variance_and_imbalance_are_no_classes_of_work():
+def test_components_of_variance_and_time_outside_are_no_classes_of_work():
     parts = [colour for _, _, colour in stragglers.PARTS] + [
-        {key: colour for key, _, colour in lost_time.PARTS}["load_imbalance"]
+        {key: colour for key, _, colour in lost_time.PARTS}["outside"]
     ]
     assert min(distance(part, work) for part in parts for work in WORK) > 30
 

@@ -33,10 +33,10 @@ def measured(**more):
     }
     waterfall = {
         "useful": 70_000_000,
-        "load_imbalance": 30_000_000,
         "communication": 0,
         "transfers": 20_000_000,
         "orchestration": 80_000_000,
+        "outside": 30_000_000,
     }
     idle = {"idle_host_ns": 30, "idle_kernel_wait_ns": 10, "idle_other_ns": 0}
     copy = {
@@ -102,7 +102,9 @@ def test_idle_time_that_waits_for_the_host_is_not_0_where_no_launch_call_is_reco
     document["host"]["possible"] = calls
     document["host"]["why"] = "no calls"
     (said,) = (
-        html.unescape(text) for text in time_lost.sentences(time_lost.Document(document, "run")) if "idle time" in text
+        html.unescape(text)
+        for text in time_lost.sentences(time_lost.Document(document, "run"))
+        if "the idle time" in text
     )
     assert ("waits for the host" in said) is calls
     assert ("which are not recorded" in said) is not calls
@@ -145,17 +147,25 @@ def test_gpus_that_ranks_share_have_a_table():
 
 def test_the_waterfall_shows_times_and_shares():
     said = words(lost_time.draw_lost_time(measured(), "run"))
-    for value in ("70 ms, 35 %", "30 ms, 15 %", "20 ms, 10 %", "80 ms, 40 %"):
+    for value in ("70 ms, 35 %", "30 ms, 15 %", "20 ms, 10 %", "80 ms, 40 %", "before and after the GPU work"):
         assert value in said
+    parts = measured()["waterfall_ns"] | {"orchestration": 110_000_000, "outside": 0}
+    assert "before and after" not in words(lost_time.draw_lost_time(measured(waterfall_ns=parts), "run"))
 
 
 def test_sentences_name_the_largest_loss():
     found = time_lost.sentences(time_lost.Document(measured(), "run"))
     first, idle, small, copies = (html.unescape(re.sub("<[^>]*>", "", sentence)) for sentence in found[:4])
-    assert first == "Computing kernels run for 35 % of the time of 2 devices; the largest loss is orchestration, 40 %."
+    assert first == "Computing kernels run for 35 % of the time of 2 devices; the largest loss is idle time, 40 %."
     assert "75 % waits for the host" in idle
     assert "50 % of the launches are shorter than 10 µs" in small
     assert copies == "Copies host to device take 10 ns and move 21 GB/s of the 63 GB/s of PCIe 5.0 x16."
+
+
+def test_no_loss_is_the_largest_where_nothing_is_lost():
+    parts = {"useful": 170_000_000, "communication": 0, "transfers": 0, "orchestration": 0, "outside": 30_000_000}
+    first, *_ = time_lost.sentences(time_lost.Document(measured(waterfall_ns=parts), "run"))
+    assert re.sub("<[^>]*>", "", html.unescape(first)) == "Computing kernels run for 35 % of the time of 2 devices."
 
 
 def test_nothing_measured_is_said():

@@ -1,6 +1,7 @@
 """Which kernels have most of the time: the shares are those of the queries, whatever order variability gives."""
 
 import html
+import json
 import re
 
 import duckdb
@@ -71,3 +72,27 @@ def test_it_stands_where_the_time_goes_and_links_to_the_rows_of_kernels(tmp_path
     linked = re.findall('href="#([^"]*)"', sentence)
     assert len(linked) == 2
     assert all(f'id="{one}"' in page for one in linked)
+
+
+@pytest.mark.parametrize(
+    ("largest", "said"),
+    [
+        (20, "which do not vary: each takes 20 ns."),
+        (25, "which take from 20 ns to 25 ns."),
+    ],
+)
+def test_executions_of_whole_graphs_count_before_kernels(tmp_path, monkeypatch, largest, said):
+    """9 us in graphs and 1 us in kernels outside of them."""
+    monkeypatch.chdir(tmp_path)
+    table = kernels(TIMES)
+    write_table(table, tmp_path / "demo" / "kernel_variability" / "kernels.parquet", "kernel_summary")
+    graphs = {"executions": 450, "duration_ns": 9_000, "least_ns": 20, "largest_ns": largest}
+    document = {"graphs": graphs, "launch_path": {"kernel_ns": 1_000}}
+    (tmp_path / "demo" / "efficiency.json").write_text(json.dumps(document))
+    sentence = str(largest_kernels(kernels_of(table), "demo", document))
+    assert html.unescape(re.sub("<[^>]*>", "", sentence)) == (
+        f"Of the time of graphs and kernels 90.0 % (9 µs) is that of 450 executions of graphs, {said}"
+        " Of the kernels outside of them a has 70.0 %, b 10.0 %, d 10.0 %, 2 others 10.0 %."
+    )
+    for query, _, value, _ in CitedPage(sentence).citations:
+        assert duckdb.connect().sql(query).fetchall()[0][0] == pytest.approx(float(value), abs=1e-12)

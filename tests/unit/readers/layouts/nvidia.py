@@ -15,6 +15,7 @@ PID = 5 << 24
 def nsys_tables(kernel, rows):
     """Return the tables of an export: name -> list of rows."""
     texts = {1: kernel, 2: "other(float*)", 3: "cudaLaunchKernel_v7000", 4: "step", 8: ENVIRONMENT, 9: COMMAND}
+    texts |= {5: f"/home/{SECRET}/program", 6: "0x7f00c0de"}
     shape = {f"{what}{axis}": 4 if what == "grid" else 32 for what in ("grid", "block") for axis in "XYZ"}
     place = {"deviceId": 0, "streamId": 7, "globalPid": PID}
     names = {
@@ -76,6 +77,8 @@ def nsys_tables(kernel, rows):
         "NVTX_EVENTS": ranges,
         "GPU_METRICS": [{"timestamp": 100 * n, "typeId": 1 << 8, "metricId": 1, "value": n} for n in range(rows)],
         "TARGET_INFO_GPU_METRICS": [{"typeId": 1 << 8, "metricId": 1, "metricName": "SMs Active [Throughput %]"}],
+        "COMPOSITE_EVENTS": [{"id": n, "start": 1000 * n + 800, "globalTid": PID + 5} for n in range(rows)],
+        "SAMPLING_CALLCHAINS": [{"id": n, "symbol": 6, "module": 5, "stackDepth": 0} for n in range(rows)],
         "PROFILER_OVERHEAD": [{"start": 5, "end": 50}],
         "DIAGNOSTIC_EVENT": [{"text": f"Process was launched, see /tmp/{SECRET}/out", "severity": 1}],
         "StringIds": [{"id": at, "value": text} for at, text in texts.items()],

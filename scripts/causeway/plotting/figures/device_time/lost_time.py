@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 COLOURS = {
     "useful": theme.CLASSES["compute"],
-    "load_imbalance": theme.UNKNOWN,
     "communication": theme.CLASSES["communication"],
     "transfers": theme.CLASSES["copy"],
     "orchestration": theme.CLASSES["idle"],
+    "outside": theme.UNKNOWN,
 }
 PARTS = tuple((part.name, part.label, COLOURS[part.name]) for part in WATERFALL)
 ALIGNMENTS = {
@@ -47,6 +47,13 @@ class LostShares:
     ranks: list[int]
     shares: np.ndarray
     bin_ns: int
+
+
+def shown_parts(times: Mapping[str, int]) -> list[tuple[str, str, str]]:
+    """Return name, label and colour of the parts of the device time to show, ns by name: without time outside of all
+    ranks' work where there is none.
+    """
+    return [part for part in PARTS if part[0] != "outside" or times[part[0]]]
 
 
 def lost_shares(table: "pa.Table") -> LostShares | None:
@@ -72,8 +79,7 @@ def draw_lost_time(efficiency: Mapping, name: str) -> Markup:
     if efficiency["why"] or not total:
         return notice("Device time", name, [f"Nothing was measured: {efficiency['why'] or 'no time passed'}."])
     devices = formatting.counted(efficiency["device"]["n_devices"], "device")
-    below = f"{elided(name, 60)}: {formatting.time(total)} of GPU time on {devices};"
-    below += " each loss as if all devices were like the busiest"
+    below = f"{elided(name, 60)}: {formatting.time(total)} of GPU time on {devices}"
     left = 330.0
     right = WIDTH - 170.0
     top = 64.0
@@ -83,7 +89,8 @@ def draw_lost_time(efficiency: Mapping, name: str) -> Markup:
         text(MARGIN, 45, below, theme.SMALL, colour=theme.MUTED),
     ]
     done = 0
-    for number, (key, words, colour) in enumerate(PARTS):
+    shown = shown_parts(parts)
+    for number, (key, words, colour) in enumerate(shown):
         y = top + 30 * number
         value = parts[key]
         x = left + done * scale
@@ -94,7 +101,7 @@ def draw_lost_time(efficiency: Mapping, name: str) -> Markup:
         label = f"{formatting.time(value)}, {formatting.percent(100 * value / total)}"
         drawn.append(text(x + width + 6, y + 15, label, theme.SMALL))
         done += value
-    y = top + 30 * len(PARTS) + 4
+    y = top + 30 * len(shown) + 4
     drawn.append(tag("line", x1=left, x2=right, y1=y, y2=y, stroke=theme.FAINT))
     name_, size = formatting.time_unit(total)
     for tick in theme.nice_ticks(0.0, total / size, 6):

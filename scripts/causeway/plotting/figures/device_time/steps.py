@@ -70,7 +70,8 @@ def _ranks(steps: Mapping, ranks: Sequence[int]) -> list[int]:
 
 def _words(steps: Mapping, ranks: Sequence[int]) -> str:
     found = sum(rank["steps"] > 0 for rank in steps["ranks"])
-    source = f"ranges {formatting.elided(steps['ranges'], 60)}" if steps["ranges"] else "repeats of the launches"
+    others = {"graphs": "executions of a CUDA graph"}.get(steps["source"], "repeats of the launches")
+    source = f"ranges {formatting.elided(steps['ranges'], 60)}" if steps["ranges"] else others
     words = f"Steps from {source}. Filled: slow steps; hollow: warm-up, cut at the top."
     return words + (f" {len(ranks)} of {found} ranks." if found > len(ranks) else "")
 

@@ -79,7 +79,9 @@ def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
     many = citations.count(table.num_rows, of_table("count(*)", rows))
     first = sum(rank["warm_up"] for rank in document["ranks"])
     words: list[object] = [many, " steps over all ranks, "]
-    if document["ranges"] is None:
+    if document["source"] == "graphs":
+        words.append("from executions of a CUDA graph: no range of the host names a step, and no launches repeat")
+    elif document["ranges"] is None:
         words.append(
             "from repeats of the launch sequence, which may be steps or layers: no range of the host names a step"
         )

@@ -18,6 +18,7 @@ from causeway.core.vocabulary import (
     FLAVOURS,
     IDLE_CAUSES,
     PARALLEL,
+    WATERFALL,
     Flavour,
     factors_of,
 )
@@ -25,7 +26,7 @@ from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.merged_cells import merged_rows
 from causeway.plotting.drawing.svg import frame
-from causeway.plotting.figures.device_time.lost_time import PARTS, lost_shares
+from causeway.plotting.figures.device_time.lost_time import lost_shares, shown_parts
 from causeway.plotting.figures.efficiency import GROUPS
 from causeway.plotting.overview.device_time.heat_map import draw_heat_map
 from causeway.plotting.overview.device_time.managed_memory import managed_memory
@@ -92,18 +93,16 @@ def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
     """
     document = facts.document
     tree = facts.document[COMM_AWARE]
-    roles = document.get("roles") or {"within_ns": None}  # what roles differ by is no imbalance of the work
-    ours = roles["within_ns"] is None or 2 * roles["within_ns"] >= document["waterfall_ns"]["load_imbalance"]
-    shown = [part for part in PARTS[1:] if ours or part[0] != "load_imbalance"]
-    worst, words, _ = max(shown, key=lambda part: document["waterfall_ns"][part[0]])
+    times = document["waterfall_ns"]
+    worst = max((part for part in WATERFALL if part.loss), key=lambda part: times[part.name])
     busy = 100 * (tree[PARALLEL] or 0)
     running = citations.percent(busy, facts.of(f"100 * {value_at(COMM_AWARE, PARALLEL)}"))
     number = document["device"]["n_devices"]
     devices = citations.count(number, facts.at("device", "n_devices", kind="integer"))
-    loss = f" device{'s' * (number != 1)}; the largest loss is {words.partition(':')[0]}, "
-    first = joined(
-        ["Computing kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."]
-    )
+    words = ["Computing kernels run for ", running, " of the time of ", devices, f" device{'s' * (number != 1)}"]
+    if times[worst.name]:
+        words += [f"; the largest loss is {worst.label.partition(':')[0]}, ", part_of(facts, worst.name)]
+    first = joined([*words, "."])
     waits = _idle(facts) if idle is None else [idle] if idle else []
     return [first, *waits, *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
 
@@ -352,7 +351,7 @@ def waterfall(facts: Document) -> Markup:
     """Return where the device time goes, from what is useful to all that there was."""
     rows = []
     done = 0
-    for key, words, fill in PARTS:
+    for key, words, fill in shown_parts(facts.document["waterfall_ns"]):
         value = facts.document["waterfall_ns"][key]
         begin = 150 * done / facts.total
         wide = max(150 * value / facts.total, 0.8)
@@ -375,7 +374,7 @@ def waterfall(facts: Document) -> Markup:
             tag("td", ""),
         )
     )
-    note = "Time of all devices together; each loss as if all devices were like the busiest."
+    note = "Time of all devices together."
     table = tag("table", tag("tbody", rows), class_="waterfall")
     return tag(
         "div", tag("h4", "Where the device time goes"), tag("p", note, class_="note"), tag("div", table, class_="wide")

@@ -1,0 +1,95 @@
+"""How much of a device the launches of each kernel can fill: their blocks beside its multiprocessors, and the threads
+of a block beside a warp.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.schemas.launch_threads import grids_in_blocks
+from causeway.core.tables import read_table
+from causeway.efficiency.device_time.event_streams import class_bits
+from causeway.efficiency.device_time.launch_sums import LaunchSums
+
+MOST = 10
+"""Rows that are written, those with the most time: what has less is no loss of its own."""
+WARP = 32
+"""Threads that a multiprocessor runs together, where the export does not say it: of NVIDIA's GPUs all, of AMD's the
+smaller of two.
+"""
+FIELDS = ("kernel", "blocks", "threads", "multiprocessors", "wave")
+Shape = tuple[str, int | None, int | None, int | None, int]
+"""Kernel's short name, blocks of a launch, threads of a block, the device's multiprocessors (None where not known), and
+the threads of a warp or wavefront.
+"""
+
+
+def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
+    """Return launches and their summed durations, ns, of the computing kernels of an export by what they can fill.
+
+    Parameters
+    ----------
+    folder : Path
+    launches : LaunchSums
+        All of its launches.
+    """
+    found: dict[Shape, list[int]] = {}
+    if not launches.ranks:
+        return found
+    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
+    short = {row["kernel"]: row["short_name"] for row in kernels}
+    table = read_table(folder / "configurations.parquet", "configurations")
+    sizes = zip(*(table.column(f"block_{axis}").to_pylist() for axis in "xyz"), strict=True)
+    rows = zip(
+        table.column("kernel").to_pylist(), grids_in_blocks(table), sizes, table.column("wave_size").to_pylist(),
+        strict=True,
+    )  # fmt: skip
+    shapes = [(short[kernel], _product(grid), _product(block), wave or WARP) for kernel, grid, block, wave in rows]
+    devices = _multiprocessors(folder)
+    computes = class_bits(folder) == 0
+    for rank, sums in zip(launches.ranks, launches.sums, strict=True):
+        for at in np.flatnonzero(computes & (sums[:, 0] > 0)).tolist():
+            name, blocks, threads, wave = shapes[at]
+            held = found.setdefault((name, blocks, threads, devices.get(rank), wave), [0, 0])
+            held[0] += int(sums[at, 0])
+            held[1] += int(sums[at, 1])
+    return found
+
+
+def _product(sizes: Sequence[int | None]) -> int | None:
+    """Return the product of sizes in x, y and z; None where the first is not known."""
+    return None if sizes[0] is None else math.prod(1 if one is None else one for one in sizes)
+
+
+def _multiprocessors(folder: Path) -> dict[int, int]:
+    """Return the multiprocessors of each rank's devices, where they are known and alike."""
+    path = folder / "devices.parquet"
+    of: dict[int, set[int | None]] = {}
+    for row in read_table(path, "devices", ["rank", "multiprocessors"]).to_pylist() if path.is_file() else ():
+        of.setdefault(row["rank"], set()).add(row["multiprocessors"])
+    return {rank: one for rank, known in of.items() if len(known) == 1 and (one := next(iter(known)))}
+
+
+def rows_of(exports: Sequence[Mapping[Shape, Sequence[int]]]) -> list[dict]:
+    """Return the rows of `launch_shapes` in `efficiency.json`: those of all exports with the most time.
+
+    Parameters
+    ----------
+    exports : sequence of mapping
+        `launch_shapes` of each.
+    """
+    sums: dict[Shape, list[int]] = {}
+    for one in exports:
+        for shape, (launches, duration) in one.items():
+            held = sums.setdefault(shape, [0, 0])
+            held[0] += launches
+            held[1] += duration
+    first = sorted(
+        sums, key=lambda shape: (-sums[shape][1], shape[0], [-1 if part is None else part for part in shape[1:]])
+    )
+    return [
+        dict(zip(FIELDS, shape, strict=True)) | {"launches": sums[shape][0], "duration_ns": sums[shape][1]}
+        for shape in first[:MOST]
+    ]
