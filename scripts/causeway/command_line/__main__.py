@@ -7,6 +7,7 @@ this program; 130 interrupted.
 
 import argparse
 import sys
+import tempfile
 import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -15,14 +16,21 @@ from typing import Any
 
 from causeway.command_line.analysis_folder import (
     alone_in,
+    check_folder,
     datasets_of_others,
     existing_configuration,
     settings_of,
     write_analysis,
 )
-from causeway.command_line.check import Described, describe_export, describe_run, perhaps_one_run
+from causeway.command_line.check import (
+    Described,
+    describe_export,
+    describe_run,
+    perhaps_one_run,
+    same_recordings_of_runs,
+)
 from causeway.command_line.configuration_check import check_settings, merged
-from causeway.command_line.exports_found import FoundExport, find_exports
+from causeway.command_line.exports_found import FoundExport, search_exports
 from causeway.command_line.gate_files import VERDICTS, GateFiles, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.refused_exports import RefusedExports
@@ -37,6 +45,7 @@ from causeway.core.installation import VERSION
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
+from causeway.readers.common.kernel_names import clean_text
 
 FOLDER = Path("causeway-analysis")
 """The folder of an analysis where none is named."""
@@ -142,12 +151,23 @@ def _cores(text: str) -> str:
     return text
 
 
+def _found(arguments: Sequence[str], out: Path) -> list[FoundExport]:
+    """Return the exports that arguments name, archives unpacked in the folder of the analysis; say what is left out."""
+    if not arguments:
+        return []
+    check_folder(out)
+    search = search_exports(arguments, out / "unpacked")
+    remark("".join(f"{clean_text(line)}\n" for line in search.remarks))
+    return search.exports
+
+
 def _run(options: argparse.Namespace) -> int:
     """Analyse exports, and compare two of them if asked for."""
-    exports = find_exports(options.exports)
+    exports = _found(options.exports, options.out)
     named = {export.dataset: [one for one in exports if one.dataset == export.dataset] for export in exports}
     sides = [
-        named[side] if side in named and not Path(side).exists() else find_exports([side]) for side in options.compare
+        named[side] if side in named and not Path(side).exists() else _found([side], options.out)
+        for side in options.compare
     ]
     compared = {export.path for side in sides for export in side}
     rest = [export for export in exports if export.path not in compared]
@@ -157,7 +177,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    return _analysed(options, [], [find_exports([side]) for side in options.compare], ["compare"], {})
+    return _analysed(options, [], [_found([side], options.out) for side in options.compare], ["compare"], {})
 
 
 def _gate(options: argparse.Namespace) -> int:
@@ -169,7 +189,7 @@ def _gate(options: argparse.Namespace) -> int:
         with alone_in(options.out):
             withdraw_verdict(compared)
     limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
-    sides = [find_exports([side]) for side in options.compare]
+    sides = [_found([side], options.out) for side in options.compare]
     targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
     settings = {"gate": limits} if limits else {}
     return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
@@ -259,15 +279,17 @@ def _check(options: argparse.Namespace) -> int:
     """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read."""
     found: list[tuple[FoundExport, dict[str, Any]]] = []
     runs: dict[str, list[Described]] = {}
-    for export in find_exports(options.exports):
-        of_run = runs.setdefault(export.dataset, [])
-        described = describe_export(export, len(of_run))
-        of_run.append(described)
-        found.append((export, described.document))
-        answer(*described.lines)
+    with tempfile.TemporaryDirectory(prefix="causeway-check-") as folder:
+        search = search_exports(options.exports, Path(folder))
+        for export in search.exports:
+            of_run = runs.setdefault(export.dataset, [])
+            described = describe_export(export, len(of_run))
+            of_run.append(described)
+            found.append((export, described.document))
+            answer(*described.lines)
     for dataset, of_run in runs.items():
         answer(*describe_run(dataset, of_run))
-    answer(*perhaps_one_run(found))
+    answer(*perhaps_one_run(found), *same_recordings_of_runs(found), *map(clean_text, search.remarks))
     return 1 if any(document["status"] == "refused" for _, document in found) else 0
 
 

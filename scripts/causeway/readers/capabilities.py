@@ -44,6 +44,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "tables": dict(sorted(facts.tables.items())),
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
         "time": _time(facts, sink),
+        "recording": facts.recording,
         "values": dict(sorted(facts.values.items())),
         "analyses": _analyses(facts, error if refused else None, bool(sink and sink.issues.count(SERIALISED_ISSUE))),
         "issues": _issues(facts, sink, refused),

@@ -49,6 +49,7 @@ class Facts:
     values: dict[str, str] = field(default_factory=dict)
     streams: dict[int, int] = field(default_factory=dict)
     queue_known: int = 0
+    recording: str | None = None
 
 
 class Sink:

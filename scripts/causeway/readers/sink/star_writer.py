@@ -16,6 +16,7 @@ from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.event_times import RecordingDigest
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
 from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
 from causeway.readers.sink.records import CounterRows, GridsInBlocks
@@ -55,6 +56,7 @@ class StarWriter:
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
         self.stream_order = StreamOrder()
+        self.digest = RecordingDigest()
         # places, in the order of all launches, of those of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
         # processes with ranges or samples only: ranks of an export without any launch or transfer
@@ -82,6 +84,8 @@ class StarWriter:
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
+        keys = [self.sink.processes.keys[process] for process in self.used_processes]
+        self.facts.recording = self.digest.text(key for key in keys if isinstance(key, int))
 
     def _check(self, unanswered: int) -> None:
         """Count the issues that only all launches show, and streams by rank; write when the profiler was at work."""
@@ -127,6 +131,7 @@ class StarWriter:
         numbers = OperatorNumbers(operators)
         is_mixed = not self.sink.work_item_calls.isdisjoint(self.sink.call_names.texts)
         grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
+        kernels = np.array([row[0] for row in self.sink.configuration_rows()], np.int64)
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
                 rows = self._of_ranks(block)
@@ -150,6 +155,12 @@ class StarWriter:
                 self._span(rows["start_ns"], rows["duration_ns"], launches=True)
                 self._note_devices(rows["process"], rows["device"])
                 self.stream_order.take(rows)
+                self.digest.take(
+                    rows["start_ns"],
+                    rows["duration_ns"],
+                    kernels[rows["configuration"]],
+                    self.sink.kernels.texts,
+                )
                 writer.write(
                     pa.table(
                         {
