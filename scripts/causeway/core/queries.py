@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 PATH = re.compile(r"\w[\w./+-]*")
 COLUMN = re.compile(r"[a-z_][a-z0-9_]*")
 WORD = re.compile(r"\w[\w.+-]*")
-"""What may stand between quotes, letters and digits of any script among it: no quote, no space, no character with a meaning in a path or a pattern."""
+"""What may stand between quotes, of any script: no quote, no space, no character with a meaning in a path or a
+pattern.
+"""
 KEY = re.compile(r"[\w./ -]{1,200}")
 """A key of a document, which may also be `rank/device` or words."""
 CASTS = {"integer": "::BIGINT", "number": "::DOUBLE", "text": "", "length": ""}
