@@ -182,13 +182,20 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _gate(options: argparse.Namespace) -> int:
     """Compare two runs and judge the limits; 1 if one is broken or cannot be judged."""
+    from causeway.comparison.gate import has_limit
+    from causeway.plotting.pages.gate_summary import NO_LIMIT
+
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
+    check_folder(options.out)
     compared = options.out / "results" / "compare"
     if compared.is_dir():
         with alone_in(options.out):
             withdraw_verdict(compared)
     limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
+    chosen = merged({"gate": limits}, settings_of(options.set))["gate"]
+    if isinstance(chosen, dict) and not has_limit(chosen):
+        files.write_unfinished(NO_LIMIT)
     sides = [_found([side], options.out) for side in options.compare]
     targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
     settings = {"gate": limits} if limits else {}

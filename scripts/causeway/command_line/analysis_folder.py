@@ -100,11 +100,16 @@ def check_folder(folder: Path) -> None:
     results = folder / "results"
     if results.is_symlink():
         raise CausewayError(f"{results}: is a link; results are written to a folder, name another with --out")
-    if results.exists() and not _was_written_here(folder / "config.yaml"):
+    if not _holds_nothing(results) and not _was_written_here(folder / "config.yaml"):
         raise CausewayError(
             f"{results}: is there already, and no config.yaml of this command beside it; a run would replace files in"
             " it. Name another folder with --out"
         )
+
+
+def _holds_nothing(path: Path) -> bool:
+    """Return whether a path is not there, or a folder of empty folders."""
+    return not path.exists() or (path.is_dir() and all(inner.is_dir() for inner in path.rglob("*")))
 
 
 def _was_written_here(path: Path) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from test_command import fake_run
 
 from causeway.command_line import __main__ as command
-from causeway.command_line.analysis_folder import alone_in
+from causeway.command_line.analysis_folder import WRITTEN_BY, alone_in
 from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
 from causeway.core.errors import CausewayError
 
@@ -25,6 +25,7 @@ def compared(tmp_path):
     (folder / "a__b").mkdir(parents=True)
     for name in (*FILES, "a__b/comparison.json"):
         (folder / name).write_text('{"outcome": "passes"}')
+    (tmp_path / "out" / "config.yaml").write_text(WRITTEN_BY)
     return folder
 
 
