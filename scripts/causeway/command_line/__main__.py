@@ -31,7 +31,7 @@ from causeway.command_line.check import (
 )
 from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, search_exports
-from causeway.command_line.gate_files import VERDICTS, GateFiles, withdraw_verdict
+from causeway.command_line.gate_files import VERDICTS, GateFiles, sets_limit, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
@@ -45,6 +45,7 @@ from causeway.core.installation import VERSION
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
+from causeway.plotting.pages.gate_summary import NO_LIMIT
 from causeway.readers.common.kernel_names import clean_text
 
 FOLDER = Path("causeway-analysis")
@@ -182,9 +183,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _gate(options: argparse.Namespace) -> int:
     """Compare two runs and judge the limits; 1 if one is broken or cannot be judged."""
-    from causeway.comparison.gate import has_limit
-    from causeway.plotting.pages.gate_summary import NO_LIMIT
-
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
     check_folder(options.out)
@@ -194,7 +192,7 @@ def _gate(options: argparse.Namespace) -> int:
             withdraw_verdict(compared)
     limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
     chosen = merged({"gate": limits}, settings_of(options.set))["gate"]
-    if isinstance(chosen, dict) and not has_limit(chosen):
+    if isinstance(chosen, dict) and not sets_limit(chosen):
         files.write_unfinished(NO_LIMIT)
     sides = [_found([side], options.out) for side in options.compare]
     targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
@@ -245,7 +243,7 @@ def _analysed(
         refused = RefusedExports(options.out, [{export.dataset for export in group} for group in needed])
         if code := run_workflow(command, refused.why_nothing_is_left):
             return code
-        remark("".join(f"{line}\n" for line in refused.left_out()))
+        remark("".join(f"{line}\n" for line in [*refused.left_out(), *refused.same_recordings()]))
         results = (options.out / "results").absolute()
         if others := datasets_of_others(results, {*(export.dataset for export in exports), *chosen.get("filters", {})}):
             remark(

@@ -79,7 +79,7 @@ class FoundExport:
 
 
 @dataclass(frozen=True)
-class Search:
+class FoundExports:
     """What was found.
 
     Attributes
@@ -135,7 +135,7 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
     return search_exports(arguments).exports
 
 
-def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Search:
+def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> FoundExports:
     """Return the exports that arguments of the command line name, grouped into runs, and what was left out.
 
     A folder that is no export by itself stands for the exports in it. Several forms of one recording (a report and what
@@ -156,7 +156,7 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Se
 
     Returns
     -------
-    Search
+    FoundExports
         In the order of the arguments, files of a folder by name; names of runs are unique.
 
     Raises
@@ -183,7 +183,7 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Se
         remarks += _said_of(runs)
         of_group = [replace(export, dataset=run.name, archive=archive) for run in runs for export in run.exports]
         found += sorted(of_group, key=lambda export: export.path.name) if len(paths) == 1 else of_group
-    return Search(found, remarks)
+    return FoundExports(found, remarks)
 
 
 def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:

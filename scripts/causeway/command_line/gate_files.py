@@ -1,7 +1,7 @@
 """The gate's Markdown and badge where a job wants them; until the gate is judged, they say that nothing is known."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +15,14 @@ VERDICTS = "gate.json"
 TARGETS = ("gate", "judge_gate", "summarise_gate")
 FILES = (VERDICTS, "gate.md", "gate.svg")
 """Rules and files of the workflow by which a verdict is asked for."""
+NOT_LIMITS = ("min_share", "strict")
+"""Keys of `gate` in the configuration that say how limits are judged."""
 _DRY_RUN = re.compile(r"--dry-?run|-n[a-zA-Z]*|-[a-zA-Z]+n")
+
+
+def sets_limit(settings: Mapping) -> bool:
+    """Return whether settings of `gate`, of which any may be absent, set a limit."""
+    return any(value not in (None, False) for key, value in settings.items() if key not in NOT_LIMITS)
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ def has_limit(limits: Mapping) -> bool:
 
 
 def _limits_that_are_set(limits: Mapping) -> list[str]:
-    found = [limit for limit in (*LIMITS, "min_efficiency") if limits.get(limit) is not None]
-    return [*found, *(["forbid_new_kernels"] if limits.get("forbid_new_kernels") else [])]
+    found = [limit for limit in (*LIMITS, "min_efficiency") if limits[limit] is not None]
+    return [*found, *(["forbid_new_kernels"] if limits["forbid_new_kernels"] else [])]
 
 
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:

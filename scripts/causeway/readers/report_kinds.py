@@ -112,10 +112,10 @@ def form_of(path: Path, word: str) -> Form | None:
     kind = report_kind(path)
     lacks_tool = kind is not None and tool_for(path, {}) is None
     for number, forms in enumerate(FORMS):
-        for place, (form_word, endings) in enumerate(forms):
-            for at, ending in enumerate(endings if form_word == word else ()):
+        for word_index, (form_word, endings) in enumerate(forms):
+            for ending_index, ending in enumerate(endings if form_word == word else ()):
                 length = 0 if ending == "/" else len(ending)
                 if (path.is_dir() if ending == "/" else plain.lower().endswith(ending)) and len(plain) > length:
                     stem = plain[: len(plain) - length]
-                    return Form((number, stem), (lacks_tool, place, at, plain != path.name))
+                    return Form((number, stem), (lacks_tool, word_index, ending_index, plain != path.name))
     return None
