@@ -19,7 +19,7 @@ from causeway.readers.archives import archive_kind, unpack_archive
 from causeway.readers.common.files import first_bytes
 from causeway.readers.detect import detect
 from causeway.readers.recorded_span import recorded_span
-from causeway.readers.report_kinds import form_of, report_kind
+from causeway.readers.report_kinds import form_of, report_kind, tool_for
 
 _RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
@@ -30,6 +30,11 @@ _ENDINGS = re.compile(
 _TIME_IN_NAME = re.compile(r"[._-]\d{9,}$")
 """The time at the end of a name, as PyTorch's handler for TensorBoard writes it: HOST_PID.TIME."""
 _ARCHIVE_ENDING = re.compile(r"\.(?:tgz|tbz2?|txz|zip|tar(?:\.(?:gz|bz2|xz|zst))?)$", re.IGNORECASE)
+_PRINTED_BY_NSYS = re.compile(
+    r"(.+?)_(?:cuda|gpu|kern|nvtx|osrt|um|unifiedmemory|opengl|vulkan|openmp|openacc|nvvideo|mpi|dx1|wddm|syscall)"
+    r"[a-z0-9_]*\.(?:csv|tsv)"
+)
+"""REPORT_NAME.csv, as `nsys stats --output` writes each of its reports."""
 LONGEST_NAME = 80
 """Bytes of a dataset's name: two of them and what is put before make a folder's name, which has at most 255."""
 APART_NS = 3_600_000_000_000
@@ -306,6 +311,12 @@ def _check_name(path: Path) -> None:
 def _exports_at(path: Path) -> Iterator[FoundExport]:
     """Yield the export that a path is, else those in the folder."""
     word = "auto" if report_kind(path) else detect(path)
+    if (
+        word == "cupti"
+        and path.is_dir()
+        and any(tool_for(file, {}) or detect(file) == "nsys" for file in path.iterdir())
+    ):
+        word = None  # tables that `nsys stats` printed of a report that can be read itself
     if word or path.is_file():
         yield FoundExport(path, word or "auto", _written_name(path), rank_of(path, word or ""))
         return
@@ -337,11 +348,36 @@ def _without_other_forms(exports: list[FoundExport]) -> list[FoundExport]:
         (_, best), *others = sorted(forms, key=lambda form: form[0])
         inside = _other_forms_inside(best) if best.path.is_dir() else []
         result.append(replace(best, other_forms=(*(export.path for _, export in others), *inside)))
-    return result
+    return _without_printed_tables(result)
+
+
+def _without_printed_tables(exports: list[FoundExport]) -> list[FoundExport]:
+    """Return exports without the tables that `nsys stats` printed of one of them."""
+    reports = {}
+    for export in exports:
+        kind = report_kind(export.path)
+        if (form := form_of(export.path, export.format)) and (
+            export.format == "nsys" or (kind and kind.tool == "nsys")
+        ):
+            reports[export.path.parent, form.recording[1]] = export.path
+    printed: dict[Path, list[Path]] = {}
+    for export in exports:
+        match = _PRINTED_BY_NSYS.fullmatch(export.path.name) if export.format in ("cupti", "table") else None
+        if match and (report := reports.get((export.path.parent, match[1]))):
+            printed.setdefault(report, []).append(export.path)
+    tables = {path for paths in printed.values() for path in paths}
+    return [
+        replace(export, other_forms=(*export.other_forms, *printed.get(export.path, ())))
+        for export in exports
+        if export.path not in tables
+    ]
 
 
 def _other_forms_inside(export: FoundExport) -> list[Path]:
-    """Return files in the folder of an export of AMD's tools that hold the recording of its tables in another form."""
+    """Return files in the folder of an export that hold the recording of its tables in another form."""
+    if export.format == "cupti":
+        printed = {match[1] for file in export.path.iterdir() if (match := _PRINTED_BY_NSYS.fullmatch(file.name))}
+        return [file for file in sorted(export.path.iterdir()) if report_kind(file) and file.stem in printed]
     own_ending = {"rocprofv3": ".csv", "rocpd": ".db"}.get(export.format)
     by_recording: dict[tuple, list[Path]] = {}
     files = [*export.path.iterdir(), *export.path.glob("*/*")] if own_ending else []

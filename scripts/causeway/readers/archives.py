@@ -136,11 +136,13 @@ class _BoundedReads(io.FileIO):
         Raises
         ------
         EOFError
-            If more is asked for.
+            If more is there, and asked for.
         """
-        if size is None or size < 0 or size > LONGEST_HEADER:
+        wanted = LONGEST_HEADER + 1 if size is None or size < 0 else size
+        content = super().read(min(wanted, LONGEST_HEADER + 1)) or b""
+        if len(content) > LONGEST_HEADER:
             raise EOFError
-        return super().read(size) or b""
+        return content
 
 
 def _tar_members(path: Path) -> Iterator[tuple[str, BinaryIO | None]]:

@@ -72,7 +72,7 @@ FORMS: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
     (("rocprof", (".csv", ".db", ".json")),),
     (("cupti", (".nvvp", ".nvprof", ".sqlite", ".db", ".csv")),),
     (("kineto", (".json",)),),
-    (("table", (".parquet", ".csv", ".tsv", ".txt")),),
+    (("table", (".parquet", ".csv", ".tsv")),),
 )
 """The forms that one tool, or its exporter, gives to one recording: words of `registry.FORMATS` (`auto` for reports)
 with the endings of names in lower case, `/` for a folder without one. Those that hold most stand first. A file is one
