@@ -5,6 +5,7 @@ Required: what config.smk sets. Sets: PAIRS (each pair of the configuration by `
 """
 
 from causeway.comparison.gate import has_limit
+from causeway.plotting.pages.gate_summary import NO_LIMIT
 
 SIDES = ("baseline", "candidate")
 
@@ -134,7 +135,8 @@ def judged_comparisons(wildcards):
     if not has_limit(config["gate"]):
         raise stopped(
             "configuration: `gate:` sets no limit; set one, for example `max_slowdown_percent: 5`"
-            " (`causeway gate ... --limit max_slowdown_percent=5`)"
+            " (`causeway gate ... --limit max_slowdown_percent=5`)",
+            NO_LIMIT,
         )
     return every_comparison(wildcards)
 

@@ -52,15 +52,16 @@ from causeway.core.telemetry_sheet import read_telemetry_sheet
 from causeway.command_line.configuration_check import configuration_schema
 from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
+from causeway.plotting.pages.gate_summary import UNFINISHED
 
 
-def stopped(message):
+def stopped(message, why=UNFINISHED):
     """Return the error that stops the workflow before its first step. Where the gate's verdict was asked for, that of
-    an earlier run is taken away: none says that it passes.
+    an earlier run is taken away: none says that it passes; what stands in its place says `why`.
     """
     folder = Path("results", "compare")
     if folder.is_dir() and asks_for_verdict(sys.argv[1:]):
-        withdraw_verdict(folder, is_drawn=True)
+        withdraw_verdict(folder, is_drawn=True, why=why)
     return WorkflowError(message)
 
 

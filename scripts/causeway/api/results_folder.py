@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from causeway.api.sql import connect, run_query
+from causeway.api.sql import run_query, table_relation
 from causeway.core.errors import CausewayError
+from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.files.listing import MARKS
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
@@ -39,13 +39,21 @@ class TableFile:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, in the file's order; reads the footer alone."""
-        return list(pq.read_schema(self.path).names)
+        """Names of the columns, in the file's order; reads the footer alone.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged; so for everything that reads it.
+        """
+        with CheckedParquet(self.path) as file:
+            return list(file.schema_arrow.names)
 
     @property
     def rows(self) -> int:
         """Number of rows; reads the footer alone."""
-        return int(pq.read_metadata(self.path).num_rows)
+        with CheckedParquet(self.path) as file:
+            return int(file.metadata.num_rows)
 
     def arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table, or some of its columns, in the file's order of rows; units stand in the fields' metadata.
@@ -56,7 +64,7 @@ class TableFile:
             If a column is not there.
         """
         self._check(columns)
-        with pq.ParquetFile(self.path) as file:
+        with CheckedParquet(self.path) as file:
             return file.read(columns=None if columns is None else list(columns))
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -68,7 +76,7 @@ class TableFile:
             If a column is not there, when the first batch is asked for.
         """
         self._check(columns)
-        with pq.ParquetFile(self.path) as file:
+        with CheckedParquet(self.path) as file:
             yield from file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns))
 
     def pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -76,8 +84,16 @@ class TableFile:
         return self.arrow(columns).to_pandas()
 
     def relation(self) -> "duckdb.DuckDBPyRelation":
-        """Return a DuckDB relation, which reads what a query of it needs; it may open files of the results alone."""
-        return connect(self.root).read_parquet(str(self.path.resolve()))
+        """Return a DuckDB relation, which reads what a query of it needs; it may open files of the results alone.
+
+        The whole file is checked first: DuckDB does not look at the checksums of pages.
+
+        Raises
+        ------
+        CausewayError
+            If it is damaged.
+        """
+        return table_relation(self.root, self.path)
 
     def _check(self, columns: Sequence[str] | None) -> None:
         """Refuse columns that are not there: Arrow would leave them out without a word."""

@@ -7,6 +7,7 @@ this program; 3 of a checked export only a part can be read; 130 interrupted.
 
 import argparse
 import sys
+import tempfile
 import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -15,15 +16,22 @@ from typing import Any
 
 from causeway.command_line.analysis_folder import (
     alone_in,
+    check_folder,
     datasets_of_others,
     existing_configuration,
     settings_of,
     write_analysis,
 )
-from causeway.command_line.check import Described, describe_export, describe_run, perhaps_one_run
+from causeway.command_line.check import (
+    Described,
+    describe_export,
+    describe_run,
+    perhaps_one_run,
+    same_recordings_of_runs,
+)
 from causeway.command_line.configuration_check import check_settings, limits_in_words, merged
-from causeway.command_line.exports_found import FoundExport, find_exports
-from causeway.command_line.gate_files import VERDICTS, GateFiles, withdraw_verdict
+from causeway.command_line.exports_found import FoundExport, search_exports
+from causeway.command_line.gate_files import VERDICTS, GateFiles, sets_limit, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
@@ -37,6 +45,8 @@ from causeway.core.installation import VERSION
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
+from causeway.plotting.pages.gate_summary import NO_LIMIT
+from causeway.readers.common.kernel_names import clean_text
 
 FOLDER = Path("causeway-analysis")
 """The folder of an analysis where none is named."""
@@ -148,12 +158,23 @@ def _cores(text: str) -> str:
     return text
 
 
+def _found(arguments: Sequence[str], out: Path) -> list[FoundExport]:
+    """Return the exports that arguments name, archives unpacked in the folder of the analysis; say what is left out."""
+    if not arguments:
+        return []
+    check_folder(out)
+    search = search_exports(arguments, out / "unpacked")
+    remark("".join(f"{clean_text(line)}\n" for line in search.remarks))
+    return search.exports
+
+
 def _run(options: argparse.Namespace) -> int:
     """Analyse exports, and compare two of them if asked for."""
-    exports = find_exports(options.exports)
+    exports = _found(options.exports, options.out)
     named = {export.dataset: [one for one in exports if one.dataset == export.dataset] for export in exports}
     sides = [
-        named[side] if side in named and not Path(side).exists() else find_exports([side]) for side in options.compare
+        named[side] if side in named and not Path(side).exists() else _found([side], options.out)
+        for side in options.compare
     ]
     compared = {export.path for side in sides for export in side}
     rest = [export for export in exports if export.path not in compared]
@@ -163,19 +184,23 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    return _analysed(options, [], [find_exports([side]) for side in options.compare], ["compare"], {})
+    return _analysed(options, [], [_found([side], options.out) for side in options.compare], ["compare"], {})
 
 
 def _gate(options: argparse.Namespace) -> int:
     """Compare two runs and judge the limits; 1 if one is broken or cannot be judged."""
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
+    check_folder(options.out)
     compared = options.out / "results" / "compare"
     if compared.is_dir():
         with alone_in(options.out):
             withdraw_verdict(compared)
     limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
-    sides = [find_exports([side]) for side in options.compare]
+    chosen = merged({"gate": limits}, settings_of(options.set))["gate"]
+    if isinstance(chosen, dict) and not sets_limit(chosen):
+        files.write_unfinished(NO_LIMIT)
+    sides = [_found([side], options.out) for side in options.compare]
     targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
     settings = {"gate": limits} if limits else {}
     return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
@@ -226,7 +251,7 @@ def _analysed(
         refused = RefusedExports(options.out, [{export.dataset for export in group} for group in needed])
         if code := run_workflow(command, refused.why_nothing_is_left):
             return code
-        remark("".join(f"{line}\n" for line in refused.left_out()))
+        remark("".join(f"{line}\n" for line in [*refused.left_out(), *refused.same_recordings()]))
         results = (options.out / "results").absolute()
         if others := datasets_of_others(results, {*(export.dataset for export in exports), *chosen.get("filters", {})}):
             remark(
@@ -269,15 +294,17 @@ def _check(options: argparse.Namespace) -> int:
     """
     found: list[tuple[FoundExport, dict[str, Any]]] = []
     runs: dict[str, list[Described]] = {}
-    for export in find_exports(options.exports):
-        of_run = runs.setdefault(export.dataset, [])
-        described = describe_export(export, len(of_run))
-        of_run.append(described)
-        found.append((export, described.document))
-        answer(*described.lines)
+    with tempfile.TemporaryDirectory(prefix="causeway-check-") as folder:
+        search = search_exports(options.exports, Path(folder))
+        for export in search.exports:
+            of_run = runs.setdefault(export.dataset, [])
+            described = describe_export(export, len(of_run))
+            of_run.append(described)
+            found.append((export, described.document))
+            answer(*described.lines)
     for dataset, of_run in runs.items():
         answer(*describe_run(dataset, of_run))
-    answer(*perhaps_one_run(found))
+    answer(*perhaps_one_run(found), *same_recordings_of_runs(found), *map(clean_text, search.remarks))
     statuses = {document["status"] for _, document in found}
     return 1 if "refused" in statuses else IN_PART if "partial" in statuses else 0
 

@@ -89,6 +89,43 @@ def alone_in(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a folder whose results are not of this command: a run replaces and removes files in them.
+
+    Raises
+    ------
+    CausewayError
+        If `results` is a link, or is there without a configuration that this command wrote.
+    """
+    results = folder / "results"
+    if results.is_symlink():
+        raise CausewayError(f"{results}: is a link; results are written to a folder, name another with --out")
+    if not _holds_nothing(results) and not _was_written_here(folder / "config.yaml"):
+        raise CausewayError(
+            f"{results}: is there already, and no config.yaml of this command beside it; a run would replace files in"
+            " it. Name another folder with --out"
+        )
+
+
+def _holds_nothing(path: Path) -> bool:
+    """Return whether a path is not there, or a folder of empty folders."""
+    return not path.exists() or (path.is_dir() and all(inner.is_dir() for inner in path.rglob("*")))
+
+
+def _was_written_here(path: Path) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8", errors="replace").startswith(WRITTEN_BY)
+
+
+def _check_outside(folder: Path, exports: Iterable[FoundExport]) -> None:
+    """Refuse a folder in that of an export: what is written there would change the export."""
+    real = folder.resolve()
+    for export in exports:
+        if export.path.is_dir() and real.is_relative_to(export.path.resolve()):
+            raise CausewayError(
+                f"{folder}: lies in the export {export.path}, which must not change; name another folder with --out"
+            )
+
+
 def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping[str, Any]) -> Path:
     """Write the sheet and the configuration of an analysis; return the configuration's path.
 
@@ -97,8 +134,10 @@ def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping[s
     Raises
     ------
     CausewayError
-        If the folder holds a sheet or a configuration that this command did not write.
+        If the folder holds a sheet, a configuration or results that this command did not write, or lies in an export.
     """
+    _check_outside(folder, exports)
+    check_folder(folder)
     sheet = io.StringIO()
     rows = csv.writer(sheet, delimiter="\t", lineterminator="\n")
     rows.writerow(["dataset", "rank", "source", "format"])
@@ -110,7 +149,7 @@ def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping[s
     texts = {"datasets.tsv": sheet.getvalue(), "config.yaml": document}
     paths = {folder / name: f"{WRITTEN_BY}\n{text}" for name, text in texts.items()}
     for path in paths:
-        if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(WRITTEN_BY):
+        if path.exists() and not _was_written_here(path):
             raise CausewayError(f"{path} was not written by this command; name another folder with --out")
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in paths.items():

@@ -11,7 +11,7 @@ from typing import Any
 from causeway.command_line.exports_found import FoundExport, rank_of
 from causeway.command_line.too_short import too_short
 from causeway.core.formatting import time
-from causeway.inputs.quality import compared_documents
+from causeway.inputs.quality import compared_documents, same_recordings
 from causeway.inputs.recorded_time import RecordedTime, recordings_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.normalise import normalise
@@ -127,6 +127,26 @@ def perhaps_one_run(found: list[tuple[FoundExport, dict[str, Any]]]) -> list[str
     ]
 
 
+def same_recordings_of_runs(found: list[tuple[FoundExport, dict[str, Any]]]) -> list[str]:
+    """Return a line for each recording that stands in several runs.
+
+    Parameters
+    ----------
+    found : list of (FoundExport, dict)
+        Exports with their capabilities.
+    """
+    exports = {id(document): export for export, document in found}
+    groups = [[exports[id(document)] for document in group] for group in same_recordings(one for _, one in found)]
+    return [
+        clean_text(
+            f"{', '.join(export.shown for export in group)}: hold the same recording, so that there are not"
+            f" {len(group)} runs to compare"
+        )
+        for group in groups
+        if len({export.dataset for export in group}) > 1
+    ]
+
+
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
     """Keep the readers' own messages off the terminal; the answer has them in other words."""
@@ -161,7 +181,7 @@ def _lines(export: FoundExport, document: dict[str, Any], span_ns: int | None, s
 
 
 def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | None) -> Iterator[str]:
-    yield f"{export.path}: {_format(document)}, {document['status']}"
+    yield f"{export.shown}: {_format(document)}, {document['status']}"
     if error := document["error"]:
         yield f"{error['found']}; expected {error['expected']}. {error['advice']}"
     if document["status"] == "refused":

@@ -1,18 +1,25 @@
 """Files and folders as rows of a sheet: which exports there are, which of them are the ranks of one run."""
 
 import functools
+import hashlib
 import os
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.file_state import state_of
+from causeway.core.formatting import first_of
 from causeway.core.installation import workflow_folder
+from causeway.readers.archives import archive_kind, unpack_archive
 from causeway.readers.common.files import first_bytes
 from causeway.readers.detect import detect
-from causeway.readers.report_kinds import report_kind
+from causeway.readers.recorded_span import recorded_span
+from causeway.readers.report_kinds import form_of, report_kind, tool_for
 
 _RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
@@ -20,6 +27,20 @@ _ENDINGS = re.compile(
     r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep|pftrace|proto))+$",
     re.IGNORECASE,
 )
+_TIME_IN_NAME = re.compile(r"[._-]\d{9,}$")
+"""The time at the end of a name, as PyTorch's handler for TensorBoard writes it: HOST_PID.TIME."""
+_ARCHIVE_ENDING = re.compile(r"\.(?:tgz|tbz2?|txz|zip|tar(?:\.(?:gz|bz2|xz|zst))?)$", re.IGNORECASE)
+_PRINTED_BY_NSYS = re.compile(
+    r"(.+?)_(?:cuda|gpu|kern|nvtx|osrt|um|unifiedmemory|opengl|vulkan|openmp|openacc|nvvideo|mpi|dx1|wddm|syscall)"
+    r"[a-z0-9_]*\.(?:csv|tsv)"
+)
+"""REPORT_NAME.csv, as `nsys stats --output` writes each of its reports."""
+LONGEST_NAME = 80
+"""Bytes of a dataset's name: two of them and what is put before make a folder's name, which has at most 255."""
+APART_NS = 3_600_000_000_000
+"""Ranks of one job wait for each other: an hour between their recordings is more than two clocks that are set at all
+differ by, so that they are of different runs.
+"""
 
 BESIDE_OTHERS = {"table", "rocpd"}
 """Formats that may lie beside those of another export of the same run: any CSV is a table, and rocprofv3 also writes a
@@ -43,12 +64,47 @@ class FoundExport:
         The run that it belongs to.
     rank : int or None
         From the file's name or the first bytes of a Kineto trace; None where neither has it.
+    other_forms : tuple of Path
+        Files beside it, or in it, that hold the same recording and are not read.
+    archive : Path or None
+        The archive that it was unpacked from.
     """
 
     path: Path
     format: str
     dataset: str
     rank: int | None
+    other_forms: tuple[Path, ...] = ()
+    archive: Path | None = None
+
+    @property
+    def shown(self) -> str:
+        """How a message names it: by its path, behind that of its archive."""
+        return str(self.path) if self.archive is None else f"{self.archive}: {self.path.name}"
+
+
+@dataclass(frozen=True)
+class FoundExports:
+    """What was found.
+
+    Attributes
+    ----------
+    exports : list of FoundExport
+    remarks : list of str
+        Lines on what was left out or grouped, for the user.
+    """
+
+    exports: list[FoundExport]
+    remarks: list[str]
+
+
+@dataclass
+class _Run:
+    """Exports of one run, its name as files or folders have it, and how it was told from others."""
+
+    name: str
+    exports: list[FoundExport]
+    said: str = ""
 
 
 def rank_of(path: Path, word: str) -> int | None:
@@ -61,10 +117,12 @@ def rank_of(path: Path, word: str) -> int | None:
 
 
 def dataset_name(text: str) -> str:
-    """Return a text as a dataset's name: letters, digits, `_`, `.` and `-`, not empty, and none that other results have
-    (`compare`, `logs`).
+    """Return a text as a dataset's name: letters and digits of any script, `_`, `.` and `-`, not empty, of at most 80
+    bytes, and none that other results have (`compare`, `logs`).
     """
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")[:80] or "run"
+    written = unicodedata.normalize("NFC", text)  # macOS writes a letter and its accent as two
+    simple = re.sub(r"[^\w.-]+", "_", written).strip("_.-")
+    name = simple.encode()[:LONGEST_NAME].decode(errors="ignore").strip("_.-") or "run"
     return f"{name}_run" if name in _taken_names() else name
 
 
@@ -78,51 +136,120 @@ def _taken_names() -> frozenset[str]:
 
 
 def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
-    """Return the exports that arguments of the command line name, grouped into runs.
+    """Return the exports of `search_exports`, without a word on what was left out."""
+    return search_exports(arguments).exports
 
-    A folder that is no export by itself stands for the exports in it. Files of one folder whose names differ only in
+
+def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> FoundExports:
+    """Return the exports that arguments of the command line name, grouped into runs, and what was left out.
+
+    A folder that is no export by itself stands for the exports in it. Several forms of one recording (a report and what
+    its tool made of it, a trace and its compressed copy) are one export. Files of one folder whose names differ only in
     their rank are one run, also where they are named one after the other, as a shell's pattern does; so are Kineto
-    traces of one folder that hold different ranks. Every other file is a run of its own. `NAME=PATH` makes all exports
-    of PATH the run NAME. In a folder, a file beside them that is empty, holds zeros alone, or has their name but for
-    its rank, counts as a damaged one of them, so that a missing rank is said.
+    traces of one folder that hold different ranks. Where ranks occur several times, those that were recorded at the
+    same time are one run. Every other file is a run of its own. `NAME=PATH` makes all exports of PATH the run NAME. In
+    a folder, a file beside them that is empty, holds zeros alone, or has their name but for its rank, counts as a
+    damaged one of them, so that a missing rank is said.
 
     Parameters
     ----------
     arguments : iterable of str
         `PATH` or `NAME=PATH`.
+    unpacked : Path, optional
+        Where archives (tar, zip) are unpacked. Without it they stay exports that the reader refuses, and no compressed
+        trace is unpacked to see when it was recorded.
 
     Returns
     -------
-    list of FoundExport
+    FoundExports
         In the order of the arguments, files of a folder by name; names of runs are unique.
 
     Raises
     ------
     CausewayError
-        If a path does not exist or holds no export, or the name of an export is not UTF-8.
+        If a path does not exist or holds no export, the name of an export is not UTF-8, or an archive cannot be
+        unpacked.
     """
     found: list[FoundExport] = []
-    for (name, _), named in groupby(map(_named_path, arguments), key=_together):
-        paths = [path for _, path in named]
-        group = _grouped([export for path in paths for export in _checked_exports(path)])
-        if len(paths) == 1:
-            group = sorted([*group, *_damaged_beside(paths[0], group)], key=lambda export: export.path.name)
-        group = group if name is None else [replace(export, dataset=dataset_name(name)) for export in group]
-        found += group if name is not None else _with_own_names(group, {export.dataset for export in found})
-    return found
+    remarks: list[str] = []
+    whole = unpacked is not None
+    named_paths = [_named_path(argument) for argument in arguments]
+    if unpacked is not None:
+        named_paths = [inner for named in named_paths for inner in _without_archives(*named, unpacked, remarks)]
+    for (name, _, archive), group in groupby(named_paths, key=_together):
+        paths = [path for _, path, _ in group]
+        exports = _without_other_forms([export for path in paths for export in _checked_exports(path)])
+        runs = _runs_of(exports, whole) if name is None else _recordings(name, exports, whole)
+        if len(paths) == 1 and paths[0].is_dir() and [export.path for export in exports] != paths:
+            _add_damaged(paths[0], runs)
+            if archive is None and (rest := _not_read(paths[0], runs)):
+                remarks.append(f"not read: {first_of(rest)} ({paths[0]})")
+        _give_names(runs, {export.dataset for export in found} if name is None else set())
+        remarks += _said_of(runs)
+        of_group = [replace(export, dataset=run.name, archive=archive) for run in runs for export in run.exports]
+        found += sorted(of_group, key=lambda export: export.path.name) if len(paths) == 1 else of_group
+    return FoundExports(found, remarks)
 
 
-def _named_path(argument: str) -> tuple[str | None, Path]:
-    """Return the name that an argument gives to its run, None if it gives none, and its path."""
+def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
+    """Return the name that an argument gives to its run, None if it gives none, its path, and None for its archive."""
     name, _, rest = argument.partition("=")
     named = bool(rest) and not Path(argument).exists()
-    return (name if named else None), Path(os.path.abspath(rest if named else argument))
+    return (name if named else None), Path(os.path.abspath(rest if named else argument)), None
 
 
-def _together(named: tuple[str | None, Path]) -> tuple[str | None, Path]:
+def _together(named: tuple[str | None, Path, Path | None]) -> tuple[str | None, Path, Path | None]:
     """Return what successive arguments that are grouped have in common: files without names their folder."""
-    name, path = named
-    return name, path.parent if name is None and path.is_file() else path
+    name, path, archive = named
+    return name, path.parent if name is None and path.is_file() else path, archive
+
+
+def _without_archives(
+    name: str | None, path: Path, archive: None, unpacked: Path, remarks: list[str]
+) -> Iterator[tuple[str | None, Path, Path | None]]:
+    """Yield an argument, in place of an archive the folders of exports in it; so for a folder that holds archives
+    alone: beside exports, an archive holds what was packed of them.
+    """
+    archives = [path] if archive_kind(path) and not detect(path) else []
+    if path.is_dir() and not any(_exports_at(path)):
+        archives = [inner for inner in sorted(path.iterdir()) if archive_kind(inner)]
+        others = [inner.name for inner in sorted(path.iterdir()) if inner not in archives and inner.name[:1] != "."]
+        if archives and others:
+            remarks.append(f"not read: {first_of(others)} ({path})")
+    if not archives:
+        yield name, path, archive
+    for one in archives:
+        key = hashlib.sha256(os.fsencode(one)).hexdigest()[:8]
+        folder = unpacked / key / (_ARCHIVE_ENDING.sub("", one.name) or "archive")
+        if left_out := _unpacked(one, folder):
+            remarks.append(f"not unpacked: {first_of(left_out)} ({one}): no plain files")
+        inner_folders = list(_folders_of_exports(folder))
+        if not inner_folders:
+            raise CausewayError(f"{one}: the archive holds no export that is recognised")
+        yield from ((name, inner, one) for inner in inner_folders)
+
+
+def _unpacked(archive: Path, folder: Path) -> list[str]:
+    """Unpack an archive unless that was done already; return what was left out now."""
+    if any(part.is_symlink() for part in (folder, folder.parent, folder.parent.parent)):
+        raise CausewayError(f"{folder}: is a link, and no folder of this command; name another folder with --out")
+    record = folder.parent / "state"
+    state = state_of(archive)
+    if folder.is_dir() and record.is_file() and record.read_text(encoding="utf-8") == state:
+        return []
+    left_out = unpack_archive(archive, folder)
+    record.write_text(state, encoding="utf-8")
+    return left_out
+
+
+def _folders_of_exports(folder: Path) -> Iterator[Path]:
+    """Yield a folder if it is an export or holds any, else those below that do."""
+    if any(_exports_at(folder)):
+        yield folder
+        return
+    for inner in sorted(folder.iterdir()):
+        if inner.is_dir():
+            yield from _folders_of_exports(inner)
 
 
 def _checked_exports(path: Path) -> list[FoundExport]:
@@ -184,30 +311,211 @@ def _check_name(path: Path) -> None:
 def _exports_at(path: Path) -> Iterator[FoundExport]:
     """Yield the export that a path is, else those in the folder."""
     word = "auto" if report_kind(path) else detect(path)
+    if (
+        word == "cupti"
+        and path.is_dir()
+        and any(tool_for(file, {}) or detect(file) == "nsys" for file in path.iterdir())
+    ):
+        word = None  # tables that `nsys stats` printed of a report that can be read itself
     if word or path.is_file():
-        yield FoundExport(path, word or "auto", dataset_name(_ENDINGS.sub("", path.name)), rank_of(path, word or ""))
+        yield FoundExport(path, word or "auto", _written_name(path), rank_of(path, word or ""))
         return
     for inner in sorted(path.iterdir()):
         word = "auto" if report_kind(inner) else detect(inner)
+        if word == "table" and form_of(inner, word) is None:  # a line with a comma is no table yet
+            continue
         if word and not inner.name.startswith("."):
-            yield FoundExport(inner, word, dataset_name(_ENDINGS.sub("", inner.name)), rank_of(inner, word))
+            yield FoundExport(inner, word, _written_name(inner), rank_of(inner, word))
 
 
-def _damaged_beside(path: Path, exports: list[FoundExport]) -> Iterator[FoundExport]:
-    """Yield the files of a folder that are not recognised and can be nothing but damaged ones of its exports."""
-    known = {export.path for export in exports}
-    runs = {export.dataset for export in exports}
-    for inner in sorted(path.iterdir()) if path not in known else ():
-        alike = [export for export in exports if _ending(export.path) == _ending(inner)]
-        if inner in known or not alike or inner.name.startswith(".") or not inner.is_file():
+def _written_name(path: Path) -> str:
+    return _ENDINGS.sub("", path.name)
+
+
+def _without_other_forms(exports: list[FoundExport]) -> list[FoundExport]:
+    """Return one export for each recording that lies there in several forms: the one that holds most and can be read,
+    the larger of two of one form.
+    """
+    by_recording: dict[tuple, list[tuple[tuple, FoundExport]]] = {}
+    for export in exports:
+        form = form_of(export.path, export.format)
+        key = (export.path.parent, *form.recording) if form else (export.path,)
+        size = export.path.stat().st_size if export.path.is_file() else 0
+        order = (*form.order, -size, export.path.name) if form else ()
+        by_recording.setdefault(key, []).append((order, export))
+    result = []
+    for forms in by_recording.values():
+        (_, best), *others = sorted(forms, key=lambda form: form[0])
+        inside = _other_forms_inside(best) if best.path.is_dir() else []
+        result.append(replace(best, other_forms=(*(export.path for _, export in others), *inside)))
+    return _without_printed_tables(result)
+
+
+def _without_printed_tables(exports: list[FoundExport]) -> list[FoundExport]:
+    """Return exports without the tables that `nsys stats` printed of one of them."""
+    reports = {}
+    for export in exports:
+        kind = report_kind(export.path)
+        if (form := form_of(export.path, export.format)) and (
+            export.format == "nsys" or (kind and kind.tool == "nsys")
+        ):
+            reports[export.path.parent, form.recording[1]] = export.path
+    printed: dict[Path, list[Path]] = {}
+    for export in exports:
+        match = _PRINTED_BY_NSYS.fullmatch(export.path.name) if export.format in ("cupti", "table") else None
+        if match and (report := reports.get((export.path.parent, match[1]))):
+            printed.setdefault(report, []).append(export.path)
+    tables = {path for paths in printed.values() for path in paths}
+    return [
+        replace(export, other_forms=(*export.other_forms, *printed.get(export.path, ())))
+        for export in exports
+        if export.path not in tables
+    ]
+
+
+def _other_forms_inside(export: FoundExport) -> list[Path]:
+    """Return files in the folder of an export that hold the recording of its tables in another form."""
+    if export.format == "cupti":
+        printed = {match[1] for file in export.path.iterdir() if (match := _PRINTED_BY_NSYS.fullmatch(file.name))}
+        return [file for file in sorted(export.path.iterdir()) if report_kind(file) and file.stem in printed]
+    own_ending = {"rocprofv3": ".csv", "rocpd": ".db"}.get(export.format)
+    by_recording: dict[tuple, list[Path]] = {}
+    files = [*export.path.iterdir(), *export.path.glob("*/*")] if own_ending else []
+    for file in sorted(files):
+        word = detect(file) if file.is_file() else None
+        if word and (form := form_of(file, word)):
+            by_recording.setdefault((file.parent, *form.recording), []).append(file)
+    groups = [group for group in by_recording.values() if any(file.suffix == own_ending for file in group)]
+    return [file for group in groups for file in group if file.suffix != own_ending]
+
+
+def _runs_of(exports: list[FoundExport], unpack: bool) -> list[_Run]:
+    """Return exports of one argument as runs, the ranks of a run together."""
+    ranks = [export.rank for export in exports]
+    if len(exports) > 1 and None not in ranks and len(set(ranks)) == len(ranks):
+        stems = {_stem(export.path) for export in exports}
+        if len(stems) == 1 or {export.format for export in exports} == {"kineto"}:
+            return _recordings(exports[0].path.parent.name, exports, unpack)
+    by_name: dict[tuple[str, str], list[FoundExport]] = {}
+    for export in exports:
+        stem = _stem(export.path) if export.rank is not None else export.path.name
+        by_name.setdefault((stem, export.format), []).append(export)
+    runs: list[_Run] = []
+    of_one_name = []
+    for (stem, _), group in by_name.items():
+        if len({export.rank for export in group}) == len(group) > 1:
+            runs += _recordings(stem, group, unpack)
+        else:
+            of_one_name += group
+    stated = [
+        one
+        for one in of_one_name
+        if one.format == "kineto" and one.rank is not None and not _RANK.search(one.path.name)
+    ]
+    if len(stated) > 1:
+        runs += _recordings(stated[0].path.parent.name, stated, unpack)
+    alone = of_one_name if len(stated) < 2 else [export for export in of_one_name if export not in stated]
+    return runs + [_Run(export.dataset, [export]) for export in alone]
+
+
+def _recordings(name: str, exports: list[FoundExport], unpack: bool) -> list[_Run]:
+    """Return exports that may be the ranks of one run: as one, or as several that were recorded at other times.
+
+    Where a rank occurs more than once, it was recorded more than once. Recordings of different ranks are of one run if
+    less than half the time between two recordings of one rank lies between them: short windows of ranks need not
+    overlap, as each machine has its clock.
+    """
+    ranks = Counter(export.rank for export in exports if export.rank is not None)
+    if len(exports) < 2 or not ranks or None in {export.rank for export in exports}:
+        return [_Run(name, exports)]
+    repeated = len(ranks) < len(exports)
+    spans = [recorded_span(export.path, export.format, unpack and repeated) for export in exports]
+    known = [span for span in spans if span is not None]
+    if len(known) == len(exports):
+        groups = _groups_in_time(list(zip(known, exports, strict=True)), repeated)
+        how = "by the times at which they were recorded"
+    elif repeated:
+        groups = _groups_in_order(exports)
+        how = "by the order of their names"
+    else:
+        groups = [exports]
+    if len(groups) == 1:
+        return [_Run(name, groups[0])]
+    workers = {(export.rank, _TIME_IN_NAME.sub("", _ENDINGS.sub("", export.path.name))) for export in exports}
+    word = "cycle" if repeated and len(workers) == len(ranks) else "recording"
+    many = f"{len(ranks)} ranks, recorded up to {max(ranks.values())} times each" if repeated else f"{len(ranks)} ranks"
+    said = f"{name}: {many}, were grouped {how} into the runs"
+    return [_Run(f"{name}_{word}_{number}", group, said) for number, group in enumerate(groups, 1)]
+
+
+def _groups_in_time(recorded: list[tuple[tuple[int, int], FoundExport]], repeated: bool) -> list[list[FoundExport]]:
+    """Return recordings in order of time, a new group behind a long gap and wherever a rank would occur twice."""
+    recorded = sorted(recorded, key=lambda one: (one[0], one[1].path))
+    longest_gap = _half_between_recordings(recorded) if repeated else APART_NS
+    groups: list[list[FoundExport]] = []
+    last = 0
+    for (begin, end), export in recorded:
+        if not groups or begin > last + longest_gap or export.rank in {one.rank for one in groups[-1]}:
+            groups.append([])
+            last = end
+        groups[-1].append(export)
+        last = max(last, end)
+    return groups
+
+
+def _half_between_recordings(recorded: list[tuple[tuple[int, int], FoundExport]]) -> int:
+    """Return half of the shortest time between two recordings of one rank, ns, 0 where they overlap."""
+    ends: dict[int | None, int] = {}
+    shortest: int | None = None
+    for (begin, end), export in recorded:
+        if export.rank in ends:
+            gap = max(0, begin - ends[export.rank])
+            shortest = gap if shortest is None else min(shortest, gap)
+        ends[export.rank] = end
+    return (shortest or 0) // 2
+
+
+def _groups_in_order(exports: list[FoundExport]) -> list[list[FoundExport]]:
+    """Return the first export of each rank, the second, and so on, in order of their names."""
+    groups: dict[int, list[FoundExport]] = {}
+    seen: Counter = Counter()
+    for export in sorted(exports, key=lambda export: export.path.name):
+        groups.setdefault(seen[export.rank], []).append(export)
+        seen[export.rank] += 1
+    return list(groups.values())
+
+
+def _add_damaged(path: Path, runs: list[_Run]) -> None:
+    """Add the files of a folder that are not recognised and can be nothing but damaged ones of its exports."""
+    exports = [export for run in runs for export in run.exports]
+    known = {file for export in exports for file in (export.path, *export.other_forms)}
+    whole = list(runs)
+    for inner in sorted(path.iterdir()):
+        endings = {_ending(export.path) for export in exports}
+        if inner in known or _ending(inner) not in endings or inner.name.startswith(".") or not inner.is_file():
             continue
         rank = rank_of(inner, "")
-        siblings = [export for export in alike if rank is not None and _stem(export.path) == _stem(inner)]
+        damaged = FoundExport(inner, "auto", "", rank)
+        siblings = [
+            run
+            for run in whole
+            if rank is not None
+            and any((_ending(one.path), _stem(one.path)) == (_ending(inner), _stem(inner)) for one in run.exports)
+        ]
         if siblings:
-            yield replace(siblings[0], path=inner, rank=rank)
+            siblings[0].exports.append(replace(damaged, format=siblings[0].exports[0].format))
         elif _holds_nothing(inner):
-            run = exports[0].dataset if len(runs) == 1 else dataset_name(_ENDINGS.sub("", inner.name))
-            yield FoundExport(inner, "auto", run, rank)
+            if len(whole) == 1:
+                whole[0].exports.append(damaged)
+            else:
+                runs.append(_Run(_written_name(inner), [damaged]))
+
+
+def _not_read(path: Path, runs: list[_Run]) -> list[str]:
+    """Return the names of what a folder holds beside its exports; folders end in `/`."""
+    known = {file for run in runs for export in run.exports for file in (export.path, *export.other_forms)}
+    rest = [inner for inner in sorted(path.iterdir()) if inner not in known and not inner.name.startswith(".")]
+    return [f"{inner.name}/" if inner.is_dir() else inner.name for inner in rest]
 
 
 def _holds_nothing(path: Path) -> bool:
@@ -229,39 +537,41 @@ def _ending(path: Path) -> str:
     return match[0].lower() if match else ""
 
 
-def _grouped(exports: list[FoundExport]) -> list[FoundExport]:
-    """Return exports of one argument with the ranks of a run under one name."""
-    ranks = [export.rank for export in exports]
-    if len(exports) > 1 and None not in ranks and len(set(ranks)) == len(ranks):
-        stems = {_stem(export.path) for export in exports}
-        if len(stems) == 1 or {export.format for export in exports} == {"kineto"}:
-            name = dataset_name(exports[0].path.parent.name)
-            return [replace(export, dataset=name) for export in exports]
-    groups: dict[tuple[str, str], list[FoundExport]] = {}
-    for export in exports:
-        stem = _stem(export.path) if export.rank is not None else export.path.name
-        groups.setdefault((stem, export.format), []).append(export)
-    result = []
-    for (stem, _), group in groups.items():
-        several = len({export.rank for export in group}) == len(group) > 1
-        result += [replace(export, dataset=dataset_name(stem)) for export in group] if several else group
-    return result
-
-
-def _with_own_names(exports: list[FoundExport], taken: set[str]) -> list[FoundExport]:
-    """Return exports whose runs have names that no earlier argument has: the name of the folder that holds the export
-    is put before, of the one above if the run has that name already; then a number.
+def _give_names(runs: list[_Run], taken: set[str]) -> None:
+    """Give runs names that can be datasets', of which no two are equal and none is one of an earlier argument: the name
+    of the folder that holds the export is put before, of the one above if the run has that name already; then a number.
     """
-    names: dict[str, str] = {}
-    for export in exports:
-        if export.dataset not in names:
-            wanted = export.dataset
-            if wanted in taken:
-                above = [folder.name for folder in export.path.parents if dataset_name(folder.name) != wanted]
-                wanted = dataset_name(f"{above[0]}_{wanted}") if above else wanted
-            number = 2
-            while wanted in taken or wanted in names.values():
-                wanted = f"{export.dataset}_{number}"
-                number += 1
-            names[export.dataset] = wanted
-    return [replace(export, dataset=names[export.dataset]) for export in exports]
+    names: set[str] = set()
+    for run in runs:
+        plain = wanted = dataset_name(run.name)
+        if wanted in taken:
+            folders = [folder.name for folder in run.exports[0].path.parents if dataset_name(folder.name) != wanted]
+            wanted = dataset_name(f"{folders[0]}_{wanted}") if folders else wanted
+        number = 2
+        while wanted in taken or wanted in names:
+            wanted = f"{plain}_{number}"
+            number += 1
+        run.name = wanted
+        names.add(wanted)
+
+
+def _said_of(runs: list[_Run]) -> Iterator[str]:
+    """Yield a line for each recording of which a form was left out, and for exports that were grouped by time."""
+    for run in runs:
+        for export in run.exports:
+            if export.other_forms:
+                others = first_of(file.name for file in export.other_forms)
+                yield f"{run.name}: {export.path.name} is read; the same recording, not read: {others}"
+                yield from _written_later(export)
+    for said in dict.fromkeys(run.said for run in runs if run.said):
+        yield f"{said} {', '.join(run.name for run in runs if run.said == said)}"
+
+
+def _written_later(export: FoundExport) -> Iterator[str]:
+    """Yield that a report is younger than its export, which may be of an earlier recording, as `nsys stats` does."""
+    for other in export.other_forms:
+        if report_kind(other) and other.stat().st_mtime_ns > export.path.stat().st_mtime_ns:
+            yield (
+                f"  {other.name} was written after {export.path.name}: if it was recorded anew, remove"
+                f" {export.path.name}"
+            )

@@ -12,7 +12,8 @@ def exports_matching(pattern: str) -> list[Export]:
     """Return the exports that a pattern names as the rows that a sheet would have.
 
     The exports of one format are one dataset, named after the folder that holds the first; where there are several
-    formats, each name ends in its own. Ranks are those in the names of the files, or in the traces, if every export of
+    formats, each name ends in its own. Kineto traces that state a rank twice are as many datasets as there are
+    recordings. Ranks are those in the names of the files, or in the traces, if every export of
     the dataset has another; else they have none, and their order stands for it.
 
     Parameters
@@ -39,7 +40,17 @@ def exports_matching(pattern: str) -> list[Export]:
     for word in formats:
         exports = [export for export in found if export.format == word]
         folder = dataset_name(exports[0].path.parent.name)
-        rows += _rows_of(exports, folder if len(formats) == 1 else f"{folder}_{word}")
+        name = folder if len(formats) == 1 else f"{folder}_{word}"
+        runs = {name: exports}
+        if (
+            word == "kineto"
+            and None not in (ranks := [export.rank for export in exports])
+            and len(set(ranks)) < len(ranks)
+        ):
+            names = dict.fromkeys(export.dataset for export in exports)
+            runs = {run: [export for export in exports if export.dataset == run] for run in names}
+        for run, of_run in runs.items():
+            rows += _rows_of(of_run, run)
     return rows
 
 

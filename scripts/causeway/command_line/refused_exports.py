@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from causeway.core.formatting import first_of
 from causeway.core.sheet import Export, read_sheet
 from causeway.core.tables import read_json
+from causeway.inputs.quality import same_recordings
 from causeway.readers.common.kernel_names import clean_text
 
 MOST_NAMED = 5
@@ -66,6 +68,16 @@ class RefusedExports:
             return []
         count = f"not used: {len(refused):,} of {len(documents):,} exports, as the data quality of the page says too:"
         return [count, *_sentences(refused)]
+
+    def same_recordings(self) -> list[str]:
+        """Return a line for each recording that more than one export holds, for the end of a run."""
+        read = [(export, document) for export in self.exports if (document := self._document(export)) is not None]
+        names = {id(document): f"{Path(export.source).name} ({export.dataset})" for export, document in read}
+        groups = same_recordings(document for _, document in read)
+        return [
+            clean_text(f"the same recording: {first_of(names[id(document)] for document in group)}; remove all but one")
+            for group in groups
+        ]
 
     def _folder(self, export: Export) -> Path:
         return self.tables / export.dataset / "tables" / export.export

@@ -221,7 +221,7 @@ def _not_two_runs(names: str, limit: str, shared: Mapping) -> dict:
     """Return that a limit is not judged because a recording stands on both sides: it would be held against itself."""
     what = "both sides are the same recording" if shared["is_all"] else "both sides have a recording in common"
     sentence = (
-        f"{names}: {what} (equal SHA-256), so {limit} cannot be judged and the gate stays closed; name exports of two"
+        f"{names}: {what} (equal content), so {limit} cannot be judged and the gate stays closed; name exports of two"
         " runs."
     )
     return _state(names, limit, None, NOT_JUDGED, sentence)

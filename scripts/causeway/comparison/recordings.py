@@ -1,6 +1,7 @@
 """Which recordings and devices stand behind a dataset, and which recordings stand behind another one, too: by the
-SHA-256 of the exports, which `capabilities.json` holds. Of a filtered export, the filter belongs to the recording: two
-stretches of one run are compared as two runs are.
+digest of their launches that `capabilities.json` holds, which is equal in all forms of a recording, else by the SHA-256
+of the exports. Of a filtered export, the filter belongs to the recording: two stretches of one run are compared as two
+runs are.
 """
 
 import json
@@ -44,15 +45,15 @@ class Shared:
     def words(self) -> str:
         """Return what is shared, as the beginning of a sentence."""
         if self.is_all:
-            return f"{self.dataset} is the same recording as {self.of} (equal SHA-256)"
-        exports = "1 export has" if self.exports == 1 else f"{self.exports} exports have"
-        return f"{exports} the same content in {self.dataset} as in {self.of} (equal SHA-256)"
+            return f"{self.dataset} is the same recording as {self.of} (equal content)"
+        exports = "1 export is" if self.exports == 1 else f"{self.exports} exports are"
+        return f"{exports} the same recording in {self.dataset} as in {self.of} (equal content)"
 
 
 def recording_of(folder: Path) -> Recording | None:
-    """Return the recording in a folder of tables; None where the SHA-256 of its export is not known."""
+    """Return the recording in a folder of tables; None where its export's content is not known."""
     document = read_json(folder / "capabilities.json")
-    digest = document.get("sha256")
+    digest = document.get("recording") or document.get("sha256")
     if digest is None:
         return None
     return Recording(digest + _filter_of(folder, document), tuple(document["ranks"]))

@@ -8,11 +8,13 @@ identified by its row number. Readers see a query as it is run, without paramete
 import re
 from collections.abc import Mapping, Sequence
 
-PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*")
+PATH = re.compile(r"\w[\w./+-]*")
 COLUMN = re.compile(r"[a-z_][a-z0-9_]*")
-WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-"""What may stand between quotes: no quote, no space, no character with a meaning in a path or a pattern."""
-KEY = re.compile(r"[A-Za-z0-9_./ -]{1,200}")
+WORD = re.compile(r"\w[\w.+-]*")
+"""What may stand between quotes, of any script: no quote, no space, no character with a meaning in a path or a
+pattern.
+"""
+KEY = re.compile(r"[\w./ -]{1,200}")
 """A key of a document, which may also be `rank/device` or words."""
 CASTS = {"integer": "::BIGINT", "number": "::DOUBLE", "text": "", "length": ""}
 EXTRACT = {"text": "json_extract_string", "length": "json_array_length"}

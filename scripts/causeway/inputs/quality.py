@@ -28,6 +28,7 @@ MEANINGS = {
     "unread_ranks": ("caution", "the job has more ranks than were read: what the others do is in no result"),
     "one_rank_of_a_job": ("info", "the job has more ranks than this one: what it waits for is not known"),
     "filter_without_ranks": ("caution", "the filter names ranks that the dataset does not have"),
+    "same_recording": ("blocked", "exports hold the same recording, which would count once for each; keep one of them"),
     "same_file": ("caution", "exports have the same content"),
     "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
     "few_launches": (
@@ -211,8 +212,10 @@ def _identities(documents: list[dict], analyses: list[str], filters: Sequence[di
         issue(kind, None, count, example, analyses if kind == "duplicate_ranks" else ())
         for kind, count, example in rank_issues(documents, filters)
     ]
-    same = [names for names in _by(documents, "sha256").values() if len(names) > 1]
-    issues += [issue("same_file", None, len(names), ", ".join(names)) for names in same]
+    same = [[one["export"] for one in group] for group in same_recordings(documents)]
+    issues += [issue("same_recording", None, len(names), ", ".join(names), analyses) for names in same]
+    others = [names for names in _by(documents, "sha256").values() if len(names) > 1 and names not in same]
+    issues += [issue("same_file", None, len(names), ", ".join(names)) for names in others]
     kinds = sorted({document["kind"] for document in documents} - {"none"})
     if len(kinds) > 1:
         issues.append(issue("mixed_kinds", None, len(kinds), ", ".join(kinds)))
@@ -224,6 +227,23 @@ def _by(documents: list[dict], key: str) -> dict[str, list[str]]:
     for document in documents:
         groups.setdefault(document[key], []).append(document["export"])
     return groups
+
+
+def same_recordings(documents: Iterable[dict]) -> list[list[dict]]:
+    """Return the exports that hold the same recording, by group: equal launches of the same processes. Those that state
+    different ranks are different recordings, however alike.
+
+    Parameters
+    ----------
+    documents : iterable of dict
+        The capabilities of exports, of one dataset or of several.
+    """
+    groups: dict[tuple, list[dict]] = {}
+    for document in documents:
+        if document.get("recording"):
+            stated = tuple(document["ranks"]) if document["ranks_from"] == "export" else None
+            groups.setdefault((document["recording"], stated), []).append(document)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def launches_by_rank(document: dict, folder: Path) -> Counter:

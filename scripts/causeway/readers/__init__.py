@@ -5,6 +5,6 @@ options)` streams the export's events to the sink, in batches, in any order. Wha
 the other wings. This file imports nothing: `detect` runs whenever the workflow is parsed.
 
 Imports run from left to right: `batch` > `normalise`, `formats_page` > `capabilities`, `measured_kind`,
-`printed_reports`, `report_conversion`, `step_coverage`, `unpacking`, `unsupported` > `report_kinds` > `nvidia`, `amd`,
-`pytorch`, `plain` > `detect` > `containers`, `registry` > `sink` > `common`.
+`printed_reports`, `report_conversion`, `step_coverage`, `unsupported` > `archives` > `unpacking` > `recorded_span`,
+`report_kinds` > `nvidia`, `amd`, `pytorch`, `plain` > `detect` > `containers`, `registry` > `sink` > `common`.
 """

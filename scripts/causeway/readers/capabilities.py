@@ -65,6 +65,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "left_out": left_out,
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
         "time": _time(facts, sink),
+        "recording": facts.recording,
         "values": dict(sorted(facts.values.items())),
         "analyses": _analyses(facts, error if refused else None, sink),
         "issues": _issues(facts, sink, refused),

@@ -48,7 +48,7 @@ REFUSED = {
     "archives of OTF2 (rocprofv3), traces of Intel's unitrace": (
         "profile with another format (rocpd, csv), or with torch.profiler"
     ),
-    "text in UTF-16, archives (zip, 7-Zip, tar)": "convert or unpack them first",
+    "text in UTF-16, archives of 7-Zip; in a sheet, archives of tar and zip": "convert or unpack them first",
 }
 NOTES = """\
 Columns are found by name, in any order; a table or column that an export lacks costs only what needs it, and
@@ -93,6 +93,24 @@ Overhead of the profiler is read with its process: rows of `profiler_overhead`. 
 A file of any format may be compressed with gzip, xz, bzip2 or zstd (`.rpd.gz`, `.csv.xz`, `.json.zst`). Traces in
 gzip (Kineto, rocprofv3, CUPTI) are read as they are; others are unpacked block by block beside their tables, which
 needs that much disk while they are read. A file that unpacks to more than 1 GiB and 200 times its size is refused.
+
+The commands (`causeway run`, `check`, `compare`, `gate`) read archives, too: tar, also compressed, and zip. `run`
+unpacks them to `unpacked` in the folder of the analysis, once. Links and devices in them are left out; an archive that
+names files outside of itself, is encrypted or damaged, or unpacks to more than the bound above is refused. Of a folder,
+archives are read if it holds no other export.
+
+Several forms of one recording are one export, for the commands and for `traces` of the configuration: files of one
+folder with one name but for endings that one tool gives (`report1.nsys-rep`, `.sqlite`, `_pqtdir`, `.arrow`, `.jsonl`,
+`.h5`; `.ncu-rep`, `.csv`; `.rpd`, `.json`; rocprofv3's `_results.db`, `_results.json`, `_results.pftrace`,
+`_kernel_trace.csv`), also compressed. The one that holds most and needs no other tool is read, the larger of two alike;
+the others are named. Exports with equal launches of the same processes are the same recording whatever they are called:
+in one dataset they block its analyses (`same_recording`), as each would count once more, and `check` and `run` name
+those of several datasets.
+
+Files of one folder are ranks of one run where their names differ in the rank alone (`t_rank0.json`), or where Kineto
+traces state different ranks. Recordings more than an hour apart are several runs all the same. Where ranks are stated
+more than once (`schedule(repeat=2)`), the traces are grouped by the time at which they were recorded, into the runs
+FOLDER_cycle_1, FOLDER_cycle_2 and so on. What was grouped, and what of a folder was not read, is said in a line each.
 
 Until PyTorch 1.8 a Kineto trace has annotations (`ProfilerStep#7`, `enumerate(DataLoader)#...`, `Optimizer.step#...`)
 as events of category Operator: those whose name holds a `#`, and `DistributedDataParallel.forward`, are ranges here.

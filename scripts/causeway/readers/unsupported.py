@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from causeway.core.errors import ExportError
+from causeway.readers.archives import archive_kind
 from causeway.readers.common.files import first_bytes
 from causeway.readers.detect import detect
 from causeway.readers.plain.table import TELEMETRY_ADVICE
@@ -63,6 +64,9 @@ def unknown(path: Path, source: str) -> ExportError:
     what, advice = _REPORTS.get(path.suffix.lower(), (None, None))
     if what:
         return ExportError(source, f"it is {what}, which is not read", expected, advice)
+    if archive_kind(path) == "tar":
+        advice = "Unpack it first; `causeway run` and `causeway check` do so themselves."
+        return ExportError(source, "it is a tar archive", expected, advice)
     packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
     if packed:
         return ExportError(

@@ -1,12 +1,15 @@
 """A gate that is not judged leaves no verdict of an earlier run, by the command and by the workflow."""
 
 import pytest
+import yaml
 from test_command import fake_run
 
 from causeway.command_line import __main__ as command
-from causeway.command_line.analysis_folder import alone_in
-from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
+from causeway.command_line.analysis_folder import WRITTEN_BY, alone_in
+from causeway.command_line.gate_files import asks_for_verdict, sets_limit, withdraw_verdict
+from causeway.comparison.gate import has_limit
 from causeway.core.errors import CausewayError
+from support import ROOT
 
 FILES = ("gate.json", "gate.md", "gate.svg")
 
@@ -25,6 +28,7 @@ def compared(tmp_path):
     (folder / "a__b").mkdir(parents=True)
     for name in (*FILES, "a__b/comparison.json"):
         (folder / name).write_text('{"outcome": "passes"}')
+    (tmp_path / "out" / "config.yaml").write_text(WRITTEN_BY)
     return folder
 
 
@@ -76,3 +80,32 @@ def test_what_is_to_be_drawn_says_could_not_tell_until_then(compared):
     assert "<title>GPU performance: could not tell. " in (compared / "gate.svg").read_text()
     withdraw_verdict(compared / "no such folder")
     assert not (compared / "no such folder").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([], "No limit is set"),
+        (["--set", "gate.min_share=0.5"], "No limit is set"),
+        (["--limit", "max_slowdown_percent=5"], "not finished"),
+        (["--set", "gate.forbid_new_kernels=true"], "not finished"),
+    ],
+)
+def test_a_gate_without_a_limit_says_so(options, why, export, tmp_path, monkeypatch):
+    def fail():
+        raise CausewayError("stopped")
+
+    fake_run(monkeypatch, fail)
+    files = [tmp_path / "gate.md", tmp_path / "gate.svg"]
+    wanted = ["--markdown", str(files[0]), "--badge", str(files[1]), "--out", str(tmp_path / "out")]
+    assert command.main(["gate", str(export), str(export), *wanted, *options]) == 2
+    assert all(why in file.read_text() for file in files)
+
+
+def test_the_command_and_the_workflow_agree_on_what_a_limit_is():
+    defaults = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())["gate"]
+    assert not has_limit(defaults)
+    assert not sets_limit(defaults)
+    for key, value in defaults.items():
+        settings = defaults | {key: True if value is False else 7.0}
+        assert has_limit(settings) == sets_limit(settings), key

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from causeway.command_line import __main__ as command
+from causeway.command_line.analysis_folder import WRITTEN_BY
 from causeway.command_line.run_workflow import run_workflow
 from causeway.core.files.checksums import recorded
 from support import ROOT
@@ -33,6 +34,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "b.nsys-rep").write_bytes(b"\0report")
     results = tmp_path / "out" / "results"
     (results / "compare").mkdir(parents=True)
+    (tmp_path / "out" / "config.yaml").write_text(WRITTEN_BY)
     (results / "findings.json").write_text("{}")
     (results / "checksums.json").write_text(json.dumps({"schema_version": "1", "files": recorded(results)}))
     (results / "findings.json").write_text("[]")

@@ -36,7 +36,7 @@ def test_a_run_against_its_copy_decides_nothing_and_says_why(tmp_path):
     folders = {name: recorded(tmp_path, name, 1, "f" * 64) for name in ("a", "b")}
     document, rows = compared(tmp_path, [["a"], ["b"]], folders)
     assert document["same_content"]["sides"] == {"dataset": "b", "of": "a", "exports": 1, "is_all": True}
-    assert document["assumption"].startswith("b is the same recording as a (equal SHA-256): it was measured once")
+    assert document["assumption"].startswith("b is the same recording as a (equal content): it was measured once")
     assert {(row["verdict"], row["reason"], row["low_percent"], row["q_value"]) for row in rows} == {
         ("inconclusive", "both sides are the same recording", None, None)
     }
@@ -55,7 +55,7 @@ def test_the_gate_judges_no_limit_of_a_run_against_its_copy(tmp_path):
     stops = reasons(states, strict=False)
     assert len(stops) == len(states)
     assert stops[0] == (
-        "a -> b: both sides are the same recording (equal SHA-256), so max_slowdown_percent cannot be judged and the"
+        "a -> b: both sides are the same recording (equal content), so max_slowdown_percent cannot be judged and the"
         " gate stays closed; name exports of two runs."
     )
     assert outcome(states, stops) == "could not tell"
@@ -86,7 +86,7 @@ def test_no_noise_is_learned_from_copies(repeats, kept, copies, tmp_path):
     assert rows == expected
     assert with_copies["noise"] == without["noise"] == ("repeats" if any(kept) else "halves")
     assert [with_copies[side]["repeats"] for side in ("baseline", "candidate")] == list(kept)
-    said = [f"{one} is the same recording as {other} (equal SHA-256): it is no further run" for one, other in copies]
+    said = [f"{one} is the same recording as {other} (equal content): it is no further run" for one, other in copies]
     assert all(sentence in with_copies["assumption"] for sentence in said)
     assert [(one["dataset"], one["of"]) for one in with_copies["same_content"]["repeats"]] == copies
     assert with_copies["same_content"]["sides"] is None
@@ -110,12 +110,12 @@ def test_of_runs_that_share_a_rank_that_rank_is_undecided_and_the_gate_shut(tmp_
     rows = read_table(document / "c.parquet", "comparison").to_pylist()
     comparison = read_json(document / "c.json")
     assert comparison["same_content"]["sides"] == {"dataset": "both", "of": "one", "exports": 1, "is_all": False}
-    assert comparison["assumption"].startswith("1 export has the same content in both as in one (equal SHA-256)")
+    assert comparison["assumption"].startswith("1 export is the same recording in both as in one (equal content)")
     reasons_of = {(row["level"], row["candidate"], row["reason"]) for row in rows if row["reason"].startswith("both")}
     assert reasons_of == {("rank", "0", "both sides are the same recording")}
     (state,) = judge(comparison, rows, {**NONE, "max_slowdown_percent": 5})
     assert state["state"] == "not judged"
-    assert "both sides have a recording in common (equal SHA-256)" in state["sentence"]
+    assert "both sides have a recording in common (equal content)" in state["sentence"]
 
 
 @pytest.mark.parametrize(

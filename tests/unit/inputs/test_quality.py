@@ -227,3 +227,22 @@ def test_telemetry_of_the_site_gives_metrics_of_devices(tmp_path):
         found = check("d", [tmp_path / "a"], {"rows": rows, "sources": []})
         assert found["analyses"]["device_metrics"] == there
     assert check("d", [tmp_path / "a"])["analyses"]["device_metrics"] == none
+
+
+def test_exports_of_one_recording_block_what_would_count_it_twice(tmp_path):
+    """Under other names, of another schema version, packed otherwise: the launches are equal."""
+    same = {"recording": "a" * 32}
+    found = quality(tmp_path, capabilities("0", session=0) | same, capabilities("1", ranks=[1], session=0) | same)
+    assert kinds(found)["same_recording"]["detail"].endswith("keep one of them: 0, 1")
+    assert found["status"] == "blocked"
+    assert not any(entry["possible"] for entry in found["analyses"].values())
+    other = capabilities("1", ranks=[1], session=0) | {"recording": "b" * 32}
+    assert "same_recording" not in kinds(quality(tmp_path, capabilities("0", session=0) | same, other))
+
+
+def test_exports_that_state_different_ranks_are_no_one_recording(tmp_path):
+    documents = [
+        capabilities(str(rank), ranks=[rank], session=0) | {"recording": "a" * 32, "ranks_from": "export"}
+        for rank in (0, 1)
+    ]
+    assert "same_recording" not in kinds(quality(tmp_path, *documents))

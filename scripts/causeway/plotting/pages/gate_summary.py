@@ -41,6 +41,7 @@ STATES = {BROKEN: "broken", NOT_JUDGED: "not judged", INCONCLUSIVE: "not decided
 COLOURS = {PASSES: theme.STATUS["ok"], REGRESSED: theme.STATUS["blocked"], COULD_NOT_TELL: theme.STATUS["caution"]}
 LABEL = "GPU performance"
 UNFINISHED = "The comparison was not finished; the log of its job says why."
+NO_LIMIT = "No limit is set, so that there is nothing to judge; set one, for example max_slowdown_percent=5."
 
 Claim = tuple[str, str | None]
 """A headline, and the name from an export that stands in it."""
@@ -77,12 +78,12 @@ def gate_markdown(
     return _bounded(lines)
 
 
-def unfinished_markdown() -> str:
+def unfinished_markdown(why: str = UNFINISHED) -> str:
     """Return what stands in place of the Markdown until a comparison is finished, or where it fails."""
-    return _bounded([f"### {LABEL}: {COULD_NOT_TELL}", "", UNFINISHED])
+    return _bounded([f"### {LABEL}: {COULD_NOT_TELL}", "", why])
 
 
-def gate_badge(outcome: str, states: Sequence[Mapping] | None = None) -> Markup:
+def gate_badge(outcome: str, states: Sequence[Mapping] | None = None, why: str = UNFINISHED) -> Markup:
     """Return the badge: a stand-alone SVG of one line, its outcome in words, colour beside them.
 
     Parameters
@@ -91,9 +92,11 @@ def gate_badge(outcome: str, states: Sequence[Mapping] | None = None) -> Markup:
         `outcome` of `gate.json`.
     states : sequence of mapping, optional
         `states` of `gate.json`, counted in the title that a screen reader says.
+    why : str
+        Said there without states.
     """
     left, right = (text_width(part, 11.0) + 14 for part in (LABEL, outcome))
-    counts = UNFINISHED if states is None else _counted(states)
+    counts = why if states is None else _counted(states)
     width = left + right
     return tag(
         "svg",

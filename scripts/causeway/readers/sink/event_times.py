@@ -1,7 +1,10 @@
-"""Which times can be those of an event, and what the times of all launches show of their clock."""
+"""Which times can be those of an event, and what the times of all launches show: their clock, and whether another
+export holds the same recording.
+"""
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -105,6 +108,64 @@ def _impossible(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, ...]:
     far = ~absent & ((np.abs(start) > EPOCH_2100_NS) | (np.abs(end) > EPOCH_2100_NS))
     duration = np.where(absent | far, 0, end - np.where(absent, 0, start))
     return absent, far | (duration > LONGEST_NS), duration < 0, duration
+
+
+class RecordingDigest:
+    """What tells whether two exports hold the same recording, whatever their form, compression or schema version.
+
+    Each launch is mixed into 64 bits (with the multipliers of splitmix64), and these are summed, so that the order of
+    the launches and the size of the blocks do not matter. Two recordings agree in no start and duration by chance:
+    clocks count nanoseconds.
+    """
+
+    def __init__(self) -> None:
+        self.launches = 0
+        self._sums = [0, 0]
+        self._names: dict[int, int] = {}
+
+    def take(self, start: np.ndarray, duration: np.ndarray, kernel: np.ndarray, names: Sequence[str]) -> None:
+        """Take launches.
+
+        Parameters
+        ----------
+        start, duration : ndarray of int64, shape (n,)
+            On the export's clock, ns.
+        kernel : ndarray of int64, shape (n,)
+            Codes of `names`.
+        names : sequence of str
+            All kernels' names by code.
+        """
+        codes, inverse = np.unique(kernel, return_inverse=True)
+        named = np.array([self._name(code, names[code]) for code in codes.tolist()], np.uint64)[inverse]
+        mixed = _mixed(_mixed(_mixed(named) + start.astype(np.uint64)) + duration.astype(np.uint64))
+        for at, values in enumerate((mixed, _mixed(mixed))):
+            self._sums[at] = (self._sums[at] + int(values.sum(dtype=np.uint64))) % (1 << 64)
+        self.launches += len(start)
+
+    def _name(self, code: int, name: str) -> int:
+        if code not in self._names:
+            self._names[code] = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+        return self._names[code]
+
+    def text(self, processes: Iterable[int]) -> str | None:
+        """Return the digest, 32 hexadecimal digits; None without launches.
+
+        Parameters
+        ----------
+        processes : iterable of int
+            Numbers of the processes that launched, where the export has them.
+        """
+        if not self.launches:
+            return None
+        facts = [self.launches, *self._sums, *sorted(processes)]
+        return hashlib.sha256(" ".join(map(str, facts)).encode()).hexdigest()[:32]
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return 64 bits for each value, of which each depends on all of the value's (Steele and others, 2014)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 class ClockTick:

@@ -73,6 +73,7 @@ class Facts:
     streams: dict[int, int] = field(default_factory=dict)
     queue_known: int = 0
     migrations: int = 0
+    recording: str | None = None
 
 
 class Sink:

@@ -18,6 +18,7 @@ from causeway.readers.common.kernel_names import kernel_class, says_communicatio
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_rows
+from causeway.readers.sink.event_times import RecordingDigest
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
 from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOperators, OperatorNumbers
 from causeway.readers.sink.records import RECORDS, CounterRows, GridsInBlocks
@@ -68,6 +69,7 @@ class StarWriter:
             for kind in RECORDS
             if is_one_clock and kind != "samples"
         }
+        self.digest = RecordingDigest()
         # places, in the order of all launches, of those that are repeated, or of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
         # processes with ranges or samples only: ranks of an export without any launch or transfer
@@ -105,6 +107,8 @@ class StarWriter:
         of_several = (sink.processes.world_size or 1) > 1
         if of_several and self.computing and not {"mpi", "collectives"} & self.facts.tables.keys():
             sink.issues.add("no_communication", self.computing)
+        keys = [self.sink.processes.keys[process] for process in self.used_processes]
+        self.facts.recording = self.digest.text(key for key in keys if isinstance(key, int))
 
     def _check(self, unanswered: int) -> None:
         """Count the issues that only all launches show, and streams by rank; write when the profiler was at work."""
@@ -162,6 +166,7 @@ class StarWriter:
         ranged = self._communication_ranges(operators)
         is_mixed = not self.sink.work_item_calls.isdisjoint(self.sink.call_names.texts)
         grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
+        kernels = np.array([row[0] for row in self.sink.configuration_rows()], np.int64)
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
                 again = self._again("launches", block)
@@ -187,8 +192,10 @@ class StarWriter:
                 self._note_devices(rows["process"], rows["device"])
                 self.stream_order.take(rows, begin, end)
                 self.sink.other_contexts.note_launches(*(rows[one] for one in ("process", "device", "start_ns")))
+                of_kernel = kernels[rows["configuration"]]
                 if ranged is not None:
-                    ranged.take(rows, self._kernels_of(rows["configuration"]), operator)
+                    ranged.take(rows, of_kernel, operator)
+                self.digest.take(rows["start_ns"], rows["duration_ns"], of_kernel, self.sink.kernels.texts)
                 writer.write(
                     pa.table(
                         {
@@ -237,12 +244,6 @@ class StarWriter:
             return None
         classes = [kernel_class(name, self.sink.communication) for name in self.sink.kernels.texts]
         return CommunicationRanges(operators, [one == COMMUNICATION_KERNEL for one in classes])
-
-    def _kernels_of(self, configuration: np.ndarray) -> np.ndarray:
-        """Return the code of each launch's kernel; int64, shape (n,)."""
-        codes, _, inverse = distinct(configuration)
-        rows = self.sink.configuration_rows()
-        return np.array([rows[code][0] for code in codes.tolist()], np.int64)[inverse]
 
     def _write_operators(self, numbers: OperatorNumbers) -> None:
         """Write the operators and shapes that launches refer to."""
