@@ -84,15 +84,39 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ends:
+    """Two values of a number that are compared in configurations whose 10th and 90th percentile are one.
+
+    Attributes
+    ----------
+    low, high : str
+        In words; empty where configurations differ.
+    launches_low, launches_high : int
+        Of the run, that had these or lower, and these or higher ones.
+    are_everywhere : bool
+        Whether no configuration is compared at its percentiles.
+    """
+
+    low: str
+    high: str
+    launches_low: int
+    launches_high: int
+    are_everywhere: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimeEffect:
     """What a cause does to the duration: at its 90th percentile within its configuration instead of its 10th.
 
-    Where both are equal, the minimum and the maximum are compared; of a category, a common level and the arrow's.
+    Where both are equal, the lowest and the highest value that enough launches reach are compared; of a category, a
+    common level and the arrow's.
 
     Attributes
     ----------
     mean, p50, p99, spread : Estimate
         Changes in percent of what was observed, total effects, with 90 % intervals; spread is the std.
+    of_first : tuple of str
+        Those that are in percent of the first of both settings instead.
     cost : Estimate or None
         GPU time of the run, ns: as it was less what the better of the two values would take; None of what is no time.
     launches : int
@@ -103,6 +127,8 @@ class TimeEffect:
         Of a category the level that its own is compared with; empty where that is not one in all configurations.
     alike : tuple of str
         Further levels of a place that change the mean in the same way.
+    ends : Ends or None
+        Of a number what is compared where its percentiles are equal; None where they are nowhere.
     """
 
     mean: Estimate
@@ -114,6 +140,8 @@ class TimeEffect:
     monotone: bool
     against: str = ""
     alike: tuple[str, ...] = ()
+    of_first: tuple[str, ...] = ()
+    ends: Ends | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +178,8 @@ class Arrow:
         `lever`, `exposure`, `mediator`, `clock` or `lag`.
     in_time : TimeEffect or None
         What the cause does to the duration; None where that was not estimated.
+    rare_launches : int or None
+        Launches with the rarer of the values that would be compared, where they are too few to say more than that.
     probability : float or None
         How often such a statement was true in the validation, 0 .. 1.
     determines_time : bool
@@ -176,6 +206,7 @@ class Arrow:
     verdict: Verdict
     role: Role = "mediator"
     in_time: "TimeEffect | None" = None
+    rare_launches: int | None = None
     probability: float | None = None
     determines_time: bool = False
     through: str = ""

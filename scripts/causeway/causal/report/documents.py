@@ -132,7 +132,8 @@ def _in_time(effect: TimeEffect | None) -> dict:
     columns = {}
     for name, change in changes.items():
         columns |= _ends(f"{name}_change", change, "_percent")
-    return columns | _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
+    columns |= _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
+    return columns | {"of_first": [f"{name}_change" for name in changes if name in effect.of_first]}
 
 
 def contribution_rows(outcome: Outcome) -> list[dict]:

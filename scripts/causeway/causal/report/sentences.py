@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
+from causeway.causal.data.outcome import VALUE, Arrow, Ends, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
@@ -13,7 +13,7 @@ from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER, listed
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import counted, elided, percent, ratio, significant, time, variance_of, whole_percent
+from causeway.core.formatting import count, counted, elided, percent, ratio, significant, time, variance_of, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
@@ -48,8 +48,6 @@ MOST_NAMED = 3
 """So many columns are named of which an effect need not have been seen; of more, their number."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
-ALL = -100.0
-"""Percent: changes are shares of the mean of all launches, from which a level may be farther away than nothing is."""
 
 
 def what_varies(target: str) -> str:
@@ -144,34 +142,48 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     """Return what a cause does: to the duration where that is known, else which way it moves the target."""
     effect = arrow.in_time
     if effect is None:
-        return f"{subject} {_does(arrow, target)}"
+        return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
     singular = bool(arrow.level)
     quantity = quantity_of(target)
-    range_of = _compared(arrow.node, effect.against) if singular else " from their 10th to their 90th percentile"
-    if range_of and singular and _reads_better_turned_round(arrow.level, effect.mean):
-        other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))
+    range_of = _compared(arrow.node, effect.against) if singular else _between(effect.ends)
+    of_mean, of_spread = ("" if name in effect.of_first else OF_ALL for name in ("mean", "spread"))
+    if range_of and singular and arrow.level == NO_OTHER and effect.mean.high < 0 and of_mean:
+        other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))  # what runs beside raises the mean
         range_of = _compared(arrow.node, arrow.level)
-        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}"
+        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}"
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
         same = _alike(arrow.node, effect.alike) if effect.alike else ""
-        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}{same}{bend}"
+        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}{same}{bend}"
     if is_clear(effect.spread):
         sign = "+" if effect.spread.value > 0 else "-"
         what = SPREAD_OF.get(target, target)
         return (
-            f"{subject} {RAISE[sign][singular]} the spread of {what} by {_amount(effect.spread)}{OF_ALL}{range_of},"
+            f"{subject} {RAISE[sign][singular]} the spread of {what} by {_amount(effect.spread)}{of_spread}{range_of},"
             f" without a clear change of {quantity}"
         )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
 
 
-def _reads_better_turned_round(level: str, change: Estimate) -> bool:
-    """Tell whether a level lowers the mean and is none beside, or lowers it by more than all: what is compared with it
-    then raises the mean.
-    """
-    return change.high < 0 and (level == NO_OTHER or change.low <= ALL)
+def _in_few(arrow: Arrow, target: str) -> str:
+    """Return that a cause differs in too few launches for more to be said, as the end of a clause; empty if not."""
+    if arrow.rare_launches is None:
+        return ""
+    return f" (in {counted(arrow.rare_launches, 'launch')}, too few to state a change of {quantity_of(target)})"
+
+
+def _between(ends: Ends | None) -> str:
+    """Return which values of a number are compared, as the end of a clause."""
+    if ends is None:
+        return " from their 10th to their 90th percentile"
+    if ends.are_everywhere and ends.low and ends.high:
+        low, high = (counted(number, "launch") for number in (ends.launches_low, ends.launches_high))
+        return f" from {ends.low} ({low}) to {ends.high} ({high})"
+    launches = f"{count(ends.launches_low)} and {count(ends.launches_high)} launches"
+    if ends.are_everywhere:
+        return f" from their lowest to their highest values ({launches})"
+    return f" from their 10th to their 90th percentile, or lowest to highest values where these are one ({launches})"
 
 
 def _compared(node: Node, against: str) -> str:
