@@ -217,7 +217,9 @@ def _change(
         return f"{quantity} is not monotone in {label}"
     if change is not None and direction in (RAISES, LOWERS):
         verb = "rises" if direction == RAISES else "falls"
-        if is_of_all and abs(change.value) >= LARGE:  # in percent of the average of all launches, not of the mean at the low level
+        if (
+            is_of_all and abs(change.value) >= LARGE
+        ):  # in percent of the average of all launches, not of the mean at the low level
             times = significant(abs(change.value) / 100, 2)
             return f"{quantity.removeprefix('mean ')} {verb} {times}× its mean {between}"
         return f"{quantity} {verb} {_percent(change.value)} {between}"
@@ -228,6 +230,8 @@ def _change(
 
 def _explained(target: str, label: str, row: Mapping) -> str:
     share = "part" if row["variance_percent"] is None else _percent(row["variance_percent"])
+    if row.get("kernels_percent") is not None:
+        return f"{label} explains {share} of the kernels' {VARYING.get(target, target)} variance, each kernel alike"
     return f"{label} explains {share} of {variance_of(target)}"
 
 

@@ -184,6 +184,11 @@ class Arrow:
         How often such a statement was true in the validation, 0 .. 1.
     determines_time : bool
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
+    kernels : tuple of str
+        Of a scope of several kernels the ids of those in which the cause varies; empty for one kernel.
+    kernels_variance : float or None
+        Percent of the dataset's variance within configurations, in the value's own unit squared, that these have: the
+        most that the cause may explain of it. None where that is not asked.
     through, weakness : str
         The mediators through which a lever or an exposure acts, and why the cause is not supported, where that follows
         from other scopes; empty where none is known.
@@ -209,6 +214,8 @@ class Arrow:
     rare_launches: int | None = None
     probability: float | None = None
     determines_time: bool = False
+    kernels: tuple[str, ...] = ()
+    kernels_variance: float | None = None
     through: str = ""
     weakness: str = ""
 
@@ -385,6 +392,8 @@ class Outcome:
     seed : int
         From which the seeds of the steps derive.
     n_rows : int
+    n_kernels : int
+        Whose launches the rows are.
     n_effective : float
         The smallest of the effective numbers of rows behind the arrows; else of the candidates that have enough.
     refusal : str or None
@@ -421,6 +430,7 @@ class Outcome:
     detectable_share: float | None = None
     slow: tuple[str, ...] = ()
     examination: Examination = Examination()
+    n_kernels: int = 1
 
     @property
     def verdict(self) -> str:

@@ -64,8 +64,8 @@ class Change:
     target : Estimate
         Of the mean target: mostly the absolute deviation from the mean of the configuration, which moves as well.
     of_first : tuple of str
-        Those that are in percent of the first setting instead: what takes a multiple of the observed time there may fall
-        by more than all of that, but not by more than itself.
+        Those that are in percent of the first setting instead: what takes a multiple of the observed time there may
+        fall by more than all of that, but not by more than itself.
     """
 
     mean: Estimate

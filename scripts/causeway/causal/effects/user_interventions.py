@@ -16,9 +16,9 @@ from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.effects.intervention_values import (
     NONE,
     SUPPORT_SLACK,
-    observed_levels,
     level_donors,
     measured_values,
+    observed_levels,
     zero_donors,
 )
 from causeway.causal.effects.interventions import (

@@ -13,7 +13,17 @@ from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER, listed
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import count, counted, elided, percent, ratio, significant, time, variance_of, whole_percent
+from causeway.core.formatting import (
+    count,
+    counted,
+    elided,
+    percent,
+    ratio,
+    significant,
+    time,
+    variance_of,
+    whole_percent,
+)
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
@@ -60,7 +70,12 @@ def sentences_of(outcome: Outcome) -> dict[str, str]:
     assumption = assumption_of(outcome)
     return {
         arrow.name: cause_sentence(
-            arrow, outcome.scope, _weakness(arrow, outcome), _setting(arrow, outcome), assumption
+            arrow,
+            outcome.scope,
+            _weakness(arrow, outcome),
+            _setting(arrow, outcome),
+            assumption,
+            n_kernels=outcome.n_kernels,
         )
         for arrow in outcome.arrows
     }
@@ -100,7 +115,13 @@ def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
 
 
 def cause_sentence(
-    arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None, assumption: str = ASSUMPTION
+    arrow: Arrow,
+    scope: Scope,
+    why: str = FEW,
+    setting: WhatIf | None = None,
+    assumption: str = ASSUMPTION,
+    *,
+    n_kernels: int = 1,
 ) -> str:
     """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
     share of the variance of the measured value.
@@ -116,6 +137,8 @@ def cause_sentence(
         What setting the cause would change, with a `change`.
     assumption : str
         As of `assumption_of`.
+    n_kernels : int
+        Kernels of the scope.
     """
     node = arrow.node
     subject = _subject(node, arrow.level)
@@ -127,7 +150,10 @@ def cause_sentence(
     acts = _acts(arrow, target, subject)
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
     share = arrow.variance
-    explains = f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of {variance_of(target)}"
+    explains = (
+        f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of"
+        f" {variance_of(target, n_kernels > 1)}{_part_of_dataset(arrow, target, n_kernels)}"
+    )
     backed = _backing(arrow, scope, why)
     stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
     if setting is None:
@@ -136,6 +162,19 @@ def cause_sentence(
     if arrow.in_time is not None or unclear(setting.change):
         return f"{stated}, {assumption}; {backed}. {change}"
     return f"{change.removesuffix('.')}; {backed}. {stated}."
+
+
+def _part_of_dataset(arrow: Arrow, target: str, n_kernels: int) -> str:
+    """Return in which part of the kernels a cause varies, and what these have of the dataset's variance, in brackets;
+    nothing where it varies in all.
+    """
+    if len(arrow.kernels) in (0, n_kernels):
+        return ""
+    unit = "ns²" if target in MEASURED else f"{target} squared"
+    part = (
+        "" if arrow.kernels_variance is None else f", with {percent(arrow.kernels_variance)} of the variance in {unit}"
+    )
+    return f" (it varies in {len(arrow.kernels)} of {n_kernels} kernels{part})"
 
 
 def _acts(arrow: Arrow, target: str, subject: str) -> str:
@@ -349,6 +388,7 @@ def nothing_found(
     unstable: Sequence[UnstableCause] = (),
     lost: Sequence[Dropped] = (),
     slow: Sequence[str] = (),
+    n_kernels: int = 1,
 ) -> str:
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
@@ -361,6 +401,6 @@ def nothing_found(
     names = ", ".join(map(called, slow)) if len(slow) <= MOST_NAMED else f"{len(slow)} columns"
     but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if slow else ""
     return (
-        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of {variance_of(target)} would"
-        f" have been seen{but}."
+        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of"
+        f" {variance_of(target, n_kernels > 1)} would have been seen{but}."
     )

@@ -35,8 +35,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # lever, exposure, mediator, clock or lag; null for the unexplained rest
             column("role", TEXT, nullable=True),
             column("probability", F64, nullable=True),  # how often such a statement was true in the validation
-            # the duration with the cause at its 90th instead of its 10th percentile; 90 % intervals; those that `of_first`
-            # names are in percent of the duration at the 10th instead
+            # the duration with the cause at its 90th instead of its 10th percentile; 90 % intervals; those that
+            # `of_first` names are in percent of the duration at the 10th instead
             *columns(CHANGES, F64, "percent of the observed duration", nullable=True),
             *columns("cost_ns cost_low cost_high", F64, "ns of GPU time over the run", nullable=True),
             column("launches", I64, nullable=True),  # of configurations in which the cause varies
@@ -127,6 +127,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # what both signs refer to; null where they refer to different things
             column("sign_of", TEXT, nullable=True),
             *columns("kernel_variance_percent dataset_variance_percent", F64, "percent", nullable=True),
+            *columns("kernel_verdict dataset_verdict", TEXT, nullable=True),
         ]
     ),
     # one row per cause that is supported in a kernel, what costs most GPU time first; intervals are 90 %

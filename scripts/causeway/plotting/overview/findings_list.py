@@ -6,7 +6,15 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import COUNTED, INCONCLUSIVE, INFERRED, MEMORY_STALL, SUPPORTED, target_name
+from causeway.core.vocabulary import (
+    COUNTED,
+    INCONCLUSIVE,
+    INFERRED,
+    LEAST_EXPLAINED,
+    MEMORY_STALL,
+    SUPPORTED,
+    target_name,
+)
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
@@ -75,9 +83,10 @@ def answers(
 
     What to do is what the first of these three advises; if none does, what the first finding does; before all, what a
     loss that is undecided does. A cause of the time
-    of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
-    what varies and why the durations are said before the memory stall, wherever their kernel stands. Where nothing
-    `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
+    of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank; nor
+    is one that explains next to nothing. Of what varies and why the durations are said before the memory stall,
+    wherever their kernel stands. Where nothing `is_traced`, no time can be seen to be lost; where nothing
+    `is_measured`, nothing was looked at.
     """
     if not findings:
         return None
@@ -89,6 +98,7 @@ def answers(
         asked = [one for one in supported if one[1]["kind"] in kinds]
         if kinds != LOSSES:
             asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
+        asked = [one for one in asked if not explains_little(one[1])]
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
@@ -130,6 +140,7 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
         return None
     least = "none" if any(is_small(finding) for _, finding in findings) else ""
     leading = [one for one in findings if not is_small(one[1]) and one[1]["severity"] != least]
+    leading = [one for one in leading if not explains_little(one[1])]
     leading = [one for one in leading if one[1]["kind"] != "no_cause"][:FIRST] or leading[:FIRST]
     rest = [one for one in findings if one not in leading]
     nothing = None
@@ -176,7 +187,18 @@ def is_small(finding: Mapping) -> bool:
     """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU
     time.
     """
-    return finding["severity"] == "low" and finding["verdict"] == SUPPORTED and finding["recoverable_share"] is not None
+    is_low = finding["severity"] == "low" and finding["verdict"] == SUPPORTED
+    return is_low and finding["recoverable_share"] is not None and not explains_little(finding)
+
+
+def explains_little(finding: Mapping) -> bool:
+    """Return whether a finding is a cause that explains less than a hundredth of the variance, or may explain none of
+    it.
+    """
+    share = finding["explained"]
+    if finding["kind"] != "cause" or share is None:
+        return False
+    return share["value"] < LEAST_EXPLAINED or (share["low"] is not None and share["low"] <= 0)
 
 
 def _time(finding: Mapping) -> Markup | str:
@@ -250,6 +272,7 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     under += _sizes(place, finding)
     under += [tag("span", KINDS.get(finding["kind"], COUNTED))]
     under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
+    under += [tag("span", "small: may explain less than a hundredth")] if explains_little(finding) else []
     if finding["n"] is not None:
         what = COUNTED_OF.get(finding["kind"], "launches")
         query = in_document("findings.json", *place, "n", kind="integer")

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided, value_of, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAINED, target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
@@ -62,8 +62,13 @@ def unexplained_of(search: object) -> Markup | None:
             names = ("variance_percent", "variance_low", "variance_high")
             queries = tuple(in_document(graph_of(search), "edges", number, name) for name in names)
             words = citations.interval(*(edge.get(name) for name in names), queries)
-            return tag("p", "Unexplained: ", words, f" of {variance_of(search.graph['target'])}.", class_="note")
+            return tag("p", "Unexplained: ", words, f" of {_variance_of(search)}.", class_="note")
     return None
+
+
+def _variance_of(search: object) -> str:
+    """Return which variance a search's shares are of."""
+    return variance_of(search.graph["target"], search.graph.get("n_kernels", 1) > 1)
 
 
 def remarks(search: object, kinds: tuple[str, ...] = ("sentences", "reasons")) -> list[Markup]:
@@ -161,7 +166,7 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
         ]
         body.append(tag("tr", cells))
     mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"
-    named = {"mean time": mean, "share of the variance": f"share of {variance_of(search.graph['target'])}"}
+    named = {"mean time": mean, "share of the variance": f"share of {_variance_of(search)}"}
     heads = [(named.get(words, words), kind) for words, kind in CAUSE_HEADS]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = tag("ul", [tag("li", text) for text in remarks(search, ("sentences",))], class_="limits note")
@@ -172,13 +177,15 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
 
 
 def lead_of(search: object) -> Markup:
-    """Return the strongest causes of a scope in a few words, for its closed row."""
+    """Return the strongest causes of a scope in a few words, for its closed row; `?` stands for the sign of what is not
+    supported.
+    """
     rows = causes_of(search)
     words = [
         joined(
             [
                 citations.name(elided(row["feature"], 30)),
-                f" {SIGNS.get(row['sign'], ('', '◇'))[1][0]} ",
+                f" {SIGNS.get(row['sign'], ('', '◇'))[1][0] if row['verdict'] == SUPPORTED else '?'} ",
                 percent_of(search, number, row),
             ]
         )
@@ -275,9 +282,10 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
             "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
             " values lie between), in brackets the interval. GPU time: what the cause costs over the run, against its"
             " better value, but for collectives, whose time includes waiting. Changes are in percent of what was"
-            " observed: a fall may be more than all of it, as with a low value launches may take longer than that."
-            f" Shares are of the variance of {value_of(target)} within configurations. Each holds if no unmeasured"
-            " common cause acts on both ends."
+            " observed; a fall that would be more than all of it is in percent of the time at the low value."
+            f" Shares are of the variance of {value_of(target)} within configurations; of the whole dataset each"
+            " configuration counts in its own standard deviations, and each kernel as much as any other. Each holds if"
+            " no unmeasured common cause acts on both ends."
         )
         signs, height = legend(900, fragile=True, target=target)
         key = tag(
