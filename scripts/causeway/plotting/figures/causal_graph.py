@@ -108,7 +108,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         head=head,
         dashed=fragile,
         label=f"{word} {share}".strip(),
-        details=tuple(", ".join(line) for line in (judged, _of_kernels(edge), facts) if line),
+        details=tuple(", ".join(line) for line in ([*judged, *facts], _of_kernels(edge)) if line),
         hover="\n".join(hover),
         verdict=verdict,
     )
@@ -230,7 +230,7 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     target_lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
     sizes = {arrow.source: _node_size(arrow.source, nodes) for arrow in drawn}
     label_width = max(_label_width(arrow) for arrow in drawn) + 24 + 3.0 * len(drawn)
-    sizes |= {f"label of {arrow.source}": (label_width, 22.0 + LINE * len(arrow.details)) for arrow in drawn}
+    sizes |= {f"label of {arrow.source}": (label_width, _label_height(arrow)) for arrow in drawn}
     target_width = max(text_width(line, theme.SIZE, bold=True) for line in target_lines) + 28
     sizes[target] = (max(target_width, 120), max(30.0 * len(drawn), LINE * len(target_lines) + 20))
     columns = len(tiers)
@@ -270,6 +270,11 @@ def _node_size(name: str, nodes: Mapping) -> tuple[float, float]:
         text_width(TIERS[tier], theme.SMALL) if tier in TIERS else 0.0
     )  # so that headings of neighbouring columns keep apart
     return max(heading, *(text_width(line, theme.SIZE) + 22 for line in lines)), 26.0 if len(lines) == 1 else 40.0
+
+
+def _label_height(arrow: Arrow) -> float:
+    """Return the height of a box with the arrow in its middle: the label above it, the details below."""
+    return max(38.0, 6 + 2 * LINE * len(arrow.details))
 
 
 def _label_width(arrow: Arrow) -> float:

@@ -51,6 +51,8 @@ NOTHING = "nothing was measured"
 """The answer to all three of a dataset without a launch in its results."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
 """The answer to why where causes of collectives alone were found."""
+LITTLE = "what was found explains less than a hundredth of the variance, or perhaps nothing"
+"""The answer to why where causes of next to nothing alone were found."""
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
 COUNTED_OF = {"straggler": "collectives", "step": "steps"}
@@ -85,8 +87,8 @@ def answers(
     loss that is undecided does. A cause of the time
     of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank; nor
     is one that explains next to nothing. Of what varies and why the durations are said before the memory stall,
-    wherever their kernel stands. Where nothing `is_traced`, no time can be seen to be lost; where nothing
-    `is_measured`, nothing was looked at.
+    wherever their kernel stands, and what changes the mean before what has a share of the variance. Where nothing
+    `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
     """
     if not findings:
         return None
@@ -97,8 +99,10 @@ def answers(
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
         if kinds != LOSSES:
-            asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
-        asked = [one for one in asked if not explains_little(one[1])]
+            asked.sort(key=lambda one: (one[1]["target"] == MEMORY_STALL, _states_a_share(one[1])))
+        telling = [one for one in asked if not explains_little(one[1])]
+        nothing = LITTLE if asked and not telling else nothing
+        asked = telling
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
@@ -191,11 +195,16 @@ def is_small(finding: Mapping) -> bool:
     return is_low and finding["recoverable_share"] is not None and not explains_little(finding)
 
 
+def _states_a_share(finding: Mapping) -> bool:
+    """Return whether a finding is a cause of which no change of the mean is known, only its share of the variance."""
+    return finding["kind"] == "cause" and finding.get("effect") == finding.get("explained")
+
+
 def explains_little(finding: Mapping) -> bool:
     """Return whether a finding is a cause that explains less than a hundredth of the variance, or may explain none of
     it.
     """
-    share = finding["explained"]
+    share = finding.get("explained")
     if finding["kind"] != "cause" or share is None:
         return False
     return share["value"] < LEAST_EXPLAINED or (share["low"] is not None and share["low"] <= 0)

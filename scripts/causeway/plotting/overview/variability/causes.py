@@ -132,6 +132,29 @@ def _backing(search: object, number: int, row: Mapping) -> Markup:
     return tag("div", "found in ", found, ", robust ", robust, class_="note")
 
 
+def _probability(search: object, number: int, row: Mapping) -> Markup | None:
+    """Return how often such a statement was true in the validation, where that is known."""
+    if row.get("probability") is None:
+        return None
+    words = citations.ratio(row["probability"], cell("probability", search.table, number))
+    return tag("div", "probability ", words, class_="note")
+
+
+def _part_of_kernels(search: object, number: int, row: Mapping) -> Markup | None:
+    """Return in which part of the kernels a cause varies, and what these have of the dataset's variance in its own
+    unit; None where it varies in all.
+    """
+    if row.get("kernels_percent") is None or row["kernels_percent"] >= 100:
+        return None
+    part, most = (
+        citations.percent(row[name], cell(name, search.table, number))
+        for name in ("kernels_percent", "kernels_variance_percent")
+    )
+    return tag(
+        "div", "varies in ", part, " of the kernels, at most ", most, " of the dataset's variance", class_="note"
+    )
+
+
 CAUSE_HEADS = (
     ("cause", ""),
     ("more of it", ""),
@@ -161,8 +184,14 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
             tag("td", tag("span", word, class_=kind), what),
             tag("td", _mean_change(search, number, row), class_="n"),
             tag("td", citations.UNKNOWN if is_collective else cost_of(row, search.table, number), class_="n"),
-            tag("td", _interval(search, number, row, "variance"), _backing(search, number, row), class_="backed"),
-            tag("td", verdict_tag(row["verdict"])),
+            tag(
+                "td",
+                _interval(search, number, row, "variance"),
+                _part_of_kernels(search, number, row),
+                _backing(search, number, row),
+                class_="backed",
+            ),
+            tag("td", verdict_tag(row["verdict"]), _probability(search, number, row)),
         ]
         body.append(tag("tr", cells))
     mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"
