@@ -402,5 +402,5 @@ def nothing_found(
     but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if slow else ""
     return (
         f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of"
-        f" {variance_of(target, n_kernels > 1)} would have been seen{but}."
+        f" {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
     )
