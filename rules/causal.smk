@@ -97,6 +97,7 @@ rule correct_causes:
         drafts=draft_causes,
         whole="<results>/{dataset}/{target}/causal/drafts/dataset.json",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
+        configurations="<results>/{dataset}/{target}/configurations.parquet",
         lib=modules("causal"),
     output:
         scopes="<results>/{dataset}/{target}/causal/scopes.json",

@@ -14,7 +14,7 @@ rule plot_causal_graphs:
         scopes="<results>/{dataset}/{target}/causal/scopes.json",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         assets=assets("plotting/drawing"),
-        lib=modules("plotting"),
+        lib=modules("findings", "plotting"),
     output:
         page=shown("causal_graphs"),
         dataset_svg=shown("causal_graph_dataset"),
@@ -175,10 +175,11 @@ rule write_overview:
         operators=expand("<results>/{dataset}/operator_summary.parquet", dataset=TRACED),
         collectives=expand("<results>/{dataset}/collective_sizes.parquet", dataset=TRACED),
         stalls=expand("<results>/{dataset}/stall_reasons.parquet", dataset=COUNTED),
+        levels=expand("<results>/{dataset}/levels", dataset=TRACED if config["levels"]["metrics"] else []),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         assets=assets("plotting/drawing"),
-        lib=modules("plotting"),
+        lib=modules("findings", "plotting"),
     output:
         page=shown("overview"),
     log:

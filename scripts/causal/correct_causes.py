@@ -5,13 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.causal.data.outcome_file import read_outcomes
-from causeway.causal.data.scopes import DATASET_SCOPE, kernel_names, kernels_that_matter, totals_of
+from causeway.causal.data.scopes import (
+    DATASET_SCOPE,
+    kernel_names,
+    kernels_that_matter,
+    totals_of,
+    variance_shares,
+)
 from causeway.causal.effects.user_interventions import user_interventions_of, without_scope
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
 from causeway.causal.report.kernel_agreement import agreement, contradictions
 from causeway.causal.report.kernel_effects import effects_over_kernels
-from causeway.causal.report.kernel_support import borne_out
+from causeway.causal.report.kernel_support import borne_out, with_kernels_variance
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 
@@ -35,6 +41,7 @@ def main(job) -> None:
         shares = {kernel.id: kernel.share for kernel in matter}
         collectives = totals_of(job.input.kernels).collectives
         whole = borne_out(whole, kernels, shares, collectives, kernel_names(job.input.kernels))
+        whole = with_kernels_variance(whole, variance_shares(job.input.configurations))
         scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
         refused = without_scope(user_interventions_of(causes["what_if"]), scopes)
         examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))

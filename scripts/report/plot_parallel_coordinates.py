@@ -35,10 +35,15 @@ def main(job) -> None:
             wanted=job.params.axes,
         )
         LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
-        write(draw_coordinates_page(chosen, dataset=dataset, target=target), Path(job.output.page) / "index.html")
+        about = {
+            "dataset": dataset,
+            "target": target,
+            "of_kernels": any(row["kernels_percent"] is not None for row in contributions),
+        }
+        write(draw_coordinates_page(chosen, **about), Path(job.output.page) / "index.html")
         if chosen is not None:
             write_plotly_script(Path(job.output.page))
-        write(draw_parallel_coordinates(chosen, dataset=dataset, target=target), job.output.svg)
+        write(draw_parallel_coordinates(chosen, **about), job.output.svg)
 
 
 if "snakemake" in globals():

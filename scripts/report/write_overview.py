@@ -1,6 +1,7 @@
 """The overview page: what was read, what varies and why, for every dataset."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,10 @@ from causeway.core.results import (
     tables_by_target,
 )
 from causeway.core.tables import read_json, read_table
+from causeway.findings.figures import consistent_graph
+from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.causal_graph import draw_causal_graph
 from causeway.plotting.figures.device_time.step_waterfall import usual_step
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
 from causeway.plotting.overview.variability.linked_copies import sums_by_kernel
@@ -30,7 +34,18 @@ def views(job) -> list[DatasetView]:
     """
     capabilities = read_capabilities(job.input.tables)
     clocks = {dataset_of(path): read_json(path) for path in job.input.clocks}
-    searches = read_searches(job.input.scopes)
+    searches = {
+        key: [
+            replace(
+                one,
+                graph=consistent_graph(
+                    one.graph, one.contributions, lambda graph: draw_causal_graph(graph, ""), theme.UNDECIDED
+                ),
+            )
+            for one in found
+        ]
+        for key, found in read_searches(job.input.scopes).items()
+    }
     kernels = tables_by_target(job.input.kernels, "kernel_summary")
     bins = tables_by_target(job.input.bins, "bins")
     ranking = tables_by_target(job.input.ranking, "ranking")
@@ -54,6 +69,7 @@ def views(job) -> list[DatasetView]:
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
     sizes = {dataset_of(path): read_table(path, "collective_sizes") for path in job.input.collectives}
     stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.input.stalls}
+    levels = {dataset_of(path): read_json(Path(path) / "index.json") for path in job.input.levels}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -88,6 +104,7 @@ def views(job) -> list[DatasetView]:
             operators=operators.get(dataset),
             collectives=sizes.get(dataset),
             stalls=stalls.get(dataset),
+            levels=levels.get(dataset),
         )
         found.append(view)
     return found

@@ -72,6 +72,8 @@ def of_agreement(count, path):
             "kernel_variance_percent": 100.0 / (cause + 1),
             "dataset_sign": "+",
             "dataset_variance_percent": 40.0 / (cause + 1),
+            "kernel_verdict": "supported",
+            "dataset_verdict": "inconclusive",
             "state": "opposite" if cause % 3 == 0 else "agrees",
         }
         for number in range(count)

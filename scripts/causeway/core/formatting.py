@@ -279,10 +279,13 @@ def value_of(target: str) -> str:
     return VALUES.get(target, target)
 
 
-def variance_of(target: str) -> str:
-    """Return which variance the shares of a target's causes are of.
+def variance_of(target: str, of_kernels: bool = False) -> str:
+    """Return which variance the shares of a target's causes are of: of one kernel, or `of_kernels`, in which each
+    configuration counts in its own standard deviations and each kernel as much as any other.
 
-    >>> variance_of("kernel_variability")
-    'the variance of the durations'
+    >>> variance_of("kernel_variability"), variance_of("kernel_variability", of_kernels=True)
+    ('the variance of the durations', "the kernels' standardised variance of the durations, each kernel alike")
     """
+    if of_kernels:
+        return f"the kernels' standardised variance of {value_of(target)}, each kernel alike"
     return f"the variance of {value_of(target)}"

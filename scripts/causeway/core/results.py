@@ -94,17 +94,6 @@ def scope_folders(scopes: str | Path) -> list[Path]:
     return [folder / name for name in ("dataset", *read_json(scopes)["scopes"])]
 
 
-def read_graphs(scopes: str | Path) -> list[dict]:
-    """Read the documents `graph.json` of one dataset and target, in the order of `scope_folders`.
-
-    Raises
-    ------
-    TableError
-        If a document cannot be read.
-    """
-    return [read_json(folder / "graph.json") for folder in scope_folders(scopes)]
-
-
 def read_examined(scopes: str | Path) -> list[Search]:
     """Read the searches of one dataset and target with the tables `EXAMINED`, in the order of `scope_folders`.
 

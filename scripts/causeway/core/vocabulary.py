@@ -38,6 +38,13 @@ INFERRED = ("cause", "no_cause", "comparison")
 COUNTED = "counted, not inferred"
 """Kinds of findings whose verdict is that of a test; what pages say of all others in its place."""
 
+LEAST_EXPLAINED = 1.0
+"""Percent of the variance of the measured value, below which a cause is not among the first, and one of unknown change
+of the mean not worth stating: its part of the standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005. The
+share of the variance of the absolute deviation would not do: of two levels taken equally often it is next to nothing,
+however far apart they are. A cause of the spread alone is judged rightly, too: held at its mean it would take as little
+of the standard deviation.
+"""
 FRAGILE_BELOW = 0.27
 """Robustness value (Cinelli and Hazlett, "Making sense of sensitivity", J. R. Stat. Soc. B 82, 2020) below which a
 cause is called fragile. Measured on simulated data: true causes .29 to .70, proxies of a hidden cause .16 to .25.

@@ -229,7 +229,8 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
     subject = subject_of(analysis, search.graph["scope"], search.graph["scope_name"])
     quantity = headlines.quantity_of(analysis.target)
     # of the variance of what is measured: the contribution, which ranks what the search found, is of |deviation|
-    explained = _effect(row, "variance", f"percent of {variance_of(analysis.target)}")
+    of_kernels = row.get("kernels_percent") is not None
+    explained = _effect(row, "variance", f"percent of {variance_of(analysis.target, of_kernels)}")
     change = _effect(row, "mean_change", f"percent of the {quantity}")
     spread = _effect(row, "spread_change", "percent of the standard deviation")
     worth = _worth(analysis, search.graph["scope"], row)
@@ -270,6 +271,7 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         is_time=analysis.unit == "ns",
         sign=row["sign"],
         sign_of=row.get("sign_of"),
+        kernels_percent=row.get("kernels_percent"),
         slopes=_slopes(search, row["feature"]),
         **_recoverable(search, index, worth),
     )

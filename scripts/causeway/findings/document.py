@@ -7,7 +7,7 @@ from causeway.core.formatting import significant
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.findings.folding import folded
 from causeway.findings.invariants import CheckBasis, checked
-from causeway.findings.record import MOMENTS, NOTICEABLE, Finding
+from causeway.findings.record import MOMENTS, NOTICEABLE, Finding, explains_little
 
 SCHEMA_VERSION = "4"
 WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "step", "cause", "variability")
@@ -96,10 +96,11 @@ def severity(finding: Finding) -> str:
 
 
 def is_small(finding: Finding) -> bool:
-    """Return whether a finding is known to be worth less than the floor that losses have to reach: it never counts
-    among the first.
+    """Return whether a finding is known to be worth less than the floor that losses have to reach, or is a cause that
+    explains next to nothing: it never counts among the first.
     """
-    return finding.recoverable_share is not None and finding.recoverable_share < NOTICEABLE
+    is_of_little_worth = finding.recoverable_share is not None and finding.recoverable_share < NOTICEABLE
+    return is_of_little_worth or explains_little(finding)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
@@ -107,8 +108,9 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
     What must be known of recordings; what is worth a noticeable share of the GPU time, most first, then by the 99th
     percentile; supported claims of unknown worth on a whole dataset; kernels whose time the size of their work decides,
-    most time first; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of unknown worth in one
-    kernel; that launches barely vary; what the data do not decide or refute; inputs that were not read.
+    most time first; what is worth less than `NOTICEABLE` of the GPU time, most first, with causes that explain next to
+    nothing; causes of unknown worth in one kernel; that launches barely vary; what the data do not decide or refute;
+    inputs that were not read.
     """
     return sorted(findings, key=_sort_key)
 
@@ -125,7 +127,10 @@ def _sort_key(finding: Finding) -> tuple:
     elif finding.verdict == SUPPORTED and finding.kind in WITHOUT_BOUND:
         of_kernel = finding.kind == "cause" and finding.scope != "dataset"
         group = (2, 1) if of_kernel else (1, WITHOUT_BOUND.index(finding.kind))  # behind what is worth a little
-        if of_kernel and finding.worth is not None and finding.worth.is_cost and finding.role not in MOMENTS:
+        is_size = finding.worth is not None and finding.worth.is_cost and finding.role not in MOMENTS
+        if explains_little(finding):
+            group = (2, 1)
+        elif of_kernel and is_size:
             group = (1, len(WITHOUT_BOUND), -finding.worth.ns)  # sizes of the work
     else:
         group = (3, UNDECIDED.get((finding.kind, finding.verdict), len(UNDECIDED)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from causeway.core.vocabulary import SUPPORTED
-from causeway.findings.record import MOMENTS, Finding
+from causeway.findings.record import MOMENTS, Finding, explains_little
 
 FOLDED = ("cause", "no_cause", "variability")
 """Kinds of statements that are about one kernel."""
@@ -15,8 +15,8 @@ FOLDED = ("cause", "no_cause", "variability")
 def folded(findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with those of one kernel in one, those over all kernels of a target and those of a loss likewise.
 
-    The supported cause that is worth most GPU time stands in front, of those whose worth is not known the first, else
-    the first statement; the others keep their order behind it.
+    The supported cause that is worth most GPU time stands in front, of those whose worth is not known the first, before
+    those that explain next to nothing; else the first statement. The others keep their order behind it.
 
     Parameters
     ----------
@@ -35,10 +35,12 @@ def _group_of(finding: Finding) -> tuple:
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
 
 
-def _worth_of(one: Finding) -> tuple[int, int]:
-    """Return what acting upon a cause could save, then what sizes of the work cost, which promise nothing; ns."""
+def _worth_of(one: Finding) -> tuple[bool, int, int]:
+    """Return whether a cause explains anything, what acting upon it could save, then what sizes of the work cost, which
+    promise nothing; ns.
+    """
     of_sizes = 0 if one.worth is None or one.role in MOMENTS else one.worth.ns
-    return one.recoverable_ns or 0, of_sizes
+    return not explains_little(one), one.recoverable_ns or 0, of_sizes
 
 
 def _folded(group: Sequence[Finding]) -> Finding:

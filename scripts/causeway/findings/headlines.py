@@ -178,7 +178,8 @@ def of_cause(
     if row.get("determines_time") and record.tier == COUNTER:  # what was so before the launch is not computed from it
         return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
     between = f"for {label}" if in_step else f"with {label}" if level else f"from low to high {label}"
-    words = _change(target, label, between, direction, change, spread)
+    is_of_all = "mean_change" not in (row.get("of_first") or ())
+    words = _change(target, label, between, direction, change, spread, is_of_all)
     if words is None:
         words = _explained(target, label, row)
     elif row["verdict"] != INCONCLUSIVE:
@@ -194,15 +195,25 @@ def _level(feature: str, level: str) -> str:
 
 
 def _change(
-    target: str, label: str, between: str, direction: str, change: Effect | None, spread: Effect | None
+    target: str,
+    label: str,
+    between: str,
+    direction: str,
+    change: Effect | None,
+    spread: Effect | None,
+    is_of_all: bool = True,
 ) -> str | None:
-    """Return what a cause changes; None where no change of the mean or of the spread is clear."""
+    """Return what a cause changes; None where no change of the mean or of the spread is clear. `is_of_all` tells
+    whether the change of the mean is in percent of that of all launches.
+    """
     quantity = quantity_of(target)
     if direction == NOT_MONOTONE:
         return f"{quantity} is not monotone in {label}"
     if change is not None and direction in (RAISES, LOWERS):
         verb = "rises" if direction == RAISES else "falls"
-        if abs(change.value) >= LARGE:  # in percent of the average of all launches, not of the mean at the low level
+        if (
+            is_of_all and abs(change.value) >= LARGE
+        ):  # in percent of the average of all launches, not of the mean at the low level
             times = significant(abs(change.value) / 100, 2)
             return f"{quantity.removeprefix('mean ')} {verb} {times}× its mean {between}"
         return f"{quantity} {verb} {_percent(change.value)} {between}"
@@ -213,6 +224,8 @@ def _change(
 
 def _explained(target: str, label: str, row: Mapping) -> str:
     share = "part" if row["variance_percent"] is None else _percent(row["variance_percent"])
+    if row.get("kernels_percent") is not None:
+        return f"{label} explains {share} of the kernels' {VARYING.get(target, target)} variance, each kernel alike"
     return f"{label} explains {share} of {variance_of(target)}"
 
 

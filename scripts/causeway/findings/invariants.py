@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from causeway.core.feature_registry import record_of
 from causeway.core.logs import LOG
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, STEP_TIME
+from causeway.core.vocabulary import KERNEL_VARIABILITY, LEAST_EXPLAINED, MEMORY_STALL, STEP_TIME
 from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import RAISES as RAISING
 from causeway.findings.headlines import MOST_WORDS, word_count
@@ -39,13 +39,6 @@ finding among the first (chosen; not measured).
 LEAST_SPREAD = 5.0
 """Percent of the standard deviation, below which a change of it alone is not worth stating: with 400 effective launches
 a standard deviation is known to 1.645 / sqrt(2 x 400) = 6 % (normal approximation, 90 %).
-"""
-LEAST_EXPLAINED = 1.0
-"""Percent of the variance of the measured value, below which a cause of unknown change of the mean is not worth
-stating: its part of the standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005. The share of the variance of
-the absolute deviation would not do: of two levels taken equally often it is next to nothing, however far apart they
-are. A cause of the spread alone is judged rightly, too: held at its mean it would take as little of the standard
-deviation.
 """
 ROUNDING = 0.01
 """Percent by which a sum of shares, each of six digits, may exceed 100."""
@@ -175,6 +168,26 @@ def too_small(finding: Finding, basis: CheckBasis) -> bool:
     return abs(finding.effect.value) < LEAST_CHANGE and (share or 0.0) < LEAST_COST and not is_steadier
 
 
+def share_exceeds_kernels(finding: Finding, basis: CheckBasis) -> bool:
+    """A cause explains more of the variance of all kernels, each alike, than those are of all in which it varies."""
+    share = finding.explained
+    return (
+        share is not None and finding.kernels_percent is not None and share.value > finding.kernels_percent + ROUNDING
+    )
+
+
+def falls_by_more_than_all(finding: Finding, basis: CheckBasis) -> bool:
+    """A time falls by more than all of it, or may."""
+    is_change = finding.kind == "cause" and finding.is_time and finding.effect is not None
+    return is_change and any(_ends_below_nothing(one) for one in (finding.effect, finding.p99, finding.spread))
+
+
+def _ends_below_nothing(change: Effect | None) -> bool:
+    return (
+        change is not None and min(change.value, change.value if change.low is None else change.low) < -100 - ROUNDING
+    )
+
+
 def ruled_out(finding: Finding, basis: CheckBasis) -> bool:
     """The statement needs what a filter, a missing table or a short capture rules out."""
     impossible = basis.impossible.get(finding.dataset, frozenset())
@@ -199,6 +212,8 @@ INVARIANTS: tuple[Callable[[Finding, CheckBasis], bool], ...] = (
     direction_contradicts,
     advice_without_gain,
     lever_not_settable,
+    share_exceeds_kernels,
+    falls_by_more_than_all,
     too_small,
     headline_unreadable,
 )

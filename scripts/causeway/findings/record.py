@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from causeway.core.results import Search
-from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
+from causeway.core.vocabulary import LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
@@ -29,6 +29,7 @@ UNWRITTEN = (
     "explains",
     "waits_for",
     "part_of",
+    "kernels_percent",
 )
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
@@ -241,6 +242,8 @@ class Finding:
         Of a cause: the sign in its table, and what it is about. Not written.
     slopes : sequence of PooledSlope
         What `sign` must agree with. Not written.
+    kernels_percent : float or None
+        Of a cause of several kernels: those in which it varies, percent of all. Not written.
     undone_by : str or None
         The change of a replay that takes the loss away. Not written.
     explains : str or None
@@ -296,6 +299,7 @@ class Finding:
     explains: str | None = None
     waits_for: str | None = None
     part_of: str | None = None
+    kernels_percent: float | None = None
 
     @property
     def id(self) -> str:
@@ -317,6 +321,12 @@ class Finding:
 def link_to(dataset: str, *parts: str | None) -> str:
     """Return the section of the overview that shows something: the dataset, the target, the scope."""
     return f"overview.html#{'--'.join(part for part in (dataset, *parts) if part)}"
+
+
+def explains_little(finding: Finding) -> bool:
+    """Return whether a cause explains less than `LEAST_EXPLAINED` of the variance, or may explain none of it."""
+    share = finding.explained
+    return share is not None and (share.value < LEAST_EXPLAINED or (share.low is not None and share.low <= 0))
 
 
 def wins_time(finding: Finding) -> bool:

@@ -207,6 +207,7 @@ def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
         **values,
     }
     parts["without"] = tuple(parts.get("without", ()))
+    parts.setdefault("nodes", min(Scenario.nodes, parts.get("ranks", Scenario.ranks)))  # no node without a rank
     names = [kernel.short_name for kernel in parts["kernels"]]
     unknown = sorted(set(causes) - set(names))
     if unknown:

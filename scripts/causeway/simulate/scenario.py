@@ -221,10 +221,13 @@ class Scenario:
 
 def check(scenario: Scenario) -> None:
     """Raise `CausewayError` for a scenario that cannot be simulated."""
-    if min(scenario.iterations, scenario.nodes, scenario.iterations_per_batch) < 1 or scenario.ranks < scenario.nodes:
+    for name in ("ranks", "nodes", "iterations", "iterations_per_batch"):
+        if getattr(scenario, name) < 1:
+            raise CausewayError(f"simulated trace: {name} is {getattr(scenario, name)}; 1 is the least")
+    if scenario.ranks < scenario.nodes:
         raise CausewayError(
-            f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes, {scenario.iterations} iterations; 1 is"
-            " the least"
+            f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes leave a node without a rank; set nodes"
+            f" to at most {scenario.ranks}"
         )
     if scenario.clock_rank is not None and not 0 <= scenario.clock_rank < scenario.ranks:
         raise CausewayError(

@@ -72,7 +72,8 @@ def time_claim(arrow: object, table: KnownTable) -> TimeClaim | None:
         return None
     effect = arrow.in_time
     names = ("mean", "p50", "p99", "spread")
-    said = {name: interval_of(getattr(effect, name)) for name in names} if effect else {}
+    of_all = [name for name in names if effect and name not in effect.of_first]  # the truth is in percent of that
+    said = {name: interval_of(getattr(effect, name)) for name in of_all}
     if cause[1]:
         said = {name: opposite(interval) for name, interval in said.items()}
     return TimeClaim(cause=cause[0], level=arrow.level, cost=interval_of(effect.cost) if effect else None, **said)

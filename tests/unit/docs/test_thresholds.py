@@ -26,7 +26,8 @@ OPERATIONS = {
 }
 NO_THRESHOLDS = {
     "causal/discovery/leakage_recheck.py": "AT_ONCE",
-    "causal/effects/contributions.py": "MAX_ROWS",
+    "causal/effects/contributions.py": "MAX_ROWS ROUNDING",
+    "causal/effects/scope_times.py": "NOTHING_LEFT",
     "causal/effects/intervention_values.py": "SUPPORT_ROWS",
     "causal/effects/time_model.py": "MAX_ROWS SCORING_STEPS PENALTY_STEPS",
     "causal/effects/location_scale.py": "SCORING_STEPS PENALTY_STEPS CONVERGED",
@@ -73,6 +74,7 @@ NO_THRESHOLDS = {
     "efficiency/steps/annotated.py": "MOST_NAMES",
     "efficiency/steps/step_parts.py": "MOST_CELLS",
     "efficiency/trees/launch_path.py": "ON_THE_BUS",
+    "findings/figures.py": "LONGEST_NAME",
     "fleet/attribution/attribution.py": "UNKNOWN ROWS_AT_ONCE MINHASH_PERMUTATIONS",
     "fleet/attribution/catalogue.py": "OTHER",
     "fleet/attribution/tokens.py": "LONGEST_NAME",

@@ -61,6 +61,12 @@ BROKEN = {
         {"effect": sized(0.4), "worth": None, "spread": sized(4.0)},
         {"effect": sized(0.9, unit="percent of the variance"), "quantity": "explained variance"},
     ],
+    "share_exceeds_kernels": [{"kernels_percent": 12.5}],
+    "falls_by_more_than_all": [
+        {"effect": sized(-90.0, -120.0, -60.0), "direction": "lowers", "sign": "-", "slopes": ()},
+        {"p99": sized(-99.0, -101.0, -60.0)},
+        {"spread": sized(-492.0, -657.0, -144.0)},
+    ],
     "headline_unreadable": [{"headline": ""}, {"headline": "k0: " + "word " * 25}],
 }
 
@@ -100,6 +106,8 @@ def test_without_its_invariant_the_statement_would_be_made(monkeypatch, name):
         {"slopes": (PooledSlope(value=-0.1, low=-0.3, high=0.1, slope_of="value"),)},  # not significant
         {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),)},  # another question
         {"headline": "k0: " + "word " * 24},
+        {"kernels_percent": 27.0},
+        {"spread": sized(-99.0, -100.0, -60.0)},
         {"headline": FALLS, "direction": "lowers", "effect": sized(-4.2), "sign": "-", "slopes": ()},
     ],
 )

@@ -390,3 +390,94 @@ def test_samples_inside_ranges_and_of_the_site_count_for_their_ranks(tmp_path):
     found = levels.statistics(max(levels.widths), -(1 << 62), 1 << 62, "power_in_a").values()
     assert (sum(one.count for one in found), sum(one.total for one in found)) == (len(inside), 1024 * sum(inside))
     assert inside
+
+
+NAMES = ["ampere_sgemm_128x64_nn", "void Gemm<float, 4>(int*)", "softmax_warp_forward", "", "a[b]*c?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("like(n, '%gemm%')", [1, 1, 0, 0, 0]),
+        ("like(n, 'void%')", [0, 1, 0, 0, 0]),
+        ("like(n, 'softmax_warp_forwar_')", [0, 0, 1, 0, 0]),
+        ("like(n, 'softmax')", [0, 0, 0, 0, 0]),
+        ("like(n, 'a[b]*c?')", [0, 0, 0, 0, 1]),
+        ("like(n, '')", [0, 0, 0, 1, 0]),
+        ("not like(n, '%gemm%') and n != ''", [0, 0, 1, 0, 1]),
+        ("2 * like(n, '%')", [2, 2, 2, 2, 2]),
+    ],
+)
+def test_texts_are_compared_with_patterns(text, wanted):
+    found = parse(text, {"n": "text"}, "m").of({"n": np.array(NAMES, object)})
+    np.testing.assert_array_equal(found, np.array(wanted, float))
+
+
+def test_many_wildcards_take_no_longer_than_the_text():
+    hostile = np.array(["a" * 20_000 + "c"], object)
+    assert not parse(f"like(n, '{'%a' * 40}b')", {"n": "text"}, "m").holds({"n": hostile}).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("like(n, 1)", r"like takes a text and a pattern, as in like\(kernel, '%gemm%'\)"),
+        ("like(x, '%a')", "like takes a text and a pattern"),
+        ("like(n)", "like takes a text and a pattern"),
+        (
+            "kernel == 'softmax-warp-forward-0123456789'",
+            "is the id of a kernel, and kernel its full name; compare kernel_id",
+        ),
+        ("inside_kernel != 'a-0123456789'", "compare inside_kernel_id, or short_name, or use like"),
+    ],
+)
+def test_what_could_not_match_is_refused_with_what_would(text, reason):
+    with pytest.raises(CausewayError, match=reason):
+        parse(text, {"n": "text", "x": "number", "kernel": "text", "inside_kernel": "text"}, "levels: metrics: m")
+
+
+def test_kernels_are_told_by_id_and_short_name_and_a_metric_without_a_row_is_noted(tmp_path, caplog):
+    folders, clocks = write_run(tmp_path, 200, 2, 8)
+    wanted = {}
+    for folder in folders.values():
+        kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
+        configurations = read_table(folder / "configurations.parquet", "configurations")
+        kernel_of = dict(zip(*(configurations[name].to_pylist() for name in ("configuration", "kernel")), strict=True))
+        for row in read_table(folder / "launches.parquet", "launches").to_pylist():
+            kernel = kernels[kernel_of[row["configuration"]]]
+            for key in ("id", "short_name"):
+                wanted[key, kernel[key]] = wanted.get((key, kernel[key]), 0) + 1
+    (_, kernel_id), (_, short) = (next(one for one in wanted if one[0] == key) for key in ("id", "short_name"))
+    launches = {"table": "launches", "value": "duration_ns"}
+    samples = {"table": "samples", "value": "value"}
+    metrics = [
+        launches | {"name": "by_id", "where": f"kernel_id == '{kernel_id}'"},
+        launches | {"name": "by_short", "where": f"short_name == '{short}'"},
+        launches | {"name": "no_kernel", "where": "kernel == 'gemm'"},
+        launches | {"name": "too_long", "where": "duration_ns < 0"},
+        samples | {"name": "no_metric", "where": "metric == 'dram_use'"},
+        samples | {"name": "inside_no_kernel", "inside": {"table": "launches", "where": "kernel == 'gemm'"}},
+        samples | {"name": "all", "value": "value"},
+    ]
+    document = build(
+        folders,
+        clocks,
+        tmp_path / "levels",
+        nodes={},
+        error=0.05,
+        share=0.05,
+        link_window_ns=1,
+        link=link,
+        metrics=metrics,
+    )
+    levels = Levels(tmp_path / "levels")
+    for name, key in (("by_id", ("id", kernel_id)), ("by_short", ("short_name", short))):
+        found = levels.statistics(levels.widths[0], -(1 << 62), 1 << 62, name)
+        assert sum(one.count for one in found.values()) == wanted[key]
+    kernel = "kernel is a kernel's whole name, others match by kernel_id, short_name or like(kernel, '%gemm%')"
+    assert document["notes"] == [
+        f"the metric no_kernel is empty: no row of launches meets its conditions or has its value; {kernel}",
+        "the metric too_long is empty: no row of launches meets its conditions or has its value",
+        "the metric no_metric is empty: no sampled metric is called dram_use; there are clock_hz, dram_ratio",
+        f"the metric inside_no_kernel is empty: no row of samples meets its conditions or has its value; {kernel}",
+    ]

@@ -110,7 +110,7 @@ def graph_of(
         "stability",
         "q_value",
     )
-    keys += ("robustness",)
+    keys += ("robustness", "verdict", "probability")
     edges = [
         {"source": row["feature"], "target": target, "kind": "directed", **{key: row[key] for key in keys}}
         for row in rows

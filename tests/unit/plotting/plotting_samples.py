@@ -235,6 +235,7 @@ def job_of(root, out, datasets=("demo",)):
             replays=[str(path) for name in datasets for path in (root / name).glob("replay.parquet")],
             collectives=[str(path) for name in datasets for path in (root / name).glob("collective_sizes.parquet")],
             stalls=[str(path) for name in datasets for path in (root / name).glob("stall_reasons.parquet")],
+            levels=[str(path) for name in datasets for path in (root / name).glob("levels")],
             operators=[str(path) for name in datasets for path in (root / name).glob("operator_summary.parquet")],
             comparisons=[str(path) for path in sorted(root.glob("compare/*/comparison.json"))],
         )

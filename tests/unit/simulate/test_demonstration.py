@@ -226,3 +226,13 @@ def test_spread_is_that_of_the_configurations():
     values = np.array([1.0, 3.0, 10.0, 14.0])
     configurations = np.array([5, 5, 9, 9])
     assert spread(values, configurations) == pytest.approx((1 + 1 + 2 + 2) / 4)
+
+
+def test_one_rank_runs_on_one_node_and_too_many_nodes_are_refused_with_what_to_set():
+    alone = trace_scenario({"ranks": 1})
+    assert (alone.ranks, alone.nodes) == (1, 1)
+    assert (trace_scenario({"ranks": 4}).nodes, trace_scenario({}).nodes) == (2, 2)
+    with pytest.raises(CausewayError, match="2 ranks on 3 nodes leave a node without a rank; set nodes to at most 2"):
+        trace_scenario({"ranks": 2, "nodes": 3})
+    with pytest.raises(CausewayError, match="ranks is 0; 1 is the least"):
+        trace_scenario({"ranks": 0})

@@ -84,15 +84,39 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ends:
+    """Two values of a number that are compared in configurations whose 10th and 90th percentile are one.
+
+    Attributes
+    ----------
+    low, high : str
+        In words; empty where configurations differ.
+    launches_low, launches_high : int
+        Of the run, that had these or lower, and these or higher ones.
+    are_everywhere : bool
+        Whether no configuration is compared at its percentiles.
+    """
+
+    low: str
+    high: str
+    launches_low: int
+    launches_high: int
+    are_everywhere: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimeEffect:
     """What a cause does to the duration: at its 90th percentile within its configuration instead of its 10th.
 
-    Where both are equal, the minimum and the maximum are compared; of a category, a common level and the arrow's.
+    Where both are equal, the lowest and the highest value that enough launches reach are compared; of a category, a
+    common level and the arrow's.
 
     Attributes
     ----------
     mean, p50, p99, spread : Estimate
         Changes in percent of what was observed, total effects, with 90 % intervals; spread is the std.
+    of_first : tuple of str
+        Those that are in percent of the first of both settings instead.
     cost : Estimate or None
         GPU time of the run, ns: as it was less what the better of the two values would take; None of what is no time.
     launches : int
@@ -103,6 +127,8 @@ class TimeEffect:
         Of a category the level that its own is compared with; empty where that is not one in all configurations.
     alike : tuple of str
         Further levels of a place that change the mean in the same way.
+    ends : Ends or None
+        Of a number what is compared where its percentiles are equal; None where they are nowhere.
     """
 
     mean: Estimate
@@ -114,6 +140,8 @@ class TimeEffect:
     monotone: bool
     against: str = ""
     alike: tuple[str, ...] = ()
+    of_first: tuple[str, ...] = ()
+    ends: Ends | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +178,17 @@ class Arrow:
         `lever`, `exposure`, `mediator`, `clock` or `lag`.
     in_time : TimeEffect or None
         What the cause does to the duration; None where that was not estimated.
+    rare_launches : int or None
+        Launches with the rarer of the values that would be compared, where they are too few to say more than that.
     probability : float or None
         How often such a statement was true in the validation, 0 .. 1.
     determines_time : bool
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
+    kernels : tuple of str
+        Of a scope of several kernels the ids of those in which the cause varies; empty for one kernel.
+    kernels_variance : float or None
+        Percent of the dataset's variance within configurations, in the value's own unit squared, that these have: the
+        most that the cause may explain of it. None where that is not asked.
     through, weakness : str
         The mediators through which a lever or an exposure acts, and why the cause is not supported, where that follows
         from other scopes; empty where none is known.
@@ -176,8 +211,11 @@ class Arrow:
     verdict: Verdict
     role: Role = "mediator"
     in_time: "TimeEffect | None" = None
+    rare_launches: int | None = None
     probability: float | None = None
     determines_time: bool = False
+    kernels: tuple[str, ...] = ()
+    kernels_variance: float | None = None
     through: str = ""
     weakness: str = ""
 
@@ -354,6 +392,8 @@ class Outcome:
     seed : int
         From which the seeds of the steps derive.
     n_rows : int
+    n_kernels : int
+        Whose launches the rows are.
     n_effective : float
         The smallest of the effective numbers of rows behind the arrows; else of the candidates that have enough.
     refusal : str or None
@@ -390,6 +430,7 @@ class Outcome:
     detectable_share: float | None = None
     slow: tuple[str, ...] = ()
     examination: Examination = Examination()
+    n_kernels: int = 1
 
     @property
     def verdict(self) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,19 @@ def totals_of(path: str | Path) -> Totals:
         is_time=table_metadata(path).get("value_unit", "") == "ns",
         collectives=frozenset(row["kernel"] for row in rows if row["class"] == COMMUNICATION_KERNEL),
     )
+
+
+def variance_shares(path: str | Path) -> dict[str, float]:
+    """Return by kernel id the share of the dataset's variance within configurations, 0 to 1, in the measured value's
+    own unit squared, from all launches in `configurations.parquet`; nothing where none varies.
+    """
+    rows = read_table(path, "configuration_summary", ["kernel", "launches", "std"]).to_pylist()
+    squares: dict[str, list[float]] = {}
+    for row in rows:
+        squares.setdefault(row["kernel"], []).append((row["launches"] - 1) * (row["std"] or 0.0) ** 2)
+    sums = {kernel: math.fsum(parts) for kernel, parts in squares.items()}
+    total = math.fsum(sums.values())
+    return {kernel: own / total for kernel, own in sums.items()} if total > 0 else {}
 
 
 def kernels_that_matter(path: str | Path, share: float, count: int) -> list[Kernel]:

@@ -10,7 +10,7 @@ from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import arrow_verdict
-from causeway.causal.effects.contributions import Contributions, Shares, Slope
+from causeway.causal.effects.contributions import Contributions, Shares, Slope, varying_kernels
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.effects.signs import Sign, direction_of, level_of
@@ -196,14 +196,25 @@ def weigh(
     values = [parent.candidate.values for parent in within]
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
     blocks = evidence.stages.blocks
-    shares = SHARE_METHOD.estimate(values, gains, positions, deviation, rows.weight, blocks, rng, rows.absolute)
+    shares = SHARE_METHOD.estimate(
+        values, gains, positions, deviation, rows.weight, blocks, rng, rows.absolute, rows.kernel
+    )
     totals = _total_slopes(parents, evidence, scope, roots)
     arrows = []
     for index, parent in enumerate([*within, *between]):
         slopes = totals.get(parent.candidate.name, (shares.slopes[index], shares.moves[index]))
-        arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute))
+        kernels = _kernels_of([*values, *positions][index], rows)
+        arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute, kernels))
     arrows.sort(key=lambda arrow: (-arrow.variance.value, -arrow.contribution.value, arrow.name))
     return tuple(arrows), _rest(shares), _rest(shares.of_value)
+
+
+def _kernels_of(values: np.ndarray, rows: Observations) -> tuple[str, ...]:
+    """Return the ids of the kernels in which a cause varies; none where the rows are of one kernel."""
+    if not np.ptp(rows.kernel):
+        return ()
+    codes = np.flatnonzero(varying_kernels(values, rows.kernel)).tolist()
+    return tuple(rows.kernels[code] if rows.kernels else str(code) for code in codes)
 
 
 def _total_slopes(
@@ -218,7 +229,9 @@ def _total_slopes(
     rows = evidence.rows
     blocks = evidence.stages.blocks
     values = [root.values for root in roots]
-    total = SHARE_METHOD.estimate(values, [], [], evidence.deviation, rows.weight, blocks, rng, rows.absolute)
+    total = SHARE_METHOD.estimate(
+        values, [], [], evidence.deviation, rows.weight, blocks, rng, rows.absolute, rows.kernel
+    )
     names = {parent.candidate.name for parent in parents if parent.through}
     return {
         root.name: (total.slopes[index], total.moves[index]) for index, root in enumerate(roots) if root.name in names
@@ -226,9 +239,17 @@ def _total_slopes(
 
 
 def _arrow(
-    parent: Parent, index: int, shares: Contributions, slopes: tuple[Slope, Slope], target: str, absolute: bool
+    parent: Parent,
+    index: int,
+    shares: Contributions,
+    slopes: tuple[Slope, Slope],
+    target: str,
+    absolute: bool,
+    kernels: tuple[str, ...],
 ) -> Arrow:
-    """Return the arrow of one parent; `index` is its position in the shares, `slopes` those of target and value."""
+    """Return the arrow of one parent; `index` is its position in the shares, `slopes` those of target and value,
+    `kernels` those of `Arrow`.
+    """
     slope, move = slopes
     direction = direction_of(slope, move, target, absolute)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
@@ -253,6 +274,7 @@ def _arrow(
         role=role,
         determines_time=parent.determines_time,
         through=parent.through,
+        kernels=kernels,
     )
 
 

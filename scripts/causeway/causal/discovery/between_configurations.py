@@ -151,9 +151,7 @@ def configuration_effects(
         values = _position(candidate)[level.usable]
         inside = _within_kernel(values, level.kernels, level.weights) if values.size else values
         if values.size == 0 or np.ptp(inside) <= 1e-9 * max(np.abs(values).max(), 1e-300):
-            dropped.append(
-                Dropped(candidate.name, "constant" if level.usable.size > 1 else _too_few(level.usable.size))
-            )
+            dropped.append(Dropped(candidate.name, _why_constant(values, _position(candidate).size)))
         elif level.usable.size < MIN_CONFIGURATIONS or level.usable.size - n_kernels - 1 < MIN_DF:
             dropped.append(Dropped(candidate.name, _too_few(level.usable.size)))
         else:
@@ -187,6 +185,16 @@ def configuration_effects(
             )
         )
     return effects, dropped, columns.shape[1]
+
+
+def _why_constant(values: np.ndarray, n_configurations: int) -> str:
+    """Return why a feature is of no use that has one value in all configurations of each kernel, given its values in
+    those with enough launches, and how many configurations there are.
+    """
+    if values.size < 2:
+        return _too_few(values.size)
+    among = "" if values.size == n_configurations else f", in configurations with at least {MIN_LAUNCHES} launches"
+    return f"constant{' within each kernel' if np.ptp(values) > 0 else ''}{among}"
 
 
 def _too_few(n_configurations: int) -> str:

@@ -106,6 +106,7 @@ def _discover(
         "scope": scope,
         "seed": derived_seed(scope.seed, scope.dataset, scope.target, scope.scope),
         "n_rows": len(rows),
+        "n_kernels": max(np.unique(rows.kernel).size, 1),
     }
     if refusal:
         return Outcome(**base, n_effective=0.0, refusal=refusal), None

@@ -8,7 +8,7 @@ import numpy as np
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import TARGET, Arrow
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import level_numbers, quantile_donors
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, level_numbers, quantile_donors
 from causeway.causal.preparation.categorical import USUAL_SHARE
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
@@ -102,6 +102,25 @@ def measured_values(column: Feature, pick: np.ndarray) -> np.ndarray | None:
     return None if values.dtype == object else values[pick].astype(float)
 
 
+def observed_levels(numbers: np.ndarray, weight: np.ndarray, n_levels: int) -> np.ndarray:
+    """Return which levels of a category count as observed: those with `least_share` of the launches, and of those that
+    were analysed at least `FEWEST_LAUNCHES`, as what fewer took is no estimate of what others would take.
+
+    Parameters
+    ----------
+    numbers : ndarray of int, shape (n_rows,)
+        The number of each row's level.
+    weight : ndarray of float, shape (n_rows,), positive
+    n_levels : int
+
+    Returns
+    -------
+    ndarray of bool, shape (n_levels,)
+    """
+    shares = np.bincount(numbers, weight, n_levels) / weight.sum()
+    return (shares >= least_share(shares)) & (np.bincount(numbers, minlength=n_levels) >= FEWEST_LAUNCHES)
+
+
 def least_share(shares: np.ndarray) -> float:
     """Return the share of the launches from which a level of a category counts as observed, given those of all levels:
     of many that hold few launches each, half of the share of a typical launch's level is enough.
@@ -127,13 +146,12 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
     weight = times.weight
     if values.ndim > 1:
         numbers = level_numbers(candidate, times.used)
-        shares = np.bincount(numbers, weight, len(candidate.levels)) / weight.sum()
-        least = least_share(shares)
+        is_observed = observed_levels(numbers, weight, len(candidate.levels))
         worst = (arrow.level,) if arrow.sign == "+" and arrow.sign_of == TARGET else ()
         return [
             Setting("as it was", level, level_donors(numbers, number, times.configuration))
             for number, level in enumerate(candidate.levels)
-            if shares[number] >= least and level not in ("other", *worst)
+            if is_observed[number] and level not in ("other", *worst)
         ]
     column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
     raw = None if column is None else measured_values(column, times.used)

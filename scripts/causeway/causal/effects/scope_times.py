@@ -30,6 +30,9 @@ of the validation, judged on others of the same generators (docs/validation.md).
 OF_SHAPE = slice(1, 4)
 """p50, p99 and spread among the statistics: what rests on the form of the distribution, not on its mean alone."""
 
+NEVER_NEGATIVE = ("spread",)
+"""Statistics that are not below zero whatever the values are."""
+
 SHRUNK = ("p99",)
 """Statistics that rest on so few launches that the point is the mean of the draws, shrunk by their spread."""
 
@@ -44,6 +47,9 @@ TAKEN_OUT_MULTIPLIED = np.concatenate([[0.5], (np.arange(DRAWS) + 0.5) / DRAWS])
 cause adds to it or multiplies it, so that all shares from 0 to 1 count alike.
 """
 
+NOTHING_LEFT = -100.0
+"""Percent: no mean, quantile or spread falls by more than itself."""
+
 RowDonors = Mapping[str, np.ndarray]
 """By cause: for each used row the used row of its configuration whose value it takes; positions, shape (n_used,)."""
 
@@ -57,6 +63,9 @@ class Change:
     mean, p50, p99, spread : Estimate
     target : Estimate
         Of the mean target: mostly the absolute deviation from the mean of the configuration, which moves as well.
+    of_first : tuple of str
+        Those that are in percent of the first setting instead: what takes a multiple of the observed time there may
+        fall by more than all of that, but not by more than itself.
     """
 
     mean: Estimate
@@ -64,6 +73,7 @@ class Change:
     p99: Estimate
     spread: Estimate
     target: Estimate
+    of_first: tuple[str, ...] = ()
 
 
 class ScopeTimes:
@@ -129,7 +139,11 @@ class ScopeTimes:
         """
         names = self._modelled(arrows)
         draws, floors = self._of_all([unit.percent(names, after, before, among) for unit in self._units])
-        return Change(**{name: self._estimate(name, *rows) for name, *rows in zip(WIDER, draws, floors, strict=True)})
+        changes = {name: self._estimate(name, *rows) for name, *rows in zip(WIDER, draws, floors, strict=True)}
+        return Change(
+            **{name: estimate for name, (estimate, _) in changes.items()},
+            of_first=tuple(name for name, (_, is_of_first) in changes.items() if is_of_first),
+        )
 
     def mean_changes(self, arrows: Sequence[Arrow], settings: Sequence[RowDonors]) -> list[Estimate]:
         """Return the change of the mean from each setting of causes to the next, as `change` does, in a fraction of
@@ -143,7 +157,7 @@ class ScopeTimes:
         """
         names = self._modelled(arrows)
         draws, floors = self._of_all([unit.mean_percents(names, settings) for unit in self._units])
-        return [self._estimate("mean", *rows) for rows in zip(draws, floors, strict=True)]
+        return [self._estimate("mean", *rows)[0] for rows in zip(draws, floors, strict=True)]
 
     def _modelled(self, arrows: Sequence[Arrow]) -> list[str]:
         """Return the causes in the model of what some of them do."""
@@ -155,11 +169,23 @@ class ScopeTimes:
         shares = np.asarray([unit.time for unit in self._units]) / self.total_time
         return np.tensordot(shares, np.stack(percents), axes=1)
 
-    def _estimate(self, name: str, draws: np.ndarray, floors: np.ndarray) -> Estimate:
-        """Return the first of the draws of a change, or the shrunk mean of the others, with an interval from their
-        spread, of Student's t.
+    def _estimate(self, name: str, draws: np.ndarray, floors: np.ndarray) -> tuple[Estimate, bool]:
+        """Return a change with its interval, and whether it is in percent of the first setting: see `Change`.
 
-        No end lies below `floors`, by draw the change with which nothing would be left, where no value is negative.
+        `floors` are by draw the changes with which nothing would be left. Where no value is negative, no end lies below
+        them, nor below `NOTHING_LEFT`.
+        """
+        if name not in NEVER_NEGATIVE and not all(unit.positive for unit in self._units):
+            return self._interval(name, draws, -np.inf), False
+        found = self._interval(name, draws, float(floors.min()))
+        if found.low >= NOTHING_LEFT:
+            return found, False
+        of_first = NOTHING_LEFT * draws / np.where(floors < 0, floors, NOTHING_LEFT)
+        return self._interval(name, of_first, NOTHING_LEFT), True
+
+    def _interval(self, name: str, draws: np.ndarray, floor: float) -> Estimate:
+        """Return the first of the draws of a change, or the shrunk mean of the others, with an interval from their
+        spread, of Student's t, no end of which lies below `floor`.
         """
         freedom = min(unit.n_blocks for unit in self._units) - 1
         half = stdtrit(max(freedom, 1), 0.5 + CONFIDENCE / 2) * float(draws[1:].std(ddof=1))
@@ -167,7 +193,6 @@ class ScopeTimes:
         value = shrunk_mean(draws[1:]) if name in SHRUNK else float(draws[0])
         if not np.isfinite(value + half):
             raise ValueError("the times are too far apart for their changes to be computed")
-        floor = float(floors.min()) if all(unit.positive for unit in self._units) else -np.inf
         return Estimate(value=max(value, floor), low=max(value - half, floor), high=max(value + half, floor))
 
     def launches(self, moved: np.ndarray) -> int:
@@ -194,7 +219,7 @@ class ScopeTimes:
         names = self._modelled(arrows)
         percents = np.stack([unit.mean_percents(names, [{}, after], of_spent=True)[:, 0] for unit in units])
         parts = np.asarray([unit.spent_time for unit in units])
-        mean = self._estimate("mean", *np.tensordot(parts / parts.sum(), percents, axes=1))
+        mean, _ = self._estimate("mean", *np.tensordot(parts / parts.sum(), percents, axes=1))
         factor = -float(parts.sum()) / 100.0
         return Estimate(value=factor * mean.value, low=factor * mean.high, high=factor * mean.low)
 

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from causeway.causal.data.observations import Candidate
-from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, TimeEffect
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Ends, Estimate, TimeEffect
 from causeway.causal.effects.scope_times import RowDonors, ScopeTimes
 from causeway.causal.preparation.categorical import OTHER, PLACEMENT, USUAL_SHARE
+from causeway.core.formatting import setting_value
 
 LOW = 0.1
 HIGH = 0.9
+FEWEST_LAUNCHES = 20
+"""Launches that were analysed with each of two values that are compared: the mean of so many is known to 0.22 of their
+standard deviation, 1 / sqrt(20), and the smallest of them that is a warm-up or an accident does not decide it.
+"""
 ALIKE = 0.5
 """Another level of a place does the same where its change of the mean is clear and at least this part of the first."""
 DOSES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -24,32 +29,93 @@ def time_effects(times: ScopeTimes, arrows: Sequence[Arrow]) -> dict[str, TimeEf
     """Return by name what each cause does to the time.
 
     Causes between configurations have none: what differs between configurations is compared there, not within them.
+    Nor have those of `rare_launches`.
 
     Parameters
     ----------
     times : ScopeTimes
     arrows : sequence of Arrow
     """
-    return {arrow.name: _effect(times, arrow) for arrow in arrows if arrow.stage != CONFIGURATION}
+    effects = {arrow.name: _effect(times, arrow) for arrow in arrows if arrow.stage != CONFIGURATION}
+    return {name: effect for name, effect in effects.items() if effect is not None}
 
 
-def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
+def rare_launches(times: ScopeTimes, arrows: Sequence[Arrow]) -> dict[str, int]:
+    """Return by name of how many launches of the run a cause differs from the others, of the causes whose values cannot
+    be compared, as fewer than `FEWEST_LAUNCHES` have one of them; parameters as of `time_effects`.
+    """
+    found = {}
+    for arrow in arrows:
+        if arrow.stage != CONFIGURATION:
+            candidate = times.evidence.candidate_of(arrow)
+            if not _moved(*extremes(times, candidate, arrow)).any():
+                found[arrow.name] = times.launches(_rarer_rows(times, candidate, arrow))
+    return found
+
+
+def _moved(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which rows are compared, by the donors of both settings."""
+    own = np.arange(low.size)
+    return (low != own) | (high != own)
+
+
+def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect | None:
     candidate = times.evidence.candidate_of(arrow)
     low, high = extremes(times, candidate, arrow)
-    own = np.arange(times.used.size)
+    moved = _moved(low, high)
+    if not moved.any():
+        return None
     between = times.change([arrow], {arrow.name: high}, {arrow.name: low}, _without_excluding(times, candidate, arrow))
     better = low if between.mean.value > 0 else high
-    cost = times.saved([arrow], {arrow.name: better})
     return TimeEffect(
         mean=between.mean,
         p50=between.p50,
         p99=between.p99,
         spread=between.spread,
-        cost=cost,
-        launches=times.launches((low != own) | (high != own)),
+        of_first=between.of_first,
+        cost=times.saved([arrow], {arrow.name: better}),
+        launches=times.launches(moved),
         monotone=candidate.values.ndim > 1 or candidate.two_valued or _monotone(times, arrow),
         against=_compared_level(times, candidate, low, high),
         alike=_alike(times, candidate, arrow, low, between.mean),
+        ends=_ends(times, candidate, low, high),
+    )
+
+
+def _rarer_rows(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> np.ndarray:
+    """Return the used rows that too few are of: those with the arrow's level or with any other one, whichever are
+    fewer; of a number those that do not have the median of their configuration; bool, shape (n_used,).
+    """
+    if candidate.values.ndim > 1:
+        named = level_numbers(candidate, times.used) == _named_level(candidate, arrow)
+        return named if named.mean() <= 0.5 else ~named
+    values = candidate.values[times.used]
+    return values != values[quantile_donors(values, times.configuration, np.ones(values.size), 0.5)]
+
+
+def _ends(times: ScopeTimes, candidate: Candidate, low: np.ndarray, high: np.ndarray) -> Ends | None:
+    """Return what is compared of a number where its percentiles are equal."""
+    if candidate.values.ndim > 1:
+        return None
+    values = candidate.values[times.used]
+    donors = [quantile_donors(values, times.configuration, times.weight, share) for share in (LOW, HIGH)]
+    is_moved = values[low] != values[high]
+    at_ends = is_moved & (values[donors[0]] == values[donors[1]])
+    if not at_ends.any():
+        return None
+    column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
+
+    def words(rows: np.ndarray) -> str:
+        measured = np.unique([] if column is None else np.asarray(column.values, dtype=float)[times.used][rows])
+        is_one = measured.size == 1 and np.isfinite(measured[0])
+        return setting_value(float(measured[0]), candidate.unit) if is_one else ""
+
+    return Ends(
+        low=words(low[at_ends]),
+        high=words(high[at_ends]),
+        launches_low=times.launches(at_ends & (values <= values[low])),
+        launches_high=times.launches(at_ends & (values >= values[high])),
+        are_everywhere=bool(np.array_equal(at_ends, is_moved)),
     )
 
 
@@ -115,23 +181,37 @@ def extremes(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> tuple[np.
     category its commonest level there, other than the arrow's, and the arrow's; of places that are about as common the
     one whose launches take the median time.
 
+    Where a configuration's 10th and 90th percentile are one value, the lowest and the highest that `FEWEST_LAUNCHES` of
+    all such configurations reach take their place.
+
     Returns
     -------
     low, high : ndarray of int, shape (n_used,)
-        The row itself where the cause does not vary in its configuration.
+        The row itself where the cause does not vary in its configuration, or in too few launches.
     """
     if candidate.values.ndim > 1:
-        return _levels(times, candidate, arrow.level)
+        return _levels(times, candidate, arrow)
     values = candidate.values[times.used]
     low = quantile_donors(values, times.configuration, times.weight, LOW)
     high = quantile_donors(values, times.configuration, times.weight, HIGH)
-    same = values[low] == values[high]
+    same = (values[low] == values[high]) & _varies(values, times.configuration)
     if same.any():
-        low = np.where(same, quantile_donors(values, times.configuration, times.weight, 0.0), low)
-        high = np.where(same, quantile_donors(values, times.configuration, times.weight, 1.0), high)
+        alike = np.ones(values.size)
+        share = min((FEWEST_LAUNCHES - 0.5) / np.count_nonzero(same), 0.5)  # of 19 launches less than that, of 20 more
+        low = np.where(same, quantile_donors(values, times.configuration, alike, share), low)
+        high = np.where(same, quantile_donors(values, times.configuration, alike, 1 - share), high)
     constant = values[low] == values[high]
     own = np.arange(values.size)
     return np.where(constant, own, low), np.where(constant, own, high)
+
+
+def _varies(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:
+    """Return which rows are of a configuration in which values differ, bool, shape (n_rows,)."""
+    least = np.full(int(configuration.max()) + 1, np.inf)
+    np.minimum.at(least, configuration, values)
+    differs = np.zeros(least.size, dtype=bool)
+    np.logical_or.at(differs, configuration, values > least[configuration])
+    return differs[configuration]
 
 
 def _compared_level(times: ScopeTimes, candidate: Candidate, low: np.ndarray, high: np.ndarray) -> str:
@@ -190,12 +270,19 @@ def level_numbers(candidate: Candidate, used: np.ndarray) -> np.ndarray:
     return (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).round().astype(int)
 
 
-def _levels(times: ScopeTimes, candidate: Candidate, level: str) -> tuple[np.ndarray, np.ndarray]:
+def _named_level(candidate: Candidate, arrow: Arrow) -> int:
+    """Return the position of the arrow's level."""
+    return candidate.levels.index(arrow.level) if arrow.level in candidate.levels else 0
+
+
+def _levels(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> tuple[np.ndarray, np.ndarray]:
     numbers = level_numbers(candidate, times.used)
-    named = candidate.levels.index(level) if level in candidate.levels else 0
+    named = _named_level(candidate, arrow)
     typical = _typical_first(times, numbers) if candidate.group == PLACEMENT else None
-    low = np.arange(numbers.size)
-    high = low.copy()
+    own = np.arange(numbers.size)
+    low = own.copy()
+    high = own.copy()
+    of_low = of_high = 0
     for code in np.unique(times.configuration):
         mine = np.flatnonzero(times.configuration == code)
         has = mine[numbers[mine] == named]
@@ -206,9 +293,12 @@ def _levels(times: ScopeTimes, candidate: Candidate, level: str) -> tuple[np.nda
             if typical is not None:
                 usual = rows >= USUAL_SHARE * rows.max()
                 common = next(one for one in typical if one < usual.size and usual[one] and one != named)
-            low[mine] = others[numbers[others] == common][0]
+            compared = others[numbers[others] == common]
+            low[mine] = compared[0]
             high[mine] = has[0]
-    return low, high
+            of_low += compared.size
+            of_high += has.size
+    return (low, high) if min(of_low, of_high) >= FEWEST_LAUNCHES else (own, own)
 
 
 def _typical_first(times: ScopeTimes, numbers: np.ndarray) -> list[int]:

@@ -16,9 +16,9 @@ from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.effects.intervention_values import (
     NONE,
     SUPPORT_SLACK,
-    least_share,
     level_donors,
     measured_values,
+    observed_levels,
     zero_donors,
 )
 from causeway.causal.effects.interventions import (
@@ -311,9 +311,8 @@ def _level(candidate: Candidate, value: object, times: ScopeTimes) -> np.ndarray
     numbers = level_numbers(candidate, times.used)
     names = list(candidate.levels)
     wanted = f"{value:g}" if isinstance(value, int | float) else str(value)
-    shares = np.bincount(numbers, times.weight, len(names)) / times.weight.sum()
-    least = least_share(shares)
-    seen = sorted(name for name, share in zip(names, shares, strict=True) if share >= least)
+    is_observed = observed_levels(numbers, times.weight, len(names))
+    seen = sorted(name for name, observed in zip(names, is_observed, strict=True) if observed)
     if wanted not in seen:
         raise RefusedError(
             f"{called(candidate.name)} {wanted} was not observed, or hardly; observed were {first_of(seen)}"

@@ -12,7 +12,7 @@ from causeway.causal.data.six_digits import to_six_digits
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import time_effects
+from causeway.causal.effects.time_effects import rare_launches, time_effects
 from causeway.causal.effects.unclear_means import without_unclear_costs, without_unclear_means
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.baselines import baselines
@@ -139,7 +139,10 @@ class _Steps:
         changes: list[WhatIf] = []
         if times is not None:
             effects = self._guarded("effects in time", lambda: time_effects(times, arrows), {})
-            arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in arrows)
+            rare = self._guarded("effects in time", lambda: rare_launches(times, arrows), {})
+            arrows = tuple(
+                replace(arrow, in_time=effects.get(arrow.name), rare_launches=rare.get(arrow.name)) for arrow in arrows
+            )
             changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
             changes = without_unclear_means(changes, arrows, evidence.rows.absolute)
             arrows = without_unclear_costs(arrows)

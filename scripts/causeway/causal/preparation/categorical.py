@@ -13,14 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Dropped, Feature
+from causeway.causal.preparation.repeated_values import MIN_LEVEL_ROWS, is_repeated
 from causeway.core.formatting import count
 from causeway.numeric.distinct_texts import distinct_texts
 
 MIN_LEVEL_SHARE = 0.01
-MIN_LEVEL_ROWS = 4
-"""Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
-category.
-"""
 MAX_LEVELS = 30
 MAX_PLACES = 64
 """Most levels of a place: beyond, consecutive ones share a level."""
@@ -36,13 +33,17 @@ MOST_NAMED = 8
 """So many of these are named."""
 
 
-def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candidate], list[Dropped]]:
+def category_candidates(
+    columns: list[tuple[str, Feature]], ranks: np.ndarray | None = None
+) -> tuple[list[Candidate], list[Dropped]]:
     """Return the candidates of text columns, and those dropped with their reasons.
 
     Parameters
     ----------
     columns : list of (name, Feature)
         With values of type object: text, None where missing (a level of its own, `NOT_KNOWN`).
+    ranks : ndarray of int, shape (n_rows,), or None
+        As of `repeated_values.ranks_of`; None for rows of one rank.
 
     Returns
     -------
@@ -66,11 +67,14 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
             counts = np.bincount(codes, minlength=levels.size)
         fewest = _fewest(counts, column.group)
         most = MAX_PLACES if column.group == PLACEMENT else MAX_LEVELS
-        shown = _shown(levels, counts, fewest, most)
+        own_ranks = np.zeros(codes.size, np.int64) if ranks is None else ranks
+        shown = _shown(levels, codes, fewest, most, own_ranks)
         if shown.size < 2:
             but_one = ", but for one" if counts.max() >= fewest else ","
             is_share = fewest == MIN_LEVEL_SHARE * codes.size
             least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows" if is_share else f"{math.ceil(fewest)} rows"
+            if np.count_nonzero(counts >= fewest) > 1:
+                least = "more than about one launch of each rank"
             dropped.append(Dropped(name, f"{levels.size:,} levels{but_one} none holds {least}"))
             continue
         names = tuple(OTHER if i < 0 else str(levels[i]) for i in shown)
@@ -87,14 +91,19 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
     return candidates, dropped
 
 
-def _shown(levels: np.ndarray, counts: np.ndarray, fewest: float, most: int) -> np.ndarray:
+def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, ranks: np.ndarray) -> np.ndarray:
     """Return the positions of the levels that are told apart, that without an indicator first: it is the most frequent
-    one, or -1, all others as one, where together they are not rare. A few rows are nothing to compare others with.
+    one, or -1, all others as one, where together they are not rare. A few rows are nothing to compare others with, nor
+    is about one row of each rank.
     """
+
+    def is_common(rows: np.ndarray) -> bool:
+        return np.count_nonzero(rows) >= fewest and is_repeated(rows, ranks)
+
+    counts = np.bincount(codes, minlength=levels.size)
     order = sorted(range(levels.size), key=lambda i: (-counts[i], in_numbers(levels[i])))
-    frequent = [i for i in order if counts[i] >= fewest][:most]
-    are_others_few = counts.sum() - counts[frequent].sum() < fewest
-    return np.asarray(frequent if are_others_few else [-1, *frequent], dtype=int)
+    common = [i for i in order if counts[i] >= fewest and is_common(codes == i)][:most]
+    return np.asarray([-1, *common] if is_common(~np.isin(codes, common)) else common, dtype=int)
 
 
 def _fewest(counts: np.ndarray, group: str) -> float:

@@ -20,10 +20,12 @@ from causeway.causal.preparation.exact_images import has_time_unit, keeps_order,
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import NumericColumn, final_values, numeric_column, winsorised
 from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.preparation.repeated_values import differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
 from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, normal_scores
 from causeway.causal.statistics.clustering import cluster_columns, medoids
 from causeway.core.feature_registry import FEATURES
+from causeway.core.formatting import counted
 from causeway.numeric.effective_size import kish_size
 
 CONTROL_NAMES = frozenset(feature.name for feature in FEATURES if feature.is_control)
@@ -78,8 +80,9 @@ def prepare(
             missing = int((~number.known).sum())
             if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
                 prepared.note(f"{name}: {missing} missing or infinite values set to the mean of their configuration")
-    _add_categories(categories, rows, centring, prepared)
-    numbers = _varying_within(numbers, rows, centring, prepared)
+    ranks = ranks_of(columns, len(rows))
+    _add_categories(categories, rows, centring, ranks, prepared)
+    numbers = _varying_within(numbers, rows, centring, ranks, prepared)
     if numbers:
         numbers = _without_leaked(numbers, by_name, rows, centring, prepared)
     if numbers:
@@ -115,10 +118,14 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _add_categories(
-    categories: list[tuple[str, Feature]], rows: Observations, centring: GroupCentring, prepared: Prepared
+    categories: list[tuple[str, Feature]],
+    rows: Observations,
+    centring: GroupCentring,
+    ranks: np.ndarray,
+    prepared: Prepared,
 ) -> None:
     """Add the candidates of text columns, those that group the rows alike merged."""
-    found, dropped = category_candidates(categories)
+    found, dropped = category_candidates(categories, ranks)
     for one in dropped:
         prepared.drop(one.feature, one.reason)
     for candidate in found:
@@ -136,13 +143,20 @@ def _first_rows(rows: Observations) -> np.ndarray:
 
 
 def _varying_within(
-    numbers: list[NumericColumn], rows: Observations, centring: GroupCentring, prepared: Prepared
+    numbers: list[NumericColumn], rows: Observations, centring: GroupCentring, ranks: np.ndarray, prepared: Prepared
 ) -> list[NumericColumn]:
-    """Send columns that are constant within configurations to the configuration level; centre and return the others."""
+    """Send columns that are constant within configurations to the configuration level, drop those that differ in a few
+    launches only; centre and return the others.
+    """
     kept = []
     for number in numbers:
         if not centring.varies(number.values):
             prepared.add(number.candidate(number.values[_first_rows(rows)]), between=True)
+            continue
+        differing = differing_rows(number.values, number.known, rows)
+        if not is_repeated(differing, ranks):
+            few = counted(np.count_nonzero(differing), "launch")
+            prepared.drop(number.name, f"constant within configurations but for {few}")
         else:
             number.centre(centring)
             kept.append(number)

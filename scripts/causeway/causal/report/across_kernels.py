@@ -75,11 +75,13 @@ def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: in
 
 def _is_of_unknown_size(arrow: Arrow) -> bool:
     """Tell whether the intervals of all that is said of a cause's size hold zero: its changes of the mean and of the
-    spread of the durations, and its shares; never where its changes were not estimated.
+    spread of the durations, and its shares; of a cause in too few launches its shares alone. Never where its changes
+    could not be estimated for another reason.
     """
-    if arrow.in_time is None:
+    if arrow.in_time is None and arrow.rare_launches is None:
         return False
-    sizes = (arrow.in_time.mean, arrow.in_time.spread, arrow.contribution, arrow.variance)
+    changes = () if arrow.in_time is None else (arrow.in_time.mean, arrow.in_time.spread)
+    sizes = (*changes, arrow.contribution, arrow.variance)
     return all(size.low <= 0 <= size.high for size in sizes)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
+from causeway.causal.data.six_digits import six_digits
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.report.kernel_agreement import Agreement
 from causeway.causal.report.kernel_effects import KernelEffects
@@ -18,7 +19,12 @@ METHOD = (
     "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish"
     f" and Bartlett), half-samples of blocks, {SHARE_METHOD.label}"
 )
-NO_ARROW = dict.fromkeys(("effect", "value_effect", "stability", "q_value", "robustness", "level", "sign_of"))
+NO_ARROW = dict.fromkeys(
+    (
+        *("effect", "value_effect", "stability", "q_value", "robustness", "level", "sign_of"),
+        *("verdict", "probability", "kernels_percent", "kernels_variance_percent"),
+    )
+)
 """What an edge that is no arrow of a cause does not have."""
 
 
@@ -46,7 +52,7 @@ def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict
     nodes = [_node(arrow.node) for arrow in outcome.arrows]
     nodes += [_node(node) for node in examination.context_nodes if node.name not in causes]
     nodes.append({"name": target, "group": "target", "tier": "target", "members": [target]})
-    edges = [_edge(arrow, target) for arrow in outcome.arrows]
+    edges = [_edge(arrow, outcome) for arrow in outcome.arrows]
     if outcome.unexplained is not None:
         nodes.append({"name": UNEXPLAINED, "group": UNEXPLAINED, "tier": UNEXPLAINED, "members": []})
         edges.append(_unexplained_edge(outcome, target))
@@ -60,6 +66,7 @@ def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict
         "nodes": nodes,
         "edges": edges,
         "n_rows": outcome.n_rows,
+        "n_kernels": outcome.n_kernels,
         "n_effective": outcome.n_effective,
         "p_value": outcome.p_value,
         "q_value": outcome.q_value,
@@ -82,10 +89,19 @@ def _ends(name: str, estimate: Estimate | None, point: str = "") -> dict:
     return {f"{name}{point}": value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _edge(arrow: Arrow, target: str) -> dict:
+def _of_kernels(arrow: Arrow, outcome: Outcome) -> dict:
+    """Return what the kernels in which a cause varies are of all: the most that its shares may be."""
+    is_part = outcome.n_kernels > 1
+    return {
+        "kernels_percent": six_digits(100 * len(arrow.kernels) / outcome.n_kernels) if is_part else None,
+        "kernels_variance_percent": arrow.kernels_variance,
+    }
+
+
+def _edge(arrow: Arrow, outcome: Outcome) -> dict:
     return {
         "source": arrow.name,
-        "target": target,
+        "target": outcome.scope.target,
         "kind": "directed",
         "sign": arrow.sign,
         "sign_of": arrow.sign_of,
@@ -97,6 +113,9 @@ def _edge(arrow: Arrow, target: str) -> dict:
         "q_value": arrow.q_value,
         "robustness": arrow.robustness,
         "level": arrow.level or None,
+        "verdict": arrow.verdict,
+        "probability": arrow.probability,
+        **_of_kernels(arrow, outcome),
     }
 
 
@@ -132,7 +151,8 @@ def _in_time(effect: TimeEffect | None) -> dict:
     columns = {}
     for name, change in changes.items():
         columns |= _ends(f"{name}_change", change, "_percent")
-    return columns | _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
+    columns |= _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
+    return columns | {"of_first": [f"{name}_change" for name in changes if name in effect.of_first]}
 
 
 def contribution_rows(outcome: Outcome) -> list[dict]:
@@ -163,6 +183,7 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             **_in_time(arrow.in_time),
             "determines_time": arrow.determines_time,
             "through": arrow.through or None,
+            **_of_kernels(arrow, outcome),
         }
         for arrow in outcome.arrows
     ]
@@ -266,6 +287,8 @@ def agreement_rows(rows: Sequence[Agreement]) -> list[dict]:
             "sign_of": row.sign_of,
             "kernel_variance_percent": row.in_kernel and row.in_kernel.variance.value,
             "dataset_variance_percent": row.in_dataset and row.in_dataset.variance.value,
+            "kernel_verdict": row.in_kernel and row.in_kernel.verdict,
+            "dataset_verdict": row.in_dataset and row.in_dataset.verdict,
         }
         for row in rows
     ]

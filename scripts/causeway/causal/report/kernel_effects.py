@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope
 from causeway.causal.data.six_digits import six_digits
 from causeway.causal.effects.contributions import NORMAL_QUANTILE
+from causeway.causal.effects.scope_times import NOTHING_LEFT
 from causeway.causal.report.reasons import with_level
 from causeway.core import formatting
 from causeway.core.vocabulary import SUPPORTED
@@ -85,12 +86,12 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
     Parameters
     ----------
     effects, errors : ndarray of float, shape (groups,)
-        Effect of each of two or more groups and its standard error, above 0.
+        Effect of each of two or more groups, percent, and its standard error, above 0.
 
     Returns
     -------
     mean : Estimate
-        With its 90 % interval.
+        With its 90 % interval, which does not reach below -100 % where no effect does.
     between_std, i_squared : float
 
     References
@@ -108,7 +109,8 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
     factor = max(1.0, float(weights @ (effects - mean) ** 2) / df)
     half = float(stdtrit(df, UPPER)) * math.sqrt(factor / float(weights.sum()))
     i_squared = 100.0 * max(0.0, (q - df) / q) if q > 0 else 0.0
-    return Estimate(value=mean, low=mean - half, high=mean + half), math.sqrt(between), i_squared
+    low = max(mean - half, NOTHING_LEFT) if effects.min() >= NOTHING_LEFT else mean - half
+    return Estimate(value=mean, low=low, high=mean + half), math.sqrt(between), i_squared
 
 
 def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:

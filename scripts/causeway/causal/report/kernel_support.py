@@ -28,6 +28,7 @@ from scipy.special import ndtri
 
 from causeway.causal.data.feature_roles import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
 from causeway.causal.data.outcome import Arrow, GroupSlope, Outcome, WhatIf
+from causeway.causal.data.six_digits import six_digits
 from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.examination.heterogeneity import SIGNIFICANT
 from causeway.core.formatting import name_in_sentence
@@ -85,6 +86,26 @@ def borne_out(
     )
     what_ifs = tuple(_resting_on(row, weak) for row in whole.examination.what_ifs)
     return replace(whole, arrows=arrows, examination=replace(whole.examination, what_ifs=what_ifs))
+
+
+def with_kernels_variance(whole: Outcome, shares: Mapping[str, float]) -> Outcome:
+    """Return the outcome of a whole dataset, its causes with what the kernels in which they vary have of its variance.
+
+    Parameters
+    ----------
+    whole : Outcome
+    shares : mapping of str to float
+        Of each kernel, by its id, the share of the dataset's variance within configurations, 0 .. 1; empty where there
+        is none.
+    """
+
+    def percent(kernels: Sequence[str]) -> float | None:
+        if not shares or not kernels:
+            return None
+        return six_digits(min(100.0 * math.fsum(shares[one] for one in kernels), 100.0))
+
+    arrows = tuple(replace(arrow, kernels_variance=percent(arrow.kernels)) for arrow in whole.arrows)
+    return replace(whole, arrows=arrows)
 
 
 def _of_shape(arrow: Arrow, kernels: Sequence[Outcome]) -> str:

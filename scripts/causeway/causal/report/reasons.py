@@ -19,7 +19,13 @@ def nothing_sentence(outcome: Outcome) -> str:
         return f"Inconclusive: {outcome.refusal}."
     lost = [one for one in outcome.dropped if one.was_found]
     words = nothing_found(
-        outcome.n_effective, outcome.detectable_share, outcome.scope.target, outcome.unstable, lost, outcome.slow
+        outcome.n_effective,
+        outcome.detectable_share,
+        outcome.scope.target,
+        outcome.unstable,
+        lost,
+        outcome.slow,
+        outcome.n_kernels,
     )
     if any(one.reason == NOT_SEARCHED for one in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
+from causeway.causal.data.outcome import VALUE, Arrow, Ends, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
@@ -13,7 +13,17 @@ from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER, listed
 from causeway.causal.report.probability import is_doubtful
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import counted, elided, percent, ratio, significant, time, variance_of, whole_percent
+from causeway.core.formatting import (
+    count,
+    counted,
+    elided,
+    percent,
+    ratio,
+    significant,
+    time,
+    variance_of,
+    whole_percent,
+)
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
@@ -48,8 +58,6 @@ MOST_NAMED = 3
 """So many columns are named of which an effect need not have been seen; of more, their number."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
-ALL = -100.0
-"""Percent: changes are shares of the mean of all launches, from which a level may be farther away than nothing is."""
 
 
 def what_varies(target: str) -> str:
@@ -62,7 +70,12 @@ def sentences_of(outcome: Outcome) -> dict[str, str]:
     assumption = assumption_of(outcome)
     return {
         arrow.name: cause_sentence(
-            arrow, outcome.scope, _weakness(arrow, outcome), _setting(arrow, outcome), assumption
+            arrow,
+            outcome.scope,
+            _weakness(arrow, outcome),
+            _setting(arrow, outcome),
+            assumption,
+            n_kernels=outcome.n_kernels,
         )
         for arrow in outcome.arrows
     }
@@ -102,7 +115,13 @@ def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
 
 
 def cause_sentence(
-    arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None, assumption: str = ASSUMPTION
+    arrow: Arrow,
+    scope: Scope,
+    why: str = FEW,
+    setting: WhatIf | None = None,
+    assumption: str = ASSUMPTION,
+    *,
+    n_kernels: int = 1,
 ) -> str:
     """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
     share of the variance of the measured value.
@@ -118,6 +137,8 @@ def cause_sentence(
         What setting the cause would change, with a `change`.
     assumption : str
         As of `assumption_of`.
+    n_kernels : int
+        Kernels of the scope.
     """
     node = arrow.node
     subject = _subject(node, arrow.level)
@@ -129,7 +150,10 @@ def cause_sentence(
     acts = _acts(arrow, target, subject)
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
     share = arrow.variance
-    explains = f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of {variance_of(target)}"
+    explains = (
+        f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of"
+        f" {variance_of(target, n_kernels > 1)}{_part_of_dataset(arrow, target, n_kernels)}"
+    )
     backed = _backing(arrow, scope, why)
     stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
     if setting is None:
@@ -140,38 +164,65 @@ def cause_sentence(
     return f"{change.removesuffix('.')}; {backed}. {stated}."
 
 
+def _part_of_dataset(arrow: Arrow, target: str, n_kernels: int) -> str:
+    """Return in which part of the kernels a cause varies, and what these have of the dataset's variance, in brackets;
+    nothing where it varies in all.
+    """
+    if len(arrow.kernels) in (0, n_kernels):
+        return ""
+    unit = "ns²" if target in MEASURED else f"{target} squared"
+    part = (
+        "" if arrow.kernels_variance is None else f", with {percent(arrow.kernels_variance)} of the variance in {unit}"
+    )
+    return f" (it varies in {len(arrow.kernels)} of {n_kernels} kernels{part})"
+
+
 def _acts(arrow: Arrow, target: str, subject: str) -> str:
     """Return what a cause does: to the duration where that is known, else which way it moves the target."""
     effect = arrow.in_time
     if effect is None:
-        return f"{subject} {_does(arrow, target)}"
+        return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
     singular = bool(arrow.level)
     quantity = quantity_of(target)
-    range_of = _compared(arrow.node, effect.against) if singular else " from their 10th to their 90th percentile"
-    if range_of and singular and _reads_better_turned_round(arrow.level, effect.mean):
-        other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))
+    range_of = _compared(arrow.node, effect.against) if singular else _between(effect.ends)
+    of_mean, of_spread = ("" if name in effect.of_first else OF_ALL for name in ("mean", "spread"))
+    if range_of and singular and arrow.level == NO_OTHER and effect.mean.high < 0 and of_mean:
+        other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))  # what runs beside raises the mean
         range_of = _compared(arrow.node, arrow.level)
-        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}"
+        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}"
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
         same = _alike(arrow.node, effect.alike) if effect.alike else ""
-        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{OF_ALL}{range_of}{same}{bend}"
+        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}{same}{bend}"
     if is_clear(effect.spread):
         sign = "+" if effect.spread.value > 0 else "-"
         what = SPREAD_OF.get(target, target)
         return (
-            f"{subject} {RAISE[sign][singular]} the spread of {what} by {_amount(effect.spread)}{OF_ALL}{range_of},"
+            f"{subject} {RAISE[sign][singular]} the spread of {what} by {_amount(effect.spread)}{of_spread}{range_of},"
             f" without a clear change of {quantity}"
         )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
 
 
-def _reads_better_turned_round(level: str, change: Estimate) -> bool:
-    """Tell whether a level lowers the mean and is none beside, or lowers it by more than all: what is compared with it
-    then raises the mean.
-    """
-    return change.high < 0 and (level == NO_OTHER or change.low <= ALL)
+def _in_few(arrow: Arrow, target: str) -> str:
+    """Return that a cause differs in too few launches for more to be said, as the end of a clause; empty if not."""
+    if arrow.rare_launches is None:
+        return ""
+    return f" (in {counted(arrow.rare_launches, 'launch')}, too few to state a change of {quantity_of(target)})"
+
+
+def _between(ends: Ends | None) -> str:
+    """Return which values of a number are compared, as the end of a clause."""
+    if ends is None:
+        return " from their 10th to their 90th percentile"
+    if ends.are_everywhere and ends.low and ends.high:
+        low, high = (counted(number, "launch") for number in (ends.launches_low, ends.launches_high))
+        return f" from {ends.low} ({low}) to {ends.high} ({high})"
+    launches = f"{count(ends.launches_low)} and {count(ends.launches_high)} launches"
+    if ends.are_everywhere:
+        return f" from their lowest to their highest values ({launches})"
+    return f" from their 10th to their 90th percentile, or lowest to highest values where these are one ({launches})"
 
 
 def _compared(node: Node, against: str) -> str:
@@ -337,6 +388,7 @@ def nothing_found(
     unstable: Sequence[UnstableCause] = (),
     lost: Sequence[Dropped] = (),
     slow: Sequence[str] = (),
+    n_kernels: int = 1,
 ) -> str:
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
@@ -349,6 +401,6 @@ def nothing_found(
     names = ", ".join(map(called, slow)) if len(slow) <= MOST_NAMED else f"{len(slow)} columns"
     but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if slow else ""
     return (
-        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of {variance_of(target)} would"
-        f" have been seen{but}."
+        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of"
+        f" {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
     )

@@ -35,7 +35,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # lever, exposure, mediator, clock or lag; null for the unexplained rest
             column("role", TEXT, nullable=True),
             column("probability", F64, nullable=True),  # how often such a statement was true in the validation
-            # the duration with the cause at its 90th instead of its 10th percentile; 90 % intervals
+            # the duration with the cause at its 90th instead of its 10th percentile; 90 % intervals; those that
+            # `of_first` names are in percent of the duration at the 10th instead
             *columns(CHANGES, F64, "percent of the observed duration", nullable=True),
             *columns("cost_ns cost_low cost_high", F64, "ns of GPU time over the run", nullable=True),
             column("launches", I64, nullable=True),  # of configurations in which the cause varies
@@ -44,6 +45,11 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("monotone", FLAG, nullable=True),  # false where the duration falls and rises with the cause
             # of the variance of the measured value within configurations; with the unexplained rest 100
             *columns("variance_percent variance_low variance_high", F64, "percent", nullable=True),
+            # of `mean_change`, `p50_change`, `p99_change`, `spread_change` those of another base
+            column("of_first", pa.list_(TEXT), nullable=True),
+            # of a scope of several kernels: those in which the cause varies, as a share of all, which no share of the
+            # variance exceeds; and of the dataset's variance within configurations, in the value's own unit
+            *columns("kernels_percent kernels_variance_percent", F64, "percent", nullable=True),
         ]
     ),
     "refutations": pa.schema(
@@ -121,6 +127,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # what both signs refer to; null where they refer to different things
             column("sign_of", TEXT, nullable=True),
             *columns("kernel_variance_percent dataset_variance_percent", F64, "percent", nullable=True),
+            *columns("kernel_verdict dataset_verdict", TEXT, nullable=True),
         ]
     ),
     # one row per cause that is supported in a kernel, what costs most GPU time first; intervals are 90 %

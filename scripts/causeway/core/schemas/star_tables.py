@@ -202,11 +202,13 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("multiprocessors", I64, nullable=True),
             column("memory_bytes", I64, "bytes", nullable=True),
             column("clock_hz", I64, "Hz", nullable=True),
+            column("compute_capability", TEXT, nullable=True),  # as NVIDIA numbers it: 8.0
             column("gpu", TEXT, nullable=True),  # equal texts: one GPU; digits alone: within the export; null: unknown
         ]
     ),
 }
 OPTIONAL_COLUMNS = {
+    "devices": ("compute_capability",),
     "launches": ("operator", "shape"),
     "transfers": ("migration_cause",),
     "shapes": ("layout",),

@@ -14,7 +14,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, Progress
 from causeway.core.tables import write_json
 from causeway.levels.pyramid import busy_time, cells
-from causeway.levels.pyramid.custom_metrics import Metric, expressions, measure
+from causeway.levels.pyramid.custom_metrics import Metric, expressions, measure, notes_on_empty
 from causeway.levels.pyramid.level import (
     STEP,
     Level,
@@ -149,15 +149,19 @@ def build(
         beside = [(telemetry, OWN_CLOCK)] if telemetry else []
         levels_here: dict[str, Level] = {}
         lanes_here: dict[str, list[dict]] = {}
+        counts_here = np.zeros(len(own), np.int64)
         for export, folder in here.items():
             clock = of_export[export]
             tables = [(folder / OF_EXPORT, clock), *beside]
             part = budget * facts[export].bytes / size
-            levels_here[export], lanes_here[export] = _sums(
+            levels_here[export], lanes_here[export], counts = _sums(
                 *(export, folder, launches[export], clock, origin, means, buckets, part, sampled),
                 *(link, link_window_ns, own, tables),
             )
-    series = {export: lanes for part in ranks.exchange(lanes_here) for export, lanes in part.items()}
+            counts_here += counts
+    parts = ranks.exchange((lanes_here, counts_here))
+    series = {export: lanes for part, _ in parts for export, lanes in part.items()}
+    notes = notes_on_empty(own, sum(counts for _, counts in parts), sampled)
     lanes, number = lanes_of({export: series[export] for export in facts}, nodes)
     names = [*cells.VALUE_NAMES, *sampled, *(metric.name for metric in own)]
     give_back()
@@ -176,7 +180,10 @@ def build(
                 span = _span(level)
                 levels = write_levels(level, out, origin, len(names), budget, span)
             written = sum(entry["bytes"] for entry in levels)
+            for note in notes:
+                LOG.warning("levels: metrics: %s", note)
             document = _index(origin, span, lanes, levels, names if levels else [], buckets, size, written)
+            document["notes"] = notes
             write_json(document, out / "index.json", schema="levels")
     return document
 
@@ -232,8 +239,10 @@ def _sums(
     window: int,
     own: list[Metric],
     tables: Sequence[tuple[Path, Clock]],
-) -> tuple[Level, list[dict]]:
-    """Return the finest level of one export, and what its series belong to, in order: streams, then devices."""
+) -> tuple[Level, list[dict], np.ndarray]:
+    """Return the finest level of one export, what its series belong to, in order: streams, then devices, and how many
+    rows of each of the analyst's own metrics count.
+    """
     width = _initial_width(folder, launches, clock, origin, means, export, buckets, budget)
     if launches >= MANY_LAUNCHES:
         give_back()
@@ -283,14 +292,18 @@ def _sums(
         len(level.busy),
     )
     sampled = sums_of_samples(tables, origin, numbers, buckets, budget, metrics, sums.width)
-    mine = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
+    mine, counts = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
     of_device = [metric.table == "samples" for metric in own]
     streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams]
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices]
-    return _combined(level, sampled, list(zip(mine, of_device, strict=True)), len(streams), len(metrics)), [
-        *streams,
-        *devices,
-    ]
+    return (
+        _combined(level, sampled, list(zip(mine, of_device, strict=True)), len(streams), len(metrics)),
+        [
+            *streams,
+            *devices,
+        ],
+        counts,
+    )
 
 
 def _initial_width(

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from causeway.core.clock import Clock
 from causeway.core.errors import CausewayError
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.levels.pyramid.expressions import Expression, parse
+from causeway.levels.pyramid.expressions import KERNEL_NAMES, Expression, parse
 from causeway.levels.pyramid.launch_columns import LaunchColumns, stored, values
 from causeway.levels.pyramid.ordered_rows import chunks
 from causeway.levels.pyramid.pyramid import Level, Sums
@@ -32,15 +32,16 @@ LARGEST = 1 << 52
 LAUNCHES = ("duration_ns", "queue_ns", "rank", "device", "stream", "deviation_ns", "mean_ns", *LAUNCH_SHAPE)
 TRANSFERS = ("duration_ns", "bytes", "copy_kind", "rank", "device", "stream")
 COLLECTIVES = ("duration_ns", "bytes", "group_size", "rank", "device", "stream")
+KERNEL_TEXTS = ("kernel_class", "kernel", "kernel_id", "short_name", "operator")
 COLUMNS = {
-    "launches": dict.fromkeys(LAUNCHES, "number") | dict.fromkeys(("kernel_class", "kernel", "operator"), "text"),
+    "launches": dict.fromkeys(LAUNCHES, "number") | dict.fromkeys(KERNEL_TEXTS, "text"),
     "transfers": dict.fromkeys(TRANSFERS, "number"),
     "collectives": dict.fromkeys(COLLECTIVES, "number") | {"name": "text", "communicator": "text"},
     "samples": dict.fromkeys(("value", "rank", "device"), "number") | {"metric": "text"},
 }
 """What expressions may name, by table. Of a launch: its own columns, the mean of its configuration and its deviation
-from it, its launch shape, its kernel's class and full name, and its operator's name. Of a sample: its value and its
-metric.
+from it, its launch shape, its kernel's class, full name, id and short name, and its operator's name. Of a sample: its
+value and its metric.
 """
 INTERVALS = {
     "launches": COLUMNS["launches"],
@@ -131,6 +132,11 @@ def expressions(metrics: Sequence[Mapping]) -> list[Metric]:
 class CustomSums:
     """The sums of the analyst's metrics for one export; series = stream, of samples device, times metrics plus the
     metric's index.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (n_metrics,)
+        Rows that count, of each metric.
     """
 
     def __init__(
@@ -146,6 +152,7 @@ class CustomSums:
         self._sums = [Sums(*sums) for _ in metrics]
         self._launches = LaunchColumns(folder, mean)
         self._intervals = folder, clock, link
+        self.counts = np.zeros(len(metrics), np.int64)
         self._inside: list[EnclosingIntervals | None] = []
 
     def begin(self) -> None:
@@ -193,6 +200,7 @@ class CustomSums:
                     " large to be summed"
                 )
             known = np.flatnonzero(~np.isnan(value))
+            self.counts[index] += known.size
             self._sums[index].grow((int(number.max()) + 1) * len(self.metrics), 0)
             series = number[known] * len(self.metrics) + index
             scaled = np.rint(value[known] * SCALE).astype(np.int64)
@@ -275,12 +283,13 @@ def measure(
     sums: tuple[Buckets, int, float, int],
     link: LinkFunction | None,
     samples: Sequence[tuple[Path, Clock]],
-) -> list[Level]:
-    """Return the finest level of each metric of an export, in a pass over its tables of its own; see `Sums` for
-    `sums`. `samples` are the tables of samples, of the export and of the whole dataset.
+) -> tuple[list[Level], np.ndarray]:
+    """Return the finest level of each metric of an export, in a pass over its tables of its own, and of each how many
+    rows count, int64, shape (n_metrics,); see `Sums` for `sums`. `samples` are the tables of samples, of the export and
+    of the whole dataset.
     """
     if not metrics:
-        return []
+        return [], np.zeros(0, np.int64)
     custom = CustomSums(metrics, folder, clock, mean, sums, link)
     for table, path, own_clock in [
         *((table, folder / f"{table}.parquet", clock) for table in COLUMNS if table != "samples"),
@@ -289,7 +298,40 @@ def measure(
         mine = [metric for metric in metrics if metric.table == table]
         if mine and path.is_file():
             _add_table(custom, table, mine, path, own_clock, numbers, path.parent != folder)
-    return custom.finish()
+    return custom.finish(), custom.counts
+
+
+def notes_on_empty(metrics: Sequence[Metric], counts: np.ndarray, sampled: Sequence[str]) -> list[str]:
+    """Return a sentence for each metric of which no row of the dataset counts, with what is there instead.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+    counts : ndarray of int, shape (n_metrics,)
+        Rows that count.
+    sampled : sequence of str
+        Names of the metrics that samples are of.
+    """
+    return [
+        f"the metric {metric.name} is empty: {_why_empty(metric, sampled)}"
+        for metric, count in zip(metrics, counts.tolist(), strict=True)
+        if not count
+    ]
+
+
+def _why_empty(metric: Metric, sampled: Sequence[str]) -> str:
+    """Return why no row counts, as far as its conditions tell, and what they could name."""
+    named = [pair for one in (metric.value, metric.where, metric.inside_where) if one for pair in one.equated_texts()]
+    unknown = [text for column, text in named if column == "metric" and text not in sampled]
+    if metric.table == "samples" and not sampled:
+        return "the dataset has no sampled metrics"
+    if unknown:
+        return f"no sampled metric is called {unknown[0]}; there are {', '.join(sampled)}"
+    rows = f"no row of {metric.table} meets its conditions or has its value"
+    kernels = [(column, text) for column, text in named if column.removeprefix(PREFIX) == "kernel"]
+    if kernels:
+        return f"{rows}; {kernels[0][0]} is a kernel's whole name, others match by {KERNEL_NAMES}"
+    return rows
 
 
 def _add_table(

@@ -1,15 +1,18 @@
 """Metrics that the analyst defines: expressions over columns of a table, parsed and checked, never run as code.
 
 An expression is Python's arithmetic on names of columns: `+ - * / //`, comparisons, `and or not`, numbers, texts in
-comparisons, and the functions `abs`, `min`, `max` of two values. Conditions are 0 or 1; what is made of a null is null,
-as in SQL: a condition that the other values do not decide, too. It is parsed with `ast`; every node that is not on the
-list is refused and quoted, and what is left is worked out with numpy, column by column.
+comparisons, the functions `abs`, `min`, `max` of two values, and `like` of a text and a pattern. Conditions are 0 or 1;
+what is made of a null is null, as in SQL: a condition that the other values do not decide, too. It is parsed with
+`ast`; every node that is not on the list is refused and quoted, and what is left is worked out with numpy, column by
+column.
 """
 
 import ast
+import fnmatch
 import operator
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +68,17 @@ OPERATORS: dict[type, Callable] = {
 }
 FUNCTIONS: dict[str, tuple[int, Callable]] = {"abs": (1, np.abs), "min": (2, np.minimum), "max": (2, np.maximum)}
 """Functions, the number of their arguments, and what they do."""
+LIKE = "like"
+"""The function of a text and a pattern, as SQL's operator, but for the case of letters: `%` stands for any characters,
+`_` for one.
+"""
+AS_GLOB = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
+"""Characters of such a pattern, and how `fnmatch` writes them, whose patterns take no longer the more of them stand in
+one.
+"""
+KERNEL_ID = re.compile("[a-z0-9-]+-[0-9a-f]{10}")
+"""The form of a kernel's id, by which pages, folders and queries call it."""
+KERNEL_NAMES = "kernel_id, short_name or like(kernel, '%gemm%')"
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,12 @@ class Expression:
         """Return for which rows it is neither 0 nor null; bool. `columns` as in `of`."""
         value = self.of(columns)
         return ~np.isnan(value) & (value != 0)
+
+    def equated_texts(self) -> Iterator[tuple[str, str]]:
+        """Yield each column that is compared with a text for equality, with the text."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Compare) and all(isinstance(op, ast.Eq) for op in node.ops):
+                yield from _named_texts(node)
 
 
 def parse(text: str, columns: Mapping[str, str], where: str) -> Expression:
@@ -148,10 +168,37 @@ def _kind(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) ->
             return "text"
         case ast.Compare(ops=ops) if all(type(op) in OPERATORS for op in ops):
             return _comparison(node, columns, where, depth)
+        case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name == LIKE:
+            _check_like(values, columns, where, depth)
+            return "number"
     for part in _operands(node, where):
         if _kind(part, columns, where, depth + 1) == "text":
             raise CausewayError(f"{where}: {ast.unparse(part)[:60]!r} is a text; texts can only be compared")
     return "number"
+
+
+def _named_texts(node: ast.Compare) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a comparison with the texts that they are compared with."""
+    parts = [node.left, *node.comparators]
+    for column in parts:
+        for text in parts:
+            if isinstance(column, ast.Name) and isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield column.id, text.value
+
+
+def _check_like(values: list[ast.expr], columns: Mapping[str, str], where: str, depth: int) -> None:
+    """Refuse what is no column of texts and a pattern."""
+    is_pattern = len(values) == 2 and isinstance(values[1], ast.Constant) and isinstance(values[1].value, str)
+    if not is_pattern or _kind(values[0], columns, where, depth + 1) != "text":
+        raise CausewayError(f"{where}: like takes a text and a pattern, as in like(kernel, '%gemm%')")
+
+
+def _like(texts: np.ndarray | str, pattern: str) -> np.ndarray:
+    """Return which texts have the form of a pattern, 0 or 1; each different text is looked at once."""
+    match = re.compile(fnmatch.translate("".join(AS_GLOB.get(one, one) for one in pattern)), re.IGNORECASE).match
+    texts = np.atleast_1d(np.asarray(texts, dtype=object))
+    known = {text: float(match(text) is not None) for text in dict.fromkeys(texts.tolist())}
+    return np.array([known[text] for text in texts.tolist()])
 
 
 def _operands(node: ast.expr, where: str) -> list[ast.expr]:
@@ -169,7 +216,7 @@ def _operands(node: ast.expr, where: str) -> list[ast.expr]:
             return values
     raise CausewayError(
         f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //,"
-        f" comparisons, and or not, {', '.join(FUNCTIONS)}"
+        f" comparisons, and or not, {', '.join([*FUNCTIONS, LIKE])}"
     )
 
 
@@ -179,6 +226,12 @@ def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth
         raise CausewayError(f"{where}: {ast.unparse(node)[:60]!r} compares a text with a number")
     if kinds == {"text"} and not all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
         raise CausewayError(f"{where}: {ast.unparse(node)[:60]!r} orders texts; they can only be equal or not")
+    for column, text in _named_texts(node):
+        if column in ("kernel", "inside_kernel") and KERNEL_ID.fullmatch(text):
+            raise CausewayError(
+                f"{where}: {text!r} is the id of a kernel, and {column} its full name; compare"
+                f" {column.replace('kernel', 'kernel_id')}, or short_name, or use like({column}, '%gemm%')"
+            )
     return "number"
 
 
@@ -206,4 +259,6 @@ def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | fl
             value = _and(value, OPERATORS[type(op)](left, right))
             left = right
         return value
+    if node.func.id == LIKE:
+        return _like(*(_value(part, columns) for part in node.args))
     return FUNCTIONS[node.func.id][1](*(_value(part, columns) for part in node.args))

@@ -8,8 +8,8 @@ import pyarrow as pa
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.levels.pyramid.ordered_rows import configurations_of
 
-OF_CONFIGURATION = {"kernel_class": 0, "kernel": 1}
-"""Texts of a configuration and their index in it."""
+OF_KERNEL = {"kernel_class": "class", "kernel": "name", "kernel_id": "id", "short_name": "short_name"}
+"""Texts of a launch's kernel and the columns of `kernels` that hold them."""
 
 
 def stored(table: str, names: set[str]) -> list[str]:
@@ -65,10 +65,7 @@ class LaunchColumns:
             )
             for index, column in enumerate(LAUNCH_SHAPE)
         }
-        self._text = {
-            column: np.array(["" if key is None else key[index] for key in known], object)  # not as wide as the longest
-            for column, index in OF_CONFIGURATION.items()
-        }
+        self._text = _of_kernels(folder, len(known))
         self._operators = _operators(folder / "operators.parquet")
 
     def of(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
@@ -96,6 +93,18 @@ class LaunchColumns:
             return values(batch, name)
         found = of_configuration[batch.column("configuration").to_numpy()]
         return batch.column("duration_ns").to_numpy() - found if name == "deviation_ns" else found
+
+
+def _of_kernels(folder: Path, n_configurations: int) -> dict[str, np.ndarray]:
+    """Return the texts of each configuration's kernel by the columns of expressions, '' for numbers not in use."""
+    kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
+    configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
+    numbers, kernel = (configurations.column(name).to_pylist() for name in ("configuration", "kernel"))
+    found = {column: np.full(n_configurations, "", object) for column in OF_KERNEL}  # not as wide as the longest
+    for number, one in zip(numbers, kernel, strict=True):
+        for column, name in OF_KERNEL.items():
+            found[column][number] = kernels[one][name]
+    return found
 
 
 def _operators(path: Path) -> np.ndarray:

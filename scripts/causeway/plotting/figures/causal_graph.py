@@ -1,9 +1,9 @@
-"""Causal graphs as SVG: causes left by tier, target at the right; black raises, red lowers, grey is undecided or
-unexplained.
+"""Causal graphs as SVG: causes left by tier, target at the right; black raises, red lowers, grey is not supported,
+undecided or unexplained.
 
-The convention of arXiv 2510.18300 (figures 2, 3 and 5) with what it lacks: an interval, the stability and the
-robustness of each arrow, and the unexplained share. Colour never stands alone: the label says raises or lowers, the
-head is filled or open, a fragile arrow dashed.
+The convention of arXiv 2510.18300 (figures 2, 3 and 5) with what it lacks: the verdict and the probability of each
+arrow, an interval, its stability and robustness, and the unexplained share. Colour never stands alone: the label says
+what is raised or lowered, and the verdict; the head is filled or open, a fragile arrow dashed.
 """
 
 import math
@@ -15,7 +15,7 @@ from markupsafe import Markup
 from causeway.core import formatting
 from causeway.core.feature_registry import TIERS
 from causeway.core.formatting import elided, variance_of
-from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED
+from causeway.core.vocabulary import FRAGILE_BELOW, MEMORY_STALL, SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.graph_layout import Layout, Line, arrange
 from causeway.plotting.drawing.kernel_labels import full_name
@@ -33,7 +33,7 @@ Tiers = list[tuple[str, list[str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Arrow:
-    """One arrow into the target, and how it is drawn."""
+    """One arrow into the target, and how it is drawn; `details` are the lines below its label."""
 
     source: str
     colour: str
@@ -41,8 +41,9 @@ class Arrow:
     head: str
     dashed: bool
     label: str
-    detail: str
-    hover: str
+    details: tuple[str, ...] = ()
+    hover: str = ""
+    verdict: str | None = None
 
 
 def unresolved(edge: Mapping) -> bool:
@@ -50,18 +51,32 @@ def unresolved(edge: Mapping) -> bool:
     return edge["kind"] != "directed" or edge["sign"] not in WORDS
 
 
-def arrow_of(edge: Mapping) -> Arrow:
-    """Return how the arrow of an edge of `graph.json` is drawn."""
+def sign_colour(edge: Mapping) -> str:
+    """Return the colour of an edge's sign, whatever its verdict."""
+    return theme.UNDECIDED if unresolved(edge) else theme.RAISES if edge["sign"] == "+" else theme.LOWERS
+
+
+def about(edge: Mapping) -> str:
+    """Return what the sign of an arrow is about: in one graph there may be both."""
+    if edge.get("sign_of") == "value":
+        return "the value"
+    return "the memory stall" if edge["target"] == MEMORY_STALL else "the deviation"
+
+
+def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
+    """Return how the arrow of an edge of `graph.json` is drawn; `of_kernels` tells which variance is shared, as of
+    `variance_of`.
+    """
     percent = edge["variance_percent"]  # the share that the sentences state
     robustness = edge["robustness"]
     stability = edge["stability"]
     rest = edge["source"] == UNEXPLAINED
-    grey = rest or unresolved(edge)
-    colour = theme.UNDECIDED if grey else theme.RAISES if edge["sign"] == "+" else theme.LOWERS
+    verdict = edge.get("verdict")
+    colour = theme.UNDECIDED if rest or verdict != SUPPORTED else sign_colour(edge)
     fragile = robustness is not None and robustness < FRAGILE_BELOW
-    word = "" if rest else WORDS.get(edge["sign"], "sign undecided") if edge["kind"] == "directed" else edge["kind"]
-    if edge.get("sign_of") == "value":
-        word = f"{word} the value,"
+    word = "" if rest else "sign undecided" if edge["kind"] == "directed" else edge["kind"]
+    if not rest and not unresolved(edge):
+        word = f"{WORDS[edge['sign']]} {about(edge)},"
     if edge.get("level"):
         word = f"= {elided(edge['level'], 24)}: {word}"
     share = (
@@ -69,18 +84,22 @@ def arrow_of(edge: Mapping) -> Arrow:
         if percent is not None
         else "share not measured"
     )
+    judged = [verdict] if verdict else []
+    if edge.get("probability") is not None:
+        judged.append(f"probability {formatting.ratio(edge['probability'])}")
     facts = []
     if stability is not None:
         facts.append(f"found in {100 * stability:.0f} %")
     if robustness is not None:
         facts.append(f"robust {formatting.ratio(robustness)}")
-    hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'])}"]
+    hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
+    hover += [", ".join(judged)] if judged else []
     hover += [f"found in {100 * stability:.0f} % of the resamples"] if stability is not None else []
     hover += (
         [f"robustness {formatting.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
     )
     hover += [formatting.q_value(edge["q_value"])] if edge.get("q_value") is not None else []
-    head = "none" if edge["kind"] == "undirected" else "filled" if grey or edge["sign"] == "+" else "open"
+    head = "none" if edge["kind"] == "undirected" else "open" if not rest and edge["sign"] == "-" else "filled"
     width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
     return Arrow(
         source=edge["source"],
@@ -89,9 +108,22 @@ def arrow_of(edge: Mapping) -> Arrow:
         head=head,
         dashed=fragile,
         label=f"{word} {share}".strip(),
-        detail=", ".join(facts),
+        details=tuple(", ".join(line) for line in ([*judged, *facts], _of_kernels(edge)) if line),
         hover="\n".join(hover),
+        verdict=verdict,
     )
+
+
+def _of_kernels(edge: Mapping) -> list[str]:
+    """Return in which part of the kernels a cause varies, and the most that it explains of the dataset's variance;
+    empty where it varies in all.
+    """
+    percent = edge.get("kernels_percent")
+    if percent is None or percent >= 100:
+        return []
+    most = edge.get("kernels_variance_percent")
+    bound = [] if most is None else [f"at most {formatting.percent(most)} of the dataset's variance"]
+    return [f"varies in {formatting.percent(percent)} of the kernels", *bound]
 
 
 def box_of(
@@ -171,8 +203,9 @@ def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
     into = [edge for edge in graph["edges"] if edge["target"] == graph["target_node"]]
     causes = [edge for edge in into if edge["source"] != UNEXPLAINED]
     causes.sort(key=lambda e: (e["variance_percent"] is None, -(e["variance_percent"] or 0), e["source"]))
-    rest = next((arrow_of(edge) for edge in into if edge["source"] == UNEXPLAINED), None)
-    return [arrow_of(edge) for edge in causes[:MOST_ARROWS]], rest, max(len(causes) - MOST_ARROWS, 0)
+    of_kernels = graph.get("n_kernels", 1) > 1
+    rest = next((arrow_of(edge, of_kernels) for edge in into if edge["source"] == UNEXPLAINED), None)
+    return [arrow_of(edge, of_kernels) for edge in causes[:MOST_ARROWS]], rest, max(len(causes) - MOST_ARROWS, 0)
 
 
 def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
@@ -197,7 +230,7 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     target_lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
     sizes = {arrow.source: _node_size(arrow.source, nodes) for arrow in drawn}
     label_width = max(_label_width(arrow) for arrow in drawn) + 24 + 3.0 * len(drawn)
-    sizes |= {f"label of {arrow.source}": (label_width, 38.0) for arrow in drawn}
+    sizes |= {f"label of {arrow.source}": (label_width, _label_height(arrow)) for arrow in drawn}
     target_width = max(text_width(line, theme.SIZE, bold=True) for line in target_lines) + 28
     sizes[target] = (max(target_width, 120), max(30.0 * len(drawn), LINE * len(target_lines) + 20))
     columns = len(tiers)
@@ -239,8 +272,14 @@ def _node_size(name: str, nodes: Mapping) -> tuple[float, float]:
     return max(heading, *(text_width(line, theme.SIZE) + 22 for line in lines)), 26.0 if len(lines) == 1 else 40.0
 
 
+def _label_height(arrow: Arrow) -> float:
+    """Return the height of a box with the arrow in its middle: the label above it, the details below."""
+    return max(38.0, 6 + 2 * LINE * len(arrow.details))
+
+
 def _label_width(arrow: Arrow) -> float:
-    return max(text_width(arrow.label, theme.SIZE, bold=True), text_width(arrow.detail or " ", theme.SMALL))
+    details = (text_width(line, theme.SMALL) for line in arrow.details)
+    return max(text_width(arrow.label, theme.SIZE, bold=True), *details, 0.0)
 
 
 def bezier(points: list[tuple[float, float]]) -> str:
@@ -290,7 +329,7 @@ def _assemble(
         below.append(text(MARGIN, y, more, theme.SMALL, colour=theme.MUTED))
     if alone:
         dashed = any(arrow.dashed for arrow in drawn)
-        signs, height = legend(width - 2 * MARGIN, dashed, graph["target_node"])
+        signs, height = legend(width - 2 * MARGIN, dashed, graph["target_node"], graph.get("n_kernels", 1) > 1)
         below.append(tag("g", signs, transform=f"translate({MARGIN:.1f} {y + 26:.1f})"))
         y += 14 + height
     head = (
@@ -319,11 +358,11 @@ def _stroke(arrow: Arrow, layout: Layout, end: float, port: float, room: float) 
         tag("path", d=path, fill="none", stroke=arrow.colour, stroke_width=arrow.width, stroke_dasharray=dashes),
         head_of(end, port, arrow),
         text(label.left + 7, label.y - 4 - arrow.width / 2, arrow.label, colour=ink, font_weight="bold"),
-        (
-            text(label.left + 7, label.y + 13 + arrow.width / 2, arrow.detail, theme.SMALL, colour=theme.MUTED)
-            if arrow.detail
-            else None
-        ),
+        [
+            text(label.left + 7, label.y + 13 + LINE * i + arrow.width / 2, line, theme.SMALL, colour=theme.MUTED)
+            for i, line in enumerate(arrow.details)
+        ],
+        data_cause=elided(arrow.source, 300),
     )
 
 
@@ -339,8 +378,10 @@ def _cause(name: str, layout: Layout, nodes: Mapping) -> Markup:
     return box_of(name, _node_lines(name, nodes), layout.boxes[name], fill, hover=elided("\n".join(hover), 1500))
 
 
-def legend(width: float, fragile: bool, target: str) -> tuple[list[Markup], float]:
-    """Return the signs explained, in as many rows as `width` needs, and their height."""
+def legend(width: float, fragile: bool, target: str, of_kernels: bool = False) -> tuple[list[Markup], float]:
+    """Return the signs explained, in as many rows as `width` needs, and their height; `of_kernels` as of
+    `variance_of`.
+    """
     samples = [("raises", theme.RAISES, "filled", False), ("lowers", theme.LOWERS, "open", False)]
     samples += (
         [(f"fragile (robustness below {formatting.ratio(FRAGILE_BELOW)})", theme.RAISES, "filled", True)]
@@ -348,8 +389,8 @@ def legend(width: float, fragile: bool, target: str) -> tuple[list[Markup], floa
         else []
     )
     samples += [
-        ("undecided or unexplained", theme.UNDECIDED, "filled", False),
-        (f"width: % of {variance_of(target)} [interval]", "", "none", False),
+        ("not supported, undecided or unexplained", theme.UNDECIDED, "filled", False),
+        (f"width: % of {variance_of(target, of_kernels)} [interval]", "", "none", False),
     ]
     parts = []
     x = 0.0
@@ -376,7 +417,7 @@ def legend(width: float, fragile: bool, target: str) -> tuple[list[Markup], floa
                 head_of(
                     x + 34,
                     y,
-                    Arrow(source="", colour=colour, width=2.4, head=head, dashed=dashed, label="", detail="", hover=""),
+                    Arrow(source="", colour=colour, width=2.4, head=head, dashed=dashed, label=""),
                 ),
             ]
         parts.append(text(x + sign, y + 4.5, word, theme.SMALL, colour=theme.MUTED))

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -19,7 +20,7 @@ from causeway.plotting.figures.causal_graph import (
     bezier,
     box_of,
     head_of,
-    unresolved,
+    sign_colour,
 )
 
 MOST_NODES = 60
@@ -111,13 +112,13 @@ def _edges_by_ends(graph: Mapping, inner: Sequence[Mapping], shown: Container[st
 def _edge(edge: Mapping, points: Sequence[tuple[float, float]], to_target: bool) -> Markup:
     """Return an edge along its points: to the target as wide as its share, which the hover says; else dotted."""
     arrow = arrow_of(edge)
-    colour = theme.UNDECIDED if unresolved(edge) else arrow.colour
+    arrow = arrow if to_target else replace(arrow, colour=sign_colour(edge))
     hover = f"{edge['source']} – {edge['target']}: {edge['kind']}" + (f", {arrow.label}" if to_target else "")
     line = tag(
         "path",
         d=bezier(points),
         fill="none",
-        stroke=colour,
+        stroke=arrow.colour,
         stroke_width=arrow.width if to_target else 1.6,
         stroke_dasharray="1.6 3.4" if not to_target else "7 4" if arrow.dashed else None,
     )
@@ -125,7 +126,7 @@ def _edge(edge: Mapping, points: Sequence[tuple[float, float]], to_target: bool)
     if edge["kind"] == "directed":
         heads = [head_of(*points[-1], arrow, _angle(points))]
     elif edge["kind"] == "bidirected":
-        heads = [tag("circle", cx=x, cy=y, r=3.2, fill=colour) for x, y in (points[0], points[-1])]
+        heads = [tag("circle", cx=x, cy=y, r=3.2, fill=arrow.colour) for x, y in (points[0], points[-1])]
     return tag("g", tag("title", elided(hover, 600)), line, *heads)
 
 

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
+from causeway.core.vocabulary import SUPPORTED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import tag, text_width
 from causeway.plotting.drawing.svg import MARGIN, document, notice, text
@@ -15,6 +16,7 @@ MOST_FEATURES = 30
 MOST_KERNELS = 24
 HEAD = 34
 """Letters of a kernel's name over its column; a number behind it, which tells equal names apart, may add some."""
+NO_CAUSE = {"state": ""} | dict.fromkeys(("kernel_sign", "kernel_variance_percent", "kernel_verdict"))
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
@@ -72,19 +74,22 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
                 y,
                 first and first["dataset_sign"],
                 first and first["dataset_variance_percent"],
+                first and first["dataset_verdict"],
                 False,
-                f"whole dataset, {feature}",
+                f"whole dataset, {feature}: {(first and first['dataset_verdict']) or 'no cause here'}",
             )
         )
         for place, kernel in enumerate(kernels, start=1):
-            row = cells.get((feature, kernel), {"kernel_sign": None, "kernel_variance_percent": None, "state": ""})
+            row = cells.get((feature, kernel), NO_CAUSE)
             hover = f"{names[kernel]}, {feature}: {row['state'] or 'no cause here'}"
+            hover += f", {row['kernel_verdict']}" if row["kernel_verdict"] else ""
             parts.append(
                 _cell(
                     left + width * place,
                     y,
                     row["kernel_sign"],
                     row["kernel_variance_percent"],
+                    row["kernel_verdict"],
                     row["state"] == "opposite",
                     hover,
                 )
@@ -94,7 +99,8 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     notes = [
         "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; orange frame: opposite to the"
         " whole dataset",
-        f"number: % of {variance_of(target)}, within configurations",
+        f"number: % of {variance_of(target)}, within configurations; of the whole dataset each kernel alike",
+        "grey: not supported there",
     ]
     notes += [f"{left_out} weaker causes are not drawn; the table lists all"] if left_out else []
     below = [text(MARGIN, bottom + 22 + 17 * i, note, theme.SMALL, colour=theme.MUTED) for i, note in enumerate(notes)]
@@ -106,10 +112,13 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     )
 
 
-def _cell(x: float, y: float, sign: str | None, percent: float | None, opposite: bool, hover: str) -> Markup:
+def _cell(
+    x: float, y: float, sign: str | None, percent: float | None, verdict: str | None, opposite: bool, hover: str
+) -> Markup:
     width, height = CELL
-    fill = "#f6f8fa" if sign is None else {"+": "#e3e6ea", "-": "#fbe3e1"}.get(sign, "#f1f3f5")
-    colour = {"+": theme.RAISES, "-": theme.LOWERS}.get(sign or "", theme.MUTED)
+    coloured = sign if verdict == SUPPORTED else "?"
+    fill = "#f6f8fa" if sign is None else {"+": "#e3e6ea", "-": "#fbe3e1"}.get(coloured, "#f1f3f5")
+    colour = {"+": theme.RAISES, "-": theme.LOWERS}.get(coloured or "", theme.MUTED)
     edge, thick = ("#dd7a1f", 2.4) if opposite else (theme.PAPER, 1.5)
     words = "" if sign is None else f"{MARKS.get(sign, '◇')} {formatting.percent(percent).removesuffix(' %')}"
     inset = thick / 2

@@ -30,8 +30,12 @@ def nothing(dataset: str, target: str) -> Markup:
     return notice(title_of(dataset, target), "0 launches", [words])
 
 
-def draw_parallel_coordinates(coordinates: "Coordinates | None", *, dataset: str, target: str) -> "Markup | Figure":
-    """Return the static figure: the same lines and axes in the same order; without a launch, one that says so."""
+def draw_parallel_coordinates(
+    coordinates: "Coordinates | None", *, dataset: str, target: str, of_kernels: bool = False
+) -> "Markup | Figure":
+    """Return the static figure: the same lines and axes in the same order; without a launch, one that says so.
+    `of_kernels` tells which variance is shared, as of `variance_of`.
+    """
     title = title_of(dataset, target)
     if coordinates is None:
         return nothing(dataset, target)
@@ -39,7 +43,7 @@ def draw_parallel_coordinates(coordinates: "Coordinates | None", *, dataset: str
         figure = _static(coordinates)
         figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=11.5, fontweight="bold")
         selection = f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}; one line each."
-        selection += f" Percentages: shares of {variance_of(target)}."
+        selection += f" Percentages: shares of {variance_of(target, of_kernels)}."
         figure.text(0.012, 0.925, selection, ha="left", va="top", color=theme.MUTED)
     return figure
 

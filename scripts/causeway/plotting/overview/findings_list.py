@@ -6,7 +6,15 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import COUNTED, INCONCLUSIVE, INFERRED, MEMORY_STALL, SUPPORTED, target_name
+from causeway.core.vocabulary import (
+    COUNTED,
+    INCONCLUSIVE,
+    INFERRED,
+    LEAST_EXPLAINED,
+    MEMORY_STALL,
+    SUPPORTED,
+    target_name,
+)
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
@@ -50,6 +58,8 @@ NOTHING = "nothing was measured"
 """The answer to all three of a dataset without a launch in its results."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
 """The answer to why where causes of collectives alone were found."""
+LITTLE = "what was found explains less than a hundredth of the variance, or perhaps nothing"
+"""The answer to why where causes of next to nothing alone were found."""
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
 COUNTED_OF = {"straggler": "collectives", "step": "steps"}
@@ -80,11 +90,12 @@ def answers(
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
 
-    Before them stands what must be known of the recordings, which answers where if nothing else does. What to do is what the first of
-    these three advises; if none does, what the first finding does; before all, what a finding on the recording does,
-    then a loss that is undecided. A cause of the time
-    of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
-    what varies and why the durations are said before the memory stall, wherever their kernel stands. Where nothing
+    Before them stands what must be known of the recordings, which answers where if nothing else does. What to do is
+    what the first of these three advises; if none does, what the first finding does; before all, what a finding on the
+    recording does, then a loss that is undecided. A cause of the time of a collective, by the ids of `collectives`, is
+    no answer to why: that time includes waiting for the last rank; nor is one that explains next to nothing. Of what
+    varies and why the durations are said before the memory stall, wherever their kernel stands, and what changes the
+    mean before what has a share of the variance. Where nothing
     `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
     """
     if not findings:
@@ -101,7 +112,10 @@ def answers(
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
         if kinds != LOSSES:
-            asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
+            asked.sort(key=lambda one: (one[1]["target"] == MEMORY_STALL, _states_a_share(one[1])))
+        telling = [one for one in asked if not explains_little(one[1])]
+        nothing = LITTLE if asked and not telling else nothing
+        asked = telling
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         if kinds == LOSSES and found is None and of_place:
             found = of_place[0]
@@ -149,6 +163,7 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
         return None
     least = "none" if any(is_small(finding) for _, finding in findings) else ""
     leading = [one for one in findings if not is_small(one[1]) and one[1]["severity"] != least]
+    leading = [one for one in leading if not explains_little(one[1])]
     leading = [one for one in leading if one[1]["kind"] != "no_cause"][:FIRST] or leading[:FIRST]
     rest = [one for one in findings if one not in leading]
     nothing = None
@@ -195,7 +210,23 @@ def is_small(finding: Mapping) -> bool:
     """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU
     time.
     """
-    return finding["severity"] == "low" and finding["verdict"] == SUPPORTED and finding["recoverable_share"] is not None
+    is_low = finding["severity"] == "low" and finding["verdict"] == SUPPORTED
+    return is_low and finding["recoverable_share"] is not None and not explains_little(finding)
+
+
+def _states_a_share(finding: Mapping) -> bool:
+    """Return whether a finding is a cause of which no change of the mean is known, only its share of the variance."""
+    return finding["kind"] == "cause" and finding.get("effect") == finding.get("explained")
+
+
+def explains_little(finding: Mapping) -> bool:
+    """Return whether a finding is a cause that explains less than a hundredth of the variance, or may explain none of
+    it.
+    """
+    share = finding.get("explained")
+    if finding["kind"] != "cause" or share is None:
+        return False
+    return share["value"] < LEAST_EXPLAINED or (share["low"] is not None and share["low"] <= 0)
 
 
 def _time(finding: Mapping) -> Markup | str:
@@ -271,6 +302,7 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     under += _sizes(place, finding)
     under += [tag("span", KINDS.get(finding["kind"], COUNTED))]
     under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
+    under += [tag("span", "small: may explain less than a hundredth")] if explains_little(finding) else []
     if finding["n"] is not None:
         what = COUNTED_OF.get(finding["kind"], "launches")
         query = in_document("findings.json", *place, "n", kind="integer")

@@ -139,9 +139,9 @@ def facts(
     return tag("div", [tag("div", tag("span", label), tag("b", value)) for label, value in shown], class_="facts")
 
 
-def quality_strip(quality: Mapping, place: str) -> Markup:
+def quality_strip(quality: Mapping, place: str, levels: Mapping | None = None) -> Markup:
     """Return the data quality as a strip of analyses, with every issue and every analysis that is ruled out behind
-    it.
+    it, and what the `levels` note on the analyst's own metrics.
     """
     status = quality["status"]
     document = f"{quality['dataset']}/quality.json"
@@ -180,6 +180,16 @@ def quality_strip(quality: Mapping, place: str) -> Markup:
             issue_text(issue, document, number),
         )
         for number, issue in worst
+    ]
+    index = f"{quality['dataset']}/levels/index.json"
+    parts += [
+        tag(
+            "p",
+            tag("span", "caution", class_="chip caution"),
+            " ",
+            citations.said(note, in_document(index, "notes", number, kind="text")),
+        )
+        for number, note in enumerate(levels["notes"] if levels else [])
     ]
     others = [one for one in order if one not in worst]
     rows = ruled_out + [

@@ -81,6 +81,8 @@ class DatasetView:
         dataset has no times.
     stalls : Table or None
         `stall_reasons`; None where the dataset has no counters.
+    levels : mapping or None
+        `levels/index.json`, whose notes are on the analyst's own metrics; None without such metrics.
     """
 
     name: str
@@ -99,6 +101,7 @@ class DatasetView:
     operators: "pa.Table | None" = None
     collectives: "pa.Table | None" = None
     stalls: "pa.Table | None" = None
+    levels: Mapping | None = None
 
 
 def draw_overview(
@@ -183,7 +186,7 @@ def _dataset(
             view.efficiency["elapsed_ns"] if has_times else None,
             view.efficiency["device"]["n_devices"] if has_times and view.efficiency.get("shared") else None,
         ),
-        "quality": quality_strip(view.quality, anchor(view.name, "quality")),
+        "quality": quality_strip(view.quality, anchor(view.name, "quality"), view.levels),
         "contents": _parts(view, first is not None, what_if is not None),
         "pages": figure_links(links, "dataset", view.name) if has_times else [],
         "findings": first,

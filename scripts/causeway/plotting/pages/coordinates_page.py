@@ -21,8 +21,12 @@ LIBRARY = "plotly-gl2d.min.js"
 """plotly.js 3.7.0 with the charts drawn by WebGL alone, as npm's `plotly.js-gl2d-dist-min` has it."""
 
 
-def draw_coordinates_page(coordinates: "Coordinates | None", *, dataset: str, target: str) -> Markup:
-    """Return the page, which finds plotly.js beside it; without a launch, one that says so."""
+def draw_coordinates_page(
+    coordinates: "Coordinates | None", *, dataset: str, target: str, of_kernels: bool = False
+) -> Markup:
+    """Return the page, which finds plotly.js beside it; without a launch, one that says so. `of_kernels` tells which
+    variance is shared, as of `variance_of`.
+    """
     title = title_of(dataset, target)
     if coordinates is None:
         return rendered("coordinates.html", title=title, chart=None, nothing=nothing(dataset, target))
@@ -32,7 +36,7 @@ def draw_coordinates_page(coordinates: "Coordinates | None", *, dataset: str, ta
         title=title,
         chart=Markup(text.replace("<", "\\u003c")),  # noqa: S704 - JSON in which no tag can begin or end
         library=LIBRARY,
-        variance=variance_of(target),
+        variance=variance_of(target, of_kernels),
         selection=f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}",
         nothing=None,
     )

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
-from causeway.core.vocabulary import UNEXPLAINED
+from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars
 from causeway.plotting.drawing.kernel_labels import full_name, scope_label, short_names
@@ -59,7 +59,7 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
                 high=high,
                 colour=COLOURS.get(row["sign"], theme.UNDECIDED),
                 words=words,
-                faint=rest or row["verdict"] == "refuted",
+                faint=rest or row["verdict"] != SUPPORTED,
             )
         )
     if len(bars) < 2:
@@ -67,8 +67,9 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
     return interval_bars(
         bars,
         f"Shares of the variance, {scope}",
-        "left lowers, right raises (the target, or where said the value); grey: no single direction, or unexplained",
-        f"% of {variance_of(target)}",
+        "left lowers, right raises (the target, or where said the value); grey: no single direction, or unexplained;"
+        " faint: not supported",
+        f"% of {variance_of(target, any(row.get('kernels_percent') is not None for row in rows))}",
     )
 
 

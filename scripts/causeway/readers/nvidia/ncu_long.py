@@ -259,6 +259,8 @@ class NcuReader:
             self.process.append(self.sink.processes.code(integer(key[1]) or 0))
             device = integer(row[columns["device"]]) if "device" in columns else None
             self.device.append(NULL if device is None else device)
+            if device is not None and "compute_capability" in columns:
+                self.sink.device(self.process[-1], device, compute_capability=row[columns["compute_capability"]])
             self.metrics_of.append(0)
             for column in ("grid", "block"):
                 if column in columns:

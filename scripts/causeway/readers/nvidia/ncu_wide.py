@@ -19,6 +19,7 @@ from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import PRINTED_BYTES, first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import (
@@ -321,6 +322,11 @@ class WideReader:
         device = with_null(integer(row[position["device"]]) for row in rows) if "device" in position else None
         process = np.array([codes[row[position["process"]] if "process" in position else ""] for row in rows])
         kernel = np.array([self.sink.kernel(name) for name in kernels])
+        if device is not None and "compute_capability" in position:
+            capability = [row[position["compute_capability"]] for row in rows]
+            for code, number_of, text in dict.fromkeys(zip(process.tolist(), device.tolist(), capability, strict=True)):
+                if number_of != NULL:
+                    self.sink.device(code, number_of, compute_capability=text)
         return (
             CounterRows(kernel=kernel, process=process, values=values, device=device, shape=self._shape(rows, units)),
             not_numbers,

@@ -5,6 +5,7 @@ launch's call and range, and writes tables that conform to `core.schemas`. Times
 any size; memory stays bounded (`external_sort`, `joins`).
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ from causeway.readers.sink.records import (
     event_batch,
 )
 
+COMPUTE_CAPABILITY = re.compile("[0-9]{1,2}[.][0-9]{1,2}")
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 4096
 """Names remembered as the export writes them, to save work, and the longest of them."""
@@ -334,9 +336,11 @@ class Sink:
             self._events["samples"].add(event_batch("samples", int(finite.sum()), columns))
 
     def device(self, process: int, device: int, **facts: object) -> None:
-        """Remember facts of a device (name, multiprocessors, memory_bytes, clock_hz); only devices with launches or
-        transfers are written.
+        """Remember facts of a device (name, multiprocessors, memory_bytes, clock_hz, compute_capability); only devices
+        with launches or transfers are written.
         """
+        if not COMPUTE_CAPABILITY.fullmatch(str(facts.get("compute_capability"))):
+            facts.pop("compute_capability", None)
         if "name" in facts and facts["name"] is not None:
             facts["name"] = clean_text(str(facts["name"]))
         fitting = {

@@ -237,6 +237,7 @@ class StarWriter:
         self.facts.last_ns = self.cuts.last_ns
         cut = f"{self.cuts.total_ns / 1e6:,.3f} ms were cut off, at most {self.cuts.longest_ns / 1e6:,.3f} ms of one"
         self.sink.issues.add("outlasting", self.cuts.count, cut)
+
     def _communication_ranges(self, operators: LaunchOperators) -> CommunicationRanges | None:
         """Return what finds kernels that ranges call communication; None where no range says so."""
         names = (*self.sink.range_names.texts, *self.sink.operator_names.names.texts)

@@ -33,6 +33,8 @@ def edge(**changes):
         "variance_high": 41.0,
         "stability": 0.95,
         "robustness": 0.38,
+        "verdict": "supported",
+        "probability": 0.86,
     }
     return base | changes
 
@@ -44,10 +46,11 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
         theme.RAISES,
         "filled",
         False,
-        "raises 34 % [27, 41]",
+        "raises the deviation, 34 % [27, 41]",
     )
-    assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers 34 % [27, 41]")
-    assert raises.detail == "found in 95 %, robust 0.38"
+    assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers the deviation, 34 % [27, 41]")
+    assert raises.details == ("supported, probability 0.86, found in 95 %, robust 0.38",)
+    assert arrow_of(edge(target="memory_stall")).label == "raises the memory stall, 34 % [27, 41]"
     of_level = arrow_of(edge(sign="-") | {"level": "2", "sign_of": "value"})
     assert of_level.label == "= 2: lowers the value, 34 % [27, 41]", "the number is a level, not an amount"
     assert arrow_of(edge(robustness=0.26)).dashed
@@ -60,7 +63,7 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
     ):
         assert arrow_of(grey).colour == theme.UNDECIDED
     assert arrow_of(edge(kind="undirected")).head == "none"
-    assert arrow_of(edge(variance_percent=None)).label == "raises share not measured"
+    assert arrow_of(edge(variance_percent=None)).label == "raises the deviation, share not measured"
     widths = [arrow_of(edge(variance_percent=share)).width for share in (1, 10, 60)]
     assert widths == sorted(widths)
     assert widths[2] > 3 * widths[0]
@@ -77,9 +80,12 @@ def test_arrows_stand_in_the_order_of_the_shares_that_they_show():
 
 
 def test_the_hover_and_the_legend_name_the_variance():
-    assert "raises 34 % [27, 41] of the variance of the durations" in arrow_of(edge(target="kernel_variability")).hover
+    hover = arrow_of(edge(target="kernel_variability")).hover
+    assert "raises the deviation, 34 % [27, 41] of the variance of the durations" in hover
     drawing = "".join(texts(draw_causal_graph(graph_of(causes=2), "whole dataset")))
     assert "width: % of the variance of the durations [interval]" in drawing
+    several = "".join(texts(draw_causal_graph(graph_of(causes=2) | {"n_kernels": 8}, "whole dataset")))
+    assert "% of the kernels' standardised variance of the durations, each kernel alike [interval]" in several
 
 
 @pytest.mark.parametrize("causes", [1, 2, 5, 9, 15, 22])
@@ -87,7 +93,9 @@ def test_the_largest_arrows_are_drawn_each_with_its_label(causes):
     graph = graph_of(causes=causes)
     svg = draw_causal_graph(graph, "whole dataset")
     drawn = texts(svg)
-    percents = sum(bool(re.search(r"\d %", text)) and not text.startswith(("found", "width")) for text in drawn)
+    percents = sum(
+        bool(re.search(r"\d %", text)) and "found in" not in text and not text.startswith("width") for text in drawn
+    )
     assert percents == min(causes, MOST_ARROWS) + 1, "the unexplained share has an arrow of its own"
     assert "unexplained" in drawn
     assert any("weaker arrow" in text for text in drawn) == (causes > MOST_ARROWS)

@@ -217,8 +217,8 @@ def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
     assert text.count(other) == 1
     section = text.partition("Why: causes of memory stall")[2]
     assert (
-        "Changes are in percent of what was observed: a fall may be more than all of it, as with a low value launches may take"
-        " longer than that."
+        "Changes are in percent of what was observed; a fall that would be more than all of it is in percent of the time at the"
+        " low value."
     ) in section
     assert section.index(other) < section.index('class="scope"')
     assert text.count("<h1") == 1

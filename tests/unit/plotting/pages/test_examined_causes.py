@@ -12,6 +12,7 @@ from markupsafe import Markup
 from variability_samples import kernels_table
 
 from causeway.causal.report.documents import write_rows
+from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.examined_causes import (
@@ -125,6 +126,8 @@ def test_the_matrix_frames_what_is_opposite():
         "kernel_variance_percent": 40.0,
         "dataset_sign": "+",
         "dataset_variance_percent": 30.0,
+        "kernel_verdict": "supported",
+        "dataset_verdict": "supported",
         "level": None,
     }
     rows = [row | {"state": "opposite"}, row | {"kernel": "l", "kernel_sign": "+", "state": "same"}]
@@ -132,6 +135,10 @@ def test_the_matrix_frames_what_is_opposite():
     assert drawing.count("#dd7a1f") == 1
     assert {"▼ 40", "▲ 40", "▲ 30", "one", "two", "whole dataset"} <= set(words_of(drawing))
     assert "No cause was found" in str(draw_kernel_agreement([], {"k": "one"}, "t", "kernel_variability"))
+    unsure = [one | {"kernel_verdict": "inconclusive", "dataset_verdict": "refuted"} for one in rows]
+    grey = str(draw_kernel_agreement(unsure, {"k": "one", "l": "two"}, "t", "kernel_variability"))
+    assert theme.LOWERS in drawing
+    assert not {f'fill="{theme.LOWERS}"', 'fill="#e3e6ea"', 'fill="#fbe3e1"'} & set(re.findall('fill="[^"]*"', grey))
 
 
 def test_tables_of_refutations_and_baselines():

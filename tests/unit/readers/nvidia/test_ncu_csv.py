@@ -309,3 +309,16 @@ def test_a_wide_page_after_a_long_one_is_named_and_the_long_one_kept(tmp_path):
     assert export.status == "partial"
     assert export.error["found"] == "another page, with other columns or units, begins in line 4; it is not read"
     assert export.counters.column("a_sum").to_pylist() == [1, 2]
+
+
+def test_the_compute_capability_of_each_device_is_kept(tmp_path):
+    header = '"ID","Process ID","Kernel Name","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"\n'
+    rows = [(at, 9, "k(int)", at % 2, ("9.0", "7.5")[at % 2], "S", "m__x.sum", "", 5) for at in range(4)]
+    export = Read(write(tmp_path / "l.csv", *rows, header=header), tmp_path / "t")
+    found = [(row["device"], row["compute_capability"]) for row in export.devices.to_pylist()]
+    assert found == [(0, "9.0"), (1, "7.5")]
+
+
+def test_the_compute_capability_of_a_real_capture(data, tmp_path):
+    export = Read(data / "ncu_csv/nsightful/copy_blocked.csv", tmp_path / "t")
+    assert export.devices.column("compute_capability").to_pylist() == ["7.5"]

@@ -276,3 +276,14 @@ def test_shared_memory_in_kbyte_is_whole_bytes_on_both_pages(tmp_path):
             )
         )
         assert [sizes[one] for one in read.counters.column("configuration").to_pylist()] == wanted, name
+
+
+def test_the_compute_capability_is_a_fact_of_the_device(tmp_path):
+    read = Read(page(tmp_path / "raw.csv"), tmp_path / "e")
+    (device,) = read.devices.to_pylist()
+    assert (device["device"], device["compute_capability"]) == (1, "8.0")
+    assert "CC" not in read.counters.column_names
+    spoilt = tmp_path / "spoilt.csv"
+    spoilt.write_text((tmp_path / "raw.csv").read_text().replace('"8.0"', '"=cmd()"'), encoding="utf-8")
+    (device,) = Read(spoilt, tmp_path / "s").devices.to_pylist()
+    assert device["compute_capability"] is None

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided, value_of, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAINED, target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
@@ -62,8 +62,13 @@ def unexplained_of(search: object) -> Markup | None:
             names = ("variance_percent", "variance_low", "variance_high")
             queries = tuple(in_document(graph_of(search), "edges", number, name) for name in names)
             words = citations.interval(*(edge.get(name) for name in names), queries)
-            return tag("p", "Unexplained: ", words, f" of {variance_of(search.graph['target'])}.", class_="note")
+            return tag("p", "Unexplained: ", words, f" of {_variance_of(search)}.", class_="note")
     return None
+
+
+def _variance_of(search: object) -> str:
+    """Return which variance a search's shares are of."""
+    return variance_of(search.graph["target"], search.graph.get("n_kernels", 1) > 1)
 
 
 def remarks(search: object, kinds: tuple[str, ...] = ("sentences", "reasons")) -> list[Markup]:
@@ -127,6 +132,29 @@ def _backing(search: object, number: int, row: Mapping) -> Markup:
     return tag("div", "found in ", found, ", robust ", robust, class_="note")
 
 
+def _probability(search: object, number: int, row: Mapping) -> Markup | None:
+    """Return how often such a statement was true in the validation, where that is known."""
+    if row.get("probability") is None:
+        return None
+    words = citations.ratio(row["probability"], cell("probability", search.table, number))
+    return tag("div", "probability ", words, class_="note")
+
+
+def _part_of_kernels(search: object, number: int, row: Mapping) -> Markup | None:
+    """Return in which part of the kernels a cause varies, and what these have of the dataset's variance in its own
+    unit; None where it varies in all.
+    """
+    if row.get("kernels_percent") is None or row["kernels_percent"] >= 100:
+        return None
+    part, most = (
+        citations.percent(row[name], cell(name, search.table, number))
+        for name in ("kernels_percent", "kernels_variance_percent")
+    )
+    return tag(
+        "div", "varies in ", part, " of the kernels, at most ", most, " of the dataset's variance", class_="note"
+    )
+
+
 CAUSE_HEADS = (
     ("cause", ""),
     ("more of it", ""),
@@ -156,12 +184,18 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
             tag("td", tag("span", word, class_=kind), what),
             tag("td", _mean_change(search, number, row), class_="n"),
             tag("td", citations.UNKNOWN if is_collective else cost_of(row, search.table, number), class_="n"),
-            tag("td", _interval(search, number, row, "variance"), _backing(search, number, row), class_="backed"),
-            tag("td", verdict_tag(row["verdict"])),
+            tag(
+                "td",
+                _interval(search, number, row, "variance"),
+                _part_of_kernels(search, number, row),
+                _backing(search, number, row),
+                class_="backed",
+            ),
+            tag("td", verdict_tag(row["verdict"]), _probability(search, number, row)),
         ]
         body.append(tag("tr", cells))
     mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"
-    named = {"mean time": mean, "share of the variance": f"share of {variance_of(search.graph['target'])}"}
+    named = {"mean time": mean, "share of the variance": f"share of {_variance_of(search)}"}
     heads = [(named.get(words, words), kind) for words, kind in CAUSE_HEADS]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = tag("ul", [tag("li", text) for text in remarks(search, ("sentences",))], class_="limits note")
@@ -172,13 +206,15 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
 
 
 def lead_of(search: object) -> Markup:
-    """Return the strongest causes of a scope in a few words, for its closed row."""
+    """Return the strongest causes of a scope in a few words, for its closed row; `?` stands for the sign of what is not
+    supported.
+    """
     rows = causes_of(search)
     words = [
         joined(
             [
                 citations.name(elided(row["feature"], 30)),
-                f" {SIGNS.get(row['sign'], ('', '◇'))[1][0]} ",
+                f" {SIGNS.get(row['sign'], ('', '◇'))[1][0] if row['verdict'] == SUPPORTED else '?'} ",
                 percent_of(search, number, row),
             ]
         )
@@ -275,9 +311,10 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
             "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
             " values lie between), in brackets the interval. GPU time: what the cause costs over the run, against its"
             " better value, but for collectives, whose time includes waiting. Changes are in percent of what was"
-            " observed: a fall may be more than all of it, as with a low value launches may take longer than that."
-            f" Shares are of the variance of {value_of(target)} within configurations. Each holds if no unmeasured"
-            " common cause acts on both ends."
+            " observed; a fall that would be more than all of it is in percent of the time at the low value."
+            f" Shares are of the variance of {value_of(target)} within configurations; of the whole dataset each"
+            " configuration counts in its own standard deviations, and each kernel as much as any other. Each holds if"
+            " no unmeasured common cause acts on both ends."
         )
         signs, height = legend(900, fragile=True, target=target)
         key = tag(
