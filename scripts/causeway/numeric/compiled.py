@@ -53,7 +53,8 @@ def _temporary_folder() -> str | None:
 
 def _can_keep_code() -> bool:
     """Return whether numba has a folder for compiled code; one among the temporary files where it would find none."""
-    beside, of_the_user = Path(__file__).with_name("__pycache__"), Path(AppDirs("numba", False).user_cache_dir)
+    beside = Path(__file__).with_name("__pycache__")
+    of_the_user = Path(AppDirs("numba", False).user_cache_dir)
     if not config.CACHE_DIR and not (_is_writable(beside) or _is_writable(of_the_user)):
         config.CACHE_DIR = _temporary_folder() or ""
         return bool(config.CACHE_DIR)

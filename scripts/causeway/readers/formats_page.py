@@ -59,8 +59,8 @@ read into a table.
 
 Launches that could not be used (no time, a time that cannot be, a row that cannot be parsed, lost by the profiler) are
 counted: `left_out` in `capabilities.json` has `rows` and `of` how many. Beyond 1 % the export is *partial*: the page
-and `causeway check` say so first, and `check` ends with exit code 3. Rows whose kind is not known count as launches. What
-a profiler lost without saying how many is in no number (`dropped_events`).
+and `causeway check` say so first, and `check` ends with exit code 3. Rows whose kind is not known count as launches.
+What a profiler lost without saying how many is in no number (`dropped_events`).
 
 Events that equal another in every column, as in a trace that was written twice or a table whose rows were inserted
 twice, count once (`repeated_events`). Without a correlation only those that last longer than the clock's tick are taken

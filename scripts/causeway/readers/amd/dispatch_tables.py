@@ -17,9 +17,8 @@ from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
-from causeway.readers.amd.trace_events import SIGNALS
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import NULL, SIGNALS
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
 from causeway.readers.containers.sqlite_database import SqliteExport

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.amd.trace_events import SIGNALS, TIMES
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import NULL, SIGNALS, TIMES
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import numbers, without_rounded
 from causeway.readers.containers.sqlite_database import SqliteExport
@@ -41,7 +40,7 @@ class KernBatch:
         return self.columns.get(column, np.full(len(self), NULL))
 
     def nanoseconds(self, column: str) -> np.ndarray:
-        """Return a column of times, which were rounded where they were read."""
+        """Return a column of times, int64 of shape (n,), ns, which were rounded where they were read."""
         return self.integers(column)
 
     def times(self, start: str, end: str) -> tuple[np.ndarray, ...]:

@@ -16,9 +16,9 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.amd.executions import read_files
-from causeway.readers.amd.trace_events import TIMES, RocmEvents, agents
+from causeway.readers.amd.trace_events import RocmEvents, agents
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
 from causeway.readers.common.numbers import integer, integers, size_columns, with_null

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.amd.trace_events import TIMES, device_facts
-from causeway.readers.common.constants import NULL
+from causeway.readers.amd.trace_events import device_facts
+from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.containers.sqlite_database import SqliteExport, quoted

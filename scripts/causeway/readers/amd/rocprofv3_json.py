@@ -25,8 +25,9 @@ from causeway.readers.amd.rocprofv3_ids import (
     product,
     values_of,
 )
-from causeway.readers.amd.trace_events import TIMES, RocmEvents, allocated_lds, device_facts
+from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
 from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
 from causeway.readers.common.numbers import integer, integers

@@ -13,9 +13,9 @@ from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
 from causeway.readers.amd.rocpd_tables import real
-from causeway.readers.amd.trace_events import TIMES, RocmEvents
+from causeway.readers.amd.trace_events import RocmEvents
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NULL, UNNAMED_METRIC
+from causeway.readers.common.constants import NULL, TIMES, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import Misfits
 from causeway.readers.common.options import Options

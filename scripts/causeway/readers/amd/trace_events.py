@@ -19,10 +19,6 @@ DEVICE_TO_HOST = 2
 DEVICE_TO_DEVICE = 8
 PEER_TO_PEER = 10
 RANGES = "roctx"
-TIMES = ("start", "stop")
-"""Our names of the times of events, in nanoseconds."""
-SIGNALS = frozenset({"dispatched", "completed"})
-"""Those of the times at which a dispatch's signals were noted."""
 
 MOST_NAMES = 1 << 16
 """Names remembered to save work; others are cleaned anew each time."""

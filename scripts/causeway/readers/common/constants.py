@@ -42,3 +42,7 @@ counters that we know of (8,006), and each costs memory in every block.
 
 WRAPPED = 1 << 31
 """A correlation that falls by as much has come to the end of its 32 bits and starts again."""
+TIMES = ("start", "stop")
+"""Names of the times of events in the tables of AMD's tools, in nanoseconds."""
+SIGNALS = frozenset({"dispatched", "completed"})
+"""Those of the times at which a dispatch's signals were noted."""

@@ -159,8 +159,9 @@ class CsvTable(ArrowTable):
         Raises
         ------
         ArrowInvalid
-            At the end, if rows with another number of cells than the header were passed over, or lines with a quotation
-            that is not closed.
+            At the end, if rows with another number of cells than the header were passed over.
+        LongQuotationError
+            At the end, if lines with a quotation that is not closed were left out.
         """
         passed_over = []
         is_odd = has_odd_quotations(self.path)

@@ -275,7 +275,7 @@ class CsvBatch:
         return self._numbers(column, of_times=False)
 
     def nanoseconds(self, column: str) -> np.ndarray:
-        """Return a column of times in ns as `integers` does, those with a fraction rounded."""
+        """Return a column of times in ns as `integers` does, int64 of shape (n,), those with a fraction rounded."""
         return self._numbers(column, of_times=True)
 
     def _numbers(self, column: str, of_times: bool) -> np.ndarray:
@@ -291,7 +291,8 @@ class CsvBatch:
 
     def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return starts and ends in ns, `NULL` where unknown, and which rows have rounded times (now `NULL`)."""
-        begin, stop = self.nanoseconds(start), self.nanoseconds(end)
+        begin = self.nanoseconds(start)
+        stop = self.nanoseconds(end)
         pairs = zip(self.texts(start), self.texts(end), strict=True)
         saved = np.array([_is_rounded(first) or _is_rounded(last) for first, last in pairs], bool)
         return without_rounded(begin, stop, saved)

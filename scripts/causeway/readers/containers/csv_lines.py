@@ -42,7 +42,9 @@ def delimiter_of(header: str) -> str:
     return max(DELIMITERS, key=bare.count)
 
 
-_OPEN, _CLOSED, _BROKEN = "open", "closed", "broken"
+_OPEN = "open"
+_CLOSED = "closed"
+_BROKEN = "broken"
 
 
 class CsvLines:

@@ -97,13 +97,11 @@ class TableReader:
         self.sink.issues.add("unfinished_line", int(self.table.unfinished))
         if not self.measured:
             found = f"column {self.targets[0]} has no number in {self.rows} rows"
+            advice = "Check the column."
             if self.with_commas:
-                raise self._error(
-                    f"{found}: {self.with_commas:,} cells have a decimal comma",
-                    "numbers with a decimal point, as 12.5",
-                    "Write the table again with decimal points.",
-                )
-            raise self._error(found, "a measured value per row", "Check the column.")
+                found = f"{found}: {self.with_commas:,} cells have a decimal comma"
+                advice = "Write the table again with decimal points."
+            raise self._error(found, "a measured value per row", advice)
         self.sink.processes.note(np.array([self.sink.processes.code(0)]), np.zeros(1, np.int64), launches=True)
         self.sink.counters(self._fields(), self._batches(order))
         if self.table.failure:

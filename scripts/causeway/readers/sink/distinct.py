@@ -137,8 +137,8 @@ class RepeatedRows:
             found = np.ones(together.size, bool)
             found[first] = False
             found &= self._is_known(rows)[together]
-            places = together[found] - before
-            again[places[places >= 0]] = True
+            indices = together[found] - before
+            again[indices[indices >= 0]] = True
             if "correlation" not in rows.columns and again.mean() < LEAST_REPEATED:
                 again[:] = False
             self.count += int(again.sum())

@@ -318,7 +318,8 @@ class StarWriter:
             self.sink.issues.add("other_processes", int((~mine).sum()))
             rows = rows.where(mine)
         if self.launches_left_out and rows.launch is not None:
-            before = np.searchsorted(np.concatenate(self.launches_left_out), rows.launch)
+            # of a repeated launch, the one before it that is left
+            before = np.searchsorted(np.concatenate(self.launches_left_out), rows.launch, side="right")
             rows = replace(rows, launch=rows.launch - before)
         return rows
 

@@ -63,7 +63,11 @@ def joined(passes, launches):
         min_size=1,
         max_size=3,
     ),
-    launches=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["k", "m"]), st.integers(1, 99)), max_size=8),
+    launches=st.lists(  # two of one kernel at one time would be one launch that stands twice
+        st.tuples(st.integers(0, 5), st.sampled_from(["k", "m"]), st.integers(1, 99)),
+        max_size=8,
+        unique_by=lambda one: one[1:],
+    ),
     block=st.sampled_from([1, 3, 1 << 14]),
 )
 def test_passes_are_joined_as_by_hand(passes, launches, block, tmp_path_factory):

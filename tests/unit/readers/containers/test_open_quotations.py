@@ -10,7 +10,8 @@ from reading import Read
 from causeway.readers.containers.csv_lines import MOST_LINES, MendedLines
 
 ROWS = 2000
-OPENS, CLOSES = 500, 1500
+OPENS = 500
+CLOSES = 1500
 """Rows, from 0, in which a quotation opens and where the next quotation mark stands."""
 
 
