@@ -14,8 +14,9 @@ FEW_UNRECORDED = 0.01
 by more, and results show shares in whole percent.
 """
 AS_BUSY = 0.5
-"""Share of the usual number of host events from which a step without a call is taken for one like the others, whose
-calls were lost, and not for one without work for a device: half of them tell both apart whatever the noise.
+"""Share of the usual number of host events, and of the least time of others, from which a step without a call is taken
+for one like the others, whose calls were lost, and not for one without work for a device, or one that the end of the
+recording cut: half tells both apart whatever the noise.
 """
 MOST_STEPS = 1_000_000
 MOST_NAMES = 10_000
@@ -30,7 +31,7 @@ def note_unrecorded_steps(folder: Path, issues: Issues) -> None:
     both.
 
     Steps are the ranges of one name of one thread of each rank. A step in which the host is recorded doing much less
-    than in others had nothing for a device to do, and is not counted.
+    than in others had nothing for a device to do, and one that is much shorter was cut: neither is counted.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def note_unrecorded_steps(folder: Path, issues: Issues) -> None:
             continue
         own = host - 1  # without the range of the step
         unlike = (own > 0) & (own < AS_BUSY * np.median(own[has_all]))
-        missing = (work == 0) & (called == 0) & ~unlike
+        is_cut = end - start < AS_BUSY * (end - start)[has_all].min()  # as the last one, by the end of the recording
+        missing = (work == 0) & (called == 0) & ~unlike & ~is_cut
         lost += int(missing.sum())
         many += start.size
         lost_ns += int((end - start)[missing].sum())

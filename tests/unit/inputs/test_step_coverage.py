@@ -48,12 +48,15 @@ def test_a_step_in_which_the_host_does_much_less_has_nothing_for_a_device(tmp_pa
 
 
 def test_a_little_that_is_unrecorded_rules_nothing_out(tmp_path):
-    export = read(
-        tmp_path,
-        [step(at, is_lost=at == 2, operators=0 if at == 2 else 3, length=20 if at == 2 else 5000) for at in range(5)],
-    )
+    export = read(tmp_path, [step(at, is_lost=at == 2) for at in range(120)])
     assert (export.count("unrecorded_steps"), export.count("few_unrecorded_steps")) == (0, 1)
     assert export.capabilities["analyses"]["time_line"]["possible"]
+
+
+def test_a_short_step_that_the_end_of_the_recording_cut_is_no_issue(tmp_path):
+    steps = [step(at) for at in range(3)] + [step(3, is_lost=True, operators=0, length=49)]
+    export = read(tmp_path, steps)
+    assert (export.count("unrecorded_steps"), export.count("few_unrecorded_steps")) == (0, 0)
 
 
 @pytest.mark.parametrize("name", ["step[DECODE n={}]", "forward {}"])
