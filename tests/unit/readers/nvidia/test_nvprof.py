@@ -147,7 +147,7 @@ def database(tmp_path):
 
 def test_a_database_gives_launches_transfers_calls_and_ranges(database, tmp_path):
     read = Read(database, tmp_path / "e")
-    assert (read.status, read.capabilities["format"], read.capabilities["kind"]) == ("read", "cupti", "trace")
+    assert (read.status, read.capabilities["format"], read.capabilities["kind"]) == ("partial", "cupti", "trace")
     assert read.capabilities["tables"] == {
         "launches": 40, "transfers": 4, "calls": 41, "ranges": 3, "operators": 2, "kernels": 2, "configurations": 2,
         "devices": 1
@@ -283,7 +283,7 @@ def trace(tmp_path, lines, name="trace.csv", end="\n"):
 
 def test_a_gpu_trace_is_exact_in_mixed_units(tmp_path):
     read = Read(trace(tmp_path, [*BANNER, HEADER, UNITS, *ROWS, "==2119== Generated result file: x"]), tmp_path / "e")
-    assert (read.status, read.capabilities["format"]) == ("read", "cupti")
+    assert (read.status, read.capabilities["format"]) == ("partial", "cupti")
     launches = read.launches.to_pylist()
     assert [(row["start_ns"], row["duration_ns"], row["stream"], row["correlation"]) for row in launches] == [
         (217_000_001, 12_416, 7, 320),
@@ -383,7 +383,7 @@ def test_damaged_rows_are_left_out_and_counted(tmp_path):
         ROWS[2].replace("12.416", "nan"),
     ]
     read = Read(trace(tmp_path, [*BANNER, HEADER, UNITS, *spoilt, *ROWS]), tmp_path / "e")
-    assert read.status == "read"
+    assert read.status == "partial"
     assert read.launches.num_rows == 2
     assert (read.count("unreadable_rows"), read.count("no_time")) == (2, 2)
 

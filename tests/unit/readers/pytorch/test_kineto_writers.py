@@ -64,7 +64,7 @@ def test_a_damaged_last_event_is_no_cut(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(text_of(["", "", '"x": 1']).replace('"x": 1', 'x": 1'), encoding="utf-8")
     export = Read(path, tmp_path / "t")
-    assert (export.status, export.launches.num_rows) == ("read", 2)
+    assert (export.status, export.launches.num_rows) == ("partial", 2)
     assert (export.count("unreadable_rows"), export.count("truncated")) == (1, 0)
 
 
@@ -88,7 +88,7 @@ def test_a_trace_without_an_event_that_can_be_parsed_says_so(tmp_path):
 def test_a_phase_that_is_no_text_is_that_of_an_incomplete_event(tmp_path):
     events = [kernel(1, 2), kernel(5, 2) | {"ph": ["X"]}, kernel(9, 2) | {"ph": None}]
     export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
-    assert (export.status, export.launches.num_rows) == ("read", 1)
+    assert (export.status, export.launches.num_rows) == ("partial", 1)
     assert export.count("incomplete_events") == 2
 
 
