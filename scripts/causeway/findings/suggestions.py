@@ -97,8 +97,8 @@ NO_CAUSE = (
     " variability."
 )
 TOO_LITTLE = "Record more launches: a longer run, or more iterations of the same work."
-TOO_LITTLE_TO_SEARCH = "To search for causes of varying durations it takes more launches."
-"""The same behind what a kernel profiler would look at."""
+TOO_LITTLE_TO_SEARCH = "look at what limits it, as a profiler of kernels does. A search for causes of varying durations takes more launches."
+"""The same behind the kernel with the most time."""
 LOSSES = {
     "orchestration": (
         "Launch earlier and less often: CUDA or HIP graphs, fused or larger kernels, fewer synchronisations."

@@ -171,8 +171,8 @@ def test_a_search_that_was_refused_found_not_nothing():
     assert refused.sentence == f"k0: {few}"
     assert refused.headline == "k0: too little data to search for causes of varying duration."
     assert refused.suggestion == (
-        "k0 has 50.0 % of the kernels' time: look at what limits it. To search for causes of varying durations it takes"
-        " more launches."
+        "k0 has the most time of all kernels: look at what limits it, as a profiler of kernels does. A search for causes"
+        " of varying durations takes more launches."
     )
     (refused,) = cause_findings(analysis(target="y", unit=""), search(sentences=[few], reasons=[few], p_value=None))
     assert refused.suggestion.startswith("Record more launches")  # of what is no time no kernel has most
