@@ -236,6 +236,9 @@ def _analysed(
         pair = {"baseline": runs[0][0].dataset, "candidate": runs[1][0].dataset}
         chosen = merged(chosen, {"compare": {"pairs": [pair]}})
         page = page if report else "compare/{baseline}__{candidate}/comparison.html".format(**pair)
+    has_page = report or list(targets) == ["compare"]  # a gate makes none unless it is to be opened
+    if options.open and not has_page:
+        targets = [f"results/{page}", *targets]
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
     with alone_in(options.out):
         configuration = write_analysis(options.out, exports, chosen)
@@ -253,7 +256,8 @@ def _analysed(
         why = _why_not_compared(results, pair) if sides else None
         if why:
             remark(f"not compared: {why}\n")
-        answer(f"open first   {results / page}")
+        if has_page or options.open:
+            answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")
         if options.open:
