@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from causeway.api.integrity import open_checked
 from causeway.api.sql import run_query, table_relation
 from causeway.core.errors import CausewayError
 from causeway.core.files.checked_parquet import CheckedParquet
@@ -64,7 +65,7 @@ class TableFile:
             If a column is not there.
         """
         self._check(columns)
-        with CheckedParquet(self.path) as file:
+        with open_checked(self.root, self.path) as file:
             return file.read(columns=None if columns is None else list(columns))
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -76,7 +77,7 @@ class TableFile:
             If a column is not there, when the first batch is asked for.
         """
         self._check(columns)
-        with CheckedParquet(self.path) as file:
+        with open_checked(self.root, self.path) as file:
             yield from file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns))
 
     def pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":

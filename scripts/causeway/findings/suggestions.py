@@ -97,7 +97,10 @@ NO_CAUSE = (
     " variability."
 )
 TOO_LITTLE = "Record more launches: a longer run, or more iterations of the same work."
-TOO_LITTLE_TO_SEARCH = "look at what limits it, as a profiler of kernels does. A search for causes of varying durations takes more launches."
+TOO_LITTLE_TO_SEARCH = (
+    "look at what limits it, as a profiler of kernels does. A search for causes of varying durations takes more"
+    " launches."
+)
 """The same behind the kernel with the most time."""
 LOSSES = {
     "orchestration": (

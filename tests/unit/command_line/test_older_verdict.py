@@ -109,3 +109,17 @@ def test_the_command_and_the_workflow_agree_on_what_a_limit_is():
     for key, value in defaults.items():
         settings = defaults | {key: True if value is False else 7.0}
         assert has_limit(settings) == sets_limit(settings), key
+
+
+def test_a_gate_makes_the_page_that_it_names(export, tmp_path, monkeypatch, capsys):
+    verdicts = tmp_path / "out" / "results" / "compare" / "gate.json"
+
+    def after():
+        verdicts.parent.mkdir(parents=True)
+        verdicts.write_text('{"reasons": [], "states": [{"state": "held"}]}')
+
+    calls = fake_run(monkeypatch, after)
+    options = ["--limit", "max_slowdown_percent=5", "--out", str(tmp_path / "out")]
+    assert command.main(["gate", str(export), str(export), *options]) == 0
+    assert "results/compare/before_a__after_a/comparison.html" in calls[0]
+    assert "open first" in capsys.readouterr().out
