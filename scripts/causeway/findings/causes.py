@@ -7,7 +7,7 @@ from dataclasses import replace
 from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET, NO_FEATURE
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import name_in_sentence, share, variance_of
+from causeway.core.formatting import name_in_sentence, variance_of
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
 from causeway.core.vocabulary import LOWERS as LOWERING
@@ -31,7 +31,7 @@ from causeway.findings.record import (
     link_to,
     may_advise,
 )
-from causeway.findings.suggestions import COLLECTIVE, NO_CAUSE, TOO_LITTLE, TOO_LITTLE_TO_SEARCH, for_cause
+from causeway.findings.suggestions import COLLECTIVE, NO_CAUSE, TOO_LITTLE, TOO_LITTLE_OF_TIME, for_cause
 
 ALL_KERNELS = "All kernels together"
 ASSUMPTION = (
@@ -112,6 +112,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
     refused = graph["p_value"] is None  # nothing was tested
     constant = any(reason.startswith(CONSTANT_TARGET) for reason in graph["reasons"])
     nothing_left = NO_FEATURE in graph["reasons"]  # however many launches there are
+    too_little = TOO_LITTLE_OF_TIME if analysis.unit == "ns" else TOO_LITTLE
     return _finding(
         analysis,
         search,
@@ -123,18 +124,8 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
         headline=headlines.of_no_cause(subject, analysis.target, refused, constant, nothing_left),
         verdict=graph["verdict"],
         evidence=Evidence(table=document, query=in_document(document, "n_rows", kind="integer"), value=graph["n_rows"]),
-        suggestion=None if constant else _too_little(analysis) if refused and not nothing_left else NO_CAUSE,
+        suggestion=None if constant else too_little if refused and not nothing_left else NO_CAUSE,
     )
-
-
-def _too_little(analysis: Analysis) -> str:
-    """Return what to try where there are too few launches to search: of a time the kernel that has most of it."""
-    time = math.fsum(row["value_sum"] for row in analysis.kernels) if analysis.unit == "ns" else 0
-    if not time:
-        return TOO_LITTLE
-    row = min(analysis.kernels, key=lambda row: (-row["value_sum"], row["name"]))
-    most = f"{headlines.short(row['short_name'])} has {share(row['value_sum'] / time)} of the kernels' time"
-    return f"{most}: look at what limits it. {TOO_LITTLE_TO_SEARCH}"
 
 
 def _effect(row: Mapping, name: str, unit: str) -> Effect | None:
