@@ -97,11 +97,11 @@ NO_CAUSE = (
     " variability."
 )
 TOO_LITTLE = "Record more launches: a longer run, or more iterations of the same work."
-TOO_LITTLE_TO_SEARCH = (
-    "look at what limits it, as a profiler of kernels does. A search for causes of varying durations takes more"
-    " launches."
+TOO_LITTLE_OF_TIME = (
+    "Look at what limits the kernels with the most time, which stand under where the time goes. A search for causes of"
+    " varying durations takes more launches."
 )
-"""The same behind the kernel with the most time."""
+"""The same of kernels' time: there is something to look at before more is recorded."""
 LOSSES = {
     "orchestration": (
         "Launch earlier and less often: CUDA or HIP graphs, fused or larger kernels, fewer synchronisations."

@@ -170,10 +170,7 @@ def test_a_search_that_was_refused_found_not_nothing():
     (refused,) = cause_findings(analysis(), search(sentences=[few], reasons=[few], p_value=None))
     assert refused.sentence == f"k0: {few}"
     assert refused.headline == "k0: too little data to search for causes of varying duration."
-    assert refused.suggestion == (
-        "k0 has the most time of all kernels: look at what limits it, as a profiler of kernels does. A search for causes"
-        " of varying durations takes more launches."
-    )
+    assert refused.suggestion.startswith("Look at what limits the kernels with the most time")
     (refused,) = cause_findings(analysis(target="y", unit=""), search(sentences=[few], reasons=[few], p_value=None))
     assert refused.suggestion.startswith("Record more launches")  # of what is no time no kernel has most
 
