@@ -67,7 +67,8 @@ def _is_recorded(root: Path, path: Path) -> bool:
         If it is another than recorded.
     """
     record = root / RECORD
-    real, base = path.resolve(), root.resolve()
+    real = path.resolve()
+    base = root.resolve()
     if not (record.is_file() and path.is_file() and real.is_relative_to(base)):
         return False
     known = read_json(record)["files"].get(real.relative_to(base).as_posix())

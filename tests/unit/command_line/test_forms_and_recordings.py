@@ -393,7 +393,8 @@ def test_an_archive_of_too_much_is_refused(tmp_path, traces, monkeypatch):
 
 def test_a_header_of_tar_that_asks_for_much_memory_is_refused(tmp_path):
     member = tarfile.TarInfo("x")
-    member.type, member.size = tarfile.XHDTYPE, 1 << 31
+    member.type = tarfile.XHDTYPE
+    member.size = 1 << 31
     (tmp_path / "a.tar").write_bytes(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
     with pytest.raises(CausewayError, match="the archive is damaged"):
         unpack_archive(tmp_path / "a.tar", tmp_path / "u" / "a")
