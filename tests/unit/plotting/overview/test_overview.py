@@ -355,8 +355,9 @@ def test_without_a_time_line_no_loss_is_said_to_be_absent():
 
 
 def test_where_nothing_was_measured_nothing_is_said_to_be_absent():
-    page = str(answers([((0,), {**findings_of(("low", None))[0][1], "kind": "quality"})], is_measured=False))
+    page = str(answers([(0, {**findings_of(("low", None))[0][1], "kind": "quality"})], is_measured=False))
     assert page.count("<dd>nothing was measured<") == 3
+    assert page.index("What was not read") < page.index("Where")  # what is not there is in no answer
     assert "was found<" not in page.partition("What to do")[0]
 
 
