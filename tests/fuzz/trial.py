@@ -26,11 +26,13 @@ LARGEST_REAL = 150_000
 
 FACTS = ("launches", "transfers", "calls", "ranges", "samples", "mpi")
 BESIDE = re.compile(
-    "cpu_op|PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"
+    "cpu_op|PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+    "|COMPOSITE_EVENTS|SAMPLING_CALLCHAINS|GPU_CONTEXT_SWITCH_EVENTS|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"
 )
 """Tables of exports that are read, and give no rows of their own: operators become properties of launches."""
 
 LOST = (
+    "repeated_events",
     "no_time",
     "implausible_time",
     "end_before_start",

@@ -40,6 +40,6 @@ MUTANTS = {
         "core/queries.py", "(isinstance(value, str) and not is_word(value))", "False", ("core/test_queries.py",)
     ),
     "any path may stand in a query": _of(
-        "core/queries.py", '[A-Za-z0-9_][A-Za-z0-9_./+-]*")\nCOLUMN', '.*")\nCOLUMN', ("core/test_queries.py",)
+        "core/queries.py", '\\w[\\w./+-]*")\nCOLUMN', '.*")\nCOLUMN', ("core/test_queries.py",)
     ),
 }

@@ -128,8 +128,13 @@ def _parser() -> argparse.ArgumentParser:
         help="for example max_slowdown_percent=5; the limits stand below; may be given several times",
     )
     without_limits = gate.format_help
-    # the schema is read where it is asked for: it takes as long as the rest of the command line
-    gate.format_help = lambda: f"{without_limits()}\nlimits, and how they are judged:\n{limits_in_words()}\n"  # type: ignore[method-assign]
+
+    def with_limits() -> str:
+        # the schema is read where it is asked for: it takes as long as the rest of the command line
+        text, _, example = without_limits().rpartition("\nexample: ")
+        return f"{text}\nlimits, and how they are judged:\n{limits_in_words()}\n\nexample: {example}"
+
+    gate.format_help = with_limits  # type: ignore[method-assign]
     gate.add_argument("--markdown", type=Path, metavar="FILE", help="write the verdict as Markdown for a pull request")
     gate.add_argument("--badge", type=Path, metavar="FILE", help="write an SVG: passes, regressed or could not tell")
     query = add("query", _query, "Run a SELECT statement over the results, as the report cites it.")
@@ -243,7 +248,7 @@ def _analysed(
         chosen = merged(chosen, {"compare": {"pairs": [pair]}})
         if not report:  # named as what to open first, so that it is made
             page = "compare/{baseline}__{candidate}/comparison.html".format(**pair)
-            targets = [*targets, f"results/{page}"]
+            targets = [f"results/{page}", *targets]
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
     with alone_in(options.out):
         configuration = write_analysis(options.out, exports, chosen)

@@ -29,7 +29,7 @@ SCHEMA = yaml.safe_load((ROOT / "config" / "schemas" / "simulated.schema.yaml").
         ({"kind": "counters", "launches": 2}, "2 launches of 3 kernels"),
         ({"kind": "counters", "header": 19}, "19 columns"),
         ({"kind": "trace", "ranks": 1, "nodes": 2}, "1 ranks on 2 nodes"),
-        ({"kind": "trace", "iterations": 0}, "0 iterations"),
+        ({"kind": "trace", "iterations": 0}, "iterations is 0; 1 is the least"),
         ({"kind": "trace", "clock_rank": 4}, "clock_rank is 4"),
         ({"kind": "trace", "clock_from": 0.9}, "clock_from"),
         ({"kind": "trace", "collective": "tree"}, "'tree'"),

@@ -136,8 +136,8 @@ class _Judged:
             if whole and other:
                 whole.add(other)
         for entry in self.verdict["ranks"]:
-            if whole and entry["rank"] in self.late:
-                entry["why"] = whole.why(entry["rank"])
+            if whole and entry["rank"] in self.late and (why := whole.why(entry["rank"])):
+                entry["why"] = why
             entry["role"] = role_of.get(entry["rank"])
 
 

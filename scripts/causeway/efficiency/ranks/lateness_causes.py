@@ -171,13 +171,15 @@ class OwnWork:
             if n:
                 self.clock_hz.setdefault((one, number), {})[text] = total / n
 
-    def why(self, rank: int) -> dict:
-        """Return why a rank is late: where its excess time lies, against the median of the others, and what is
-        behind it.
+    def why(self, rank: int) -> dict | None:
+        """Return why a rank is late: where its excess time lies, against the median of the others of its role, and what
+        is behind it; None where there are no others.
         """
         index = self.ranks.index(rank)
         late = self.late[rank]
         rest = [other for other, one in enumerate(self.ranks) if one in self._peers(rank)]
+        if not rest:
+            return None
         excess = {}
         for name in PARTS:
             times = getattr(self, name)

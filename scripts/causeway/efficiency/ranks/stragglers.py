@@ -267,7 +267,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         "transfer_ns": int(found["transfer"].sum()),
         "excess_transfer_ns": excess,
         "latest_ns": int(found["latest"].max(initial=0)),
-        "waited_for": _waited_for(ranks, int(found["waiting"].sum())),
+        "waited_for": _waited_for(ranks, int(found["waiting"].sum()), found["threshold_ns"]),
     }
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
     facts = {"communicator": group.communicator, "sequence": group.sequence, "n_ranks": len(group.ranks)}
@@ -295,9 +295,13 @@ def _by_chance(times: int, count: int, ranks: int) -> float:
     return min(1.0, ranks * float(binom.sf(times - 1, count, 1 / ranks)))
 
 
-def _waited_for(ranks: Sequence[Mapping], waiting_ns: int) -> int | None:
-    """Return the rank for which most of the waiting is (`MOSTLY`), beyond chance; None without one."""
+def _waited_for(ranks: Sequence[Mapping], waiting_ns: int, threshold_ns: float) -> int | None:
+    """Return the rank for which most of the waiting is (`MOSTLY`), beyond chance; None without one, and where that rank
+    is never later than ranks are without a reason.
+    """
     most = max(ranks, key=lambda entry: entry["waiting_for_it_ns"])
+    if most["latest_ns"] <= threshold_ns:
+        return None
     if not waiting_ns or _beyond_chance(most["waiting_for_it_ns"] / waiting_ns, len(ranks)) < MOSTLY:
         return None
     return most["rank"]

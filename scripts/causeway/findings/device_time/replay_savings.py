@@ -152,8 +152,7 @@ def _with_what_others_wait(
             more = (own.recoverable_ns or 0) - own.worth.ns
             kept = its.worth.ns - (its.recoverable_ns or 0)
             if other.dataset == cause.dataset and other.id != cause.id and min(more, kept) > 0:
-                several = devices[cause.dataset] > 1
-                moved = _moved(own, its, min(more, kept), gpu_ns[cause.dataset], several=several)
+                moved = _moved(own, its, min(more, kept), gpu_ns[cause.dataset])
                 found |= {one.id: one for one in moved}
     return [_not_added(one, list(found.values())) for one in found.values()]
 
@@ -170,14 +169,14 @@ def _not_added(finding: Finding, findings: Sequence[Finding]) -> Finding:
     return finding
 
 
-def _moved(cause: Finding, other: Finding, ns: int, gpu_ns: int, *, several: bool) -> tuple[Finding, Finding]:
+def _moved(cause: Finding, other: Finding, ns: int, gpu_ns: int) -> tuple[Finding, Finding]:
     """Return two losses of which the first is the cause of so many ns of the second: these count with the first."""
     total = cause.worth.ns + ns
     rest = other.worth.ns - ns
     time = time_three_digits(ns)
 
     def words(loss: Finding, lost_ns: int) -> str:
-        return headlines.of_loss(loss.key, 100 * lost_ns / gpu_ns, lost_ns, loss.waits_for, several)
+        return headlines.of_loss(loss.key, 100 * lost_ns / gpu_ns, lost_ns, loss.waits_for)
 
     return (
         replace(

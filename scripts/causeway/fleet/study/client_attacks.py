@@ -74,7 +74,8 @@ def poisoned_report(layout: ReportLayout, vectors: np.ndarray) -> Attack:
     # a share is a number modulo 2**32, so that a report can take away, too
     fleet.send((wanted - honest).astype(WORD), "attacker", replace(fleet.client, layout=_UncheckedLayout(layout)))
     total = fleet.total()
-    first, seen = 0, 0
+    first = 0
+    seen = 0
     for section in layout.sections:
         cells = total[first : first + section.rows * section.columns]
         low, high = layout.farthest(section, len(vectors) + 1)

@@ -98,11 +98,14 @@ def job(tmp_path):
         if not (root / "kernels.parquet").exists():
             write_features(root / "features.parquet", *features_table(tables))
             write_table(summary(shares), root / "kernels.parquet", "kernel_summary")
+            empty = SCHEMAS["configuration_summary"].empty_table()
+            write_table(empty, root / "configurations.parquet", "configuration_summary")
         folder = root / "causal"
         return SimpleNamespace(
             input=SimpleNamespace(
                 features=root / "features.parquet",
                 kernels=root / "kernels.parquet",
+                configurations=root / "configurations.parquet",
                 drafts=[folder / "drafts" / "0.json", folder / "drafts" / "1.json"],
                 whole=folder / "drafts" / "dataset.json",
             ),

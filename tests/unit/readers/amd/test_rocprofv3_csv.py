@@ -274,7 +274,7 @@ def test_counters_find_their_launches_where_a_process_is_no_rank(tmp_path):
 
 def test_passes_that_were_traced_too_stay_executions_of_one_process(tmp_path):
     for number in (1, 2):
-        write_csv(make_run(n=6, pid=1), tmp_path / "csv" / f"pass_{number}", prefix="results")
+        write_csv(make_run(n=6, pid=1, seed=number), tmp_path / "csv" / f"pass_{number}", prefix="results")
     export = Read(tmp_path / "csv", tmp_path / "t")
     assert (export.capabilities["ranks"], export.capabilities["tables"]["launches"]) == ([0], 12)
 

@@ -238,7 +238,7 @@ def test_odd_values_cost_their_rows(copy, tmp_path):
     )
     export = Read(copy, tmp_path / "t")
     assert (export.status, export.launches.num_rows, export.samples.num_rows) == ("partial", 27, 13)
-    assert (export.count("end_before_start"), export.count("no_time"), export.count("not_a_number")) == (1, 1, 2)
+    assert (export.count("end_before_start"), export.count("no_time"), export.count("not_a_number")) == (1, 1, 3)
 
 
 @pytest.mark.parametrize("keep", [0.05, 0.4, 0.8])

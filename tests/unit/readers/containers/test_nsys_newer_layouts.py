@@ -47,6 +47,8 @@ def as_parquetdir(folder, tables):
     return folder / "report"
 
 
+LAST_END = 1000 * (ROWS - 1) + 800 + 2000
+"""The end of the last CPU sample, which stands for twice the distance of samples."""
 CONTAINERS = pytest.mark.parametrize("write", [as_sqlite, as_parquetdir])
 V2 = {KERNEL: f"{KERNEL}_V2", "NVTX_EVENTS": "NVTX_EVENTS_V2", RUNTIME: f"{RUNTIME}_V3"}
 
@@ -143,7 +145,7 @@ OPEN = {"start": 500, "end": None, "globalTid": (5 << 24) + 5}
 
 @CONTAINERS
 def test_a_range_without_an_end_lasts_to_the_end_of_the_recording(write, tmp_path):
-    last = 1000 * (ROWS - 1) + 700 + ROWS - 1  # the end of the last launch
+    last = LAST_END
     ranges = [
         {**OPEN, "eventType": 59, "text": "epoch"},
         {**OPEN, "start": 600, "eventType": 60, "text": "async"},
@@ -161,7 +163,7 @@ def test_a_range_without_an_end_lasts_to_the_end_of_the_recording(write, tmp_pat
 
 
 def test_calls_without_an_end_last_to_the_end_of_the_recording(tmp_path):
-    last = 4000 * 5 + 3900  # the end of the last range
+    last = LAST_END
     tables = made()
     tables[RUNTIME] = [*tables[RUNTIME], {**OPEN, "start": 23_200, "correlationId": 99, "nameId": 3}]
     tables["OSRT_API"] = [{**OPEN, "nameId": 3}, {**OPEN, "start": 1, "end": 4, "nameId": 3}]
@@ -175,7 +177,7 @@ def test_calls_without_an_end_last_to_the_end_of_the_recording(tmp_path):
 
 
 def test_an_open_range_of_an_mpi_domain_is_a_call_of_mpi(tmp_path):
-    last = 1000 * (ROWS - 1) + 700 + ROWS - 1
+    last = LAST_END
     ranges = [
         {**OPEN, "start": 0, "eventType": 75, "text": "MPI", "domainId": 7},
         {**OPEN, "eventType": 59, "text": "MPI_Barrier", "domainId": 7},

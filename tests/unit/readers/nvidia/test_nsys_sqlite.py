@@ -172,6 +172,7 @@ def test_devices_are_those_used_and_only_facts_that_are_certain(data, tmp_path):
             "multiprocessors": 132,
             "memory_bytes": 84942979072,
             "clock_hz": 1980000000,
+            "compute_capability": None,
             "gpu": None,
         }
     ]

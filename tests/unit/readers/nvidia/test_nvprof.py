@@ -205,6 +205,7 @@ def test_the_rank_is_that_of_the_processes_name(database, tmp_path):
             "multiprocessors": 15,
             "memory_bytes": 11_995_578_368,
             "clock_hz": 745_000_000,
+            "compute_capability": None,
             "gpu": None,
         }
     ]
