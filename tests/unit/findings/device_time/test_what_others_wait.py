@@ -67,7 +67,9 @@ def test_a_cause_is_worth_what_the_others_wait_for_it_too_and_losses_still_add_u
         "50 % of the GPU time (1 s) is lost while devices wait, mostly for blocking calls (cudaFree, cudaMalloc),"
         " 600 ms of it in collectives."
     )
-    assert collectives.headline.startswith("20 % of the GPU time (400 ms) is lost to communication that no kernel overlaps")
+    assert collectives.headline.startswith(
+        "20 % of the GPU time (400 ms) is lost to communication that no kernel overlaps"
+    )
     assert "That is a bound" not in host.sentence
     assert "600 ms of it is because of what devices wait for, and counts there." in collectives.sentence
 
