@@ -79,13 +79,17 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
     parts.append(tag("line", x1=x(0.0), x2=x(0.0), y1=top - 4, y2=bottom, stroke=theme.FAINT, stroke_width=1.4))
     for place, bar in enumerate(bars):
         parts.append(_bar(bar, x, left, top + ROW * (place + 0.5)))
+    # the axis' name may be longer than the axis
+    half = text_width(axis, theme.SMALL) / 2
+    middle = max(left + PLOT / 2, MARGIN + half)
     width = max(
         left + PLOT + 14 + words + MARGIN,
+        middle + half + MARGIN,
         text_width(title, 15, bold=True) + 2 * MARGIN,
         text_width(below, theme.SMALL) + 2 * MARGIN,
     )
     head = [text(MARGIN, 24, title, 15, font_weight="bold"), text(MARGIN, 43, below, theme.SMALL, colour=theme.MUTED)]
-    axis_name = text(left + PLOT / 2, bottom + 34, axis, theme.SMALL, "middle", theme.MUTED)
+    axis_name = text(middle, bottom + 34, axis, theme.SMALL, "middle", theme.MUTED)
     return document(width, bottom + 46, title, head, parts, axis_name)
 
 
