@@ -49,7 +49,6 @@ SHARE_OF_TIME = "percent of the GPU time"
 NEEDS = {
     "efficiency": ("efficiency",),
     "straggler": ("stragglers",),
-    "recording": ("efficiency",),
     "step": ("efficiency",),
     "cause": ("causes",),
     "no_cause": ("causes",),
