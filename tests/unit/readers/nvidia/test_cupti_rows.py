@@ -45,7 +45,7 @@ def test_durations_between_rounded_times_are_unknown(tmp_path):
         "1.20001E+11,1.20002E+11,0,7,7,8,1,1,64,1,1,k",  # ticks of 1,000,000 ns apart
         "120001000000,1.20002E+11,0,7,7,8,1,1,64,1,1,k",
         "120001000000,120001000123,0,7,8,8,1,1,64,1,1,k",
-        "1.20001000001E+11,1.20001000005E11,0,7,9,8,1,1,64,1,1,k",  # with all their digits
+        "1.20001000001E+11,1.20001000005E11,0,8,9,8,1,1,64,1,1,k",  # with all their digits
     ]
     some = Read(written(tmp_path / "some.csv", [DUMP, *rows]), tmp_path / "f")
     assert some.status == "read"
@@ -117,7 +117,7 @@ NVPROF_TRACE = [
     ',"Device","Context","Stream","Name"',
     "ms,us,,,,,,,,KB,,,,",
     '101.600000,123.456000,2,1,1,128,1,1,16,,"V100 (0)","1","7","void mm<int=32>(float*, int) [112]"',
-    '101.700000,1.500000,2,1,1,128,1,1,16,,"V100 (0)","1","7","add(int) [120]"',
+    '101.700000,1.500000,2,1,1,128,1,1,16,,"V100 (0)","1","8","add(int) [120]"',
 ]
 BANNER = ["==47== NVPROF is profiling process 47, command: ./app", "==47== Profiling result:"]
 
