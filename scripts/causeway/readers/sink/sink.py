@@ -440,6 +440,15 @@ class Sink:
         is_coarse = self.issues.count("coarse_clock") or self.issues.count("coarse_starts")
         return self._clock.start_tick_ns if is_coarse else 0
 
+    @property
+    def unsure_ns(self) -> int:
+        """By how much the order of two ends may be wrong, ns: two ticks of a clock that is coarse, as starts and
+        durations may each be half a tick off; 0 of one that is not.
+        """
+        if self.issues.count("coarse_clock"):
+            return 2 * self._clock.tick_ns
+        return 2 * self._clock.start_tick_ns if self.issues.count("coarse_starts") else 0
+
     def count_of(self, kind: str) -> int:
         """Return how many events of a kind (a key of `RECORDS`) were taken."""
         return self._events[kind].rows

@@ -227,7 +227,7 @@ class StarWriter:
         if not streams:
             return
         path = self.sink.folder / "launches.parquet"
-        self.cuts = Cuts.of(path, streams)
+        self.cuts = Cuts.of(path, streams, self.sink.unsure_ns)
         with open_table(path, "launches") as file, self.sink.writer("launches") as writer:
             row = 0
             for group in range(file.num_row_groups):

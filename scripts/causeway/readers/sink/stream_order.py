@@ -239,7 +239,7 @@ class Cuts:
         return self.rows.size
 
     @classmethod
-    def of(cls, path: Path, streams: Collection[tuple[int, int, int]]) -> "Cuts":
+    def of(cls, path: Path, streams: Collection[tuple[int, int, int]], unsure_ns: int = 0) -> "Cuts":
         """Return the cuts of launches on some streams, found from the last launch to the first.
 
         Parameters
@@ -248,6 +248,8 @@ class Cuts:
             The table of launches, ordered by start.
         streams : collection of (int, int, int)
             Rank, device and stream of each.
+        unsure_ns : int
+            By how much an end must be later to be so for sure, ns.
         """
         behind = dict.fromkeys(streams, _Behind())
         columns = ["start_ns", "duration_ns", "rank", "device", "stream", "correlation"]
@@ -260,7 +262,7 @@ class Cuts:
                 end -= table.num_rows
                 block = {name: table.column(name).to_numpy() for name in columns[:-1]}
                 block["correlation"] = pc.fill_null(table.column("correlation"), NULL).to_numpy()
-                cut = _cut_in(block, behind)
+                cut = _cut_in(block, behind, unsure_ns)
                 cut["row"] += end
                 ends = block["start_ns"] + block["duration_ns"]
                 ends[cut["row"] - end] = cut["start_ns"] + cut["duration_ns"]
@@ -313,7 +315,7 @@ class Cuts:
         return np.array([cut.get(key, key[1]) for key in keys], np.int64)
 
 
-def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Behind]) -> np.ndarray:
+def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Behind], unsure_ns: int) -> np.ndarray:
     """Return the cuts in a block of launches, whose rows count from 0, by row; `behind` is brought up to date."""
     names = ("rank", "device", "stream")
     order = np.lexsort([block[name] for name in names])
@@ -325,7 +327,7 @@ def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Be
         if key in behind:
             at = order[begin:end]
             columns = [block[name][at] for name in ("start_ns", "duration_ns", "correlation")]
-            cut, until, behind[key] = _cut_on_stream(*columns, behind[key])
+            cut, until, behind[key] = _cut_on_stream(*columns, behind[key], unsure_ns)
             rows = np.empty(cut.size, _CUT)
             rows["row"] = at[cut]
             rows["start_ns"] = columns[0][cut]
@@ -339,7 +341,7 @@ def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Be
 
 
 def _cut_on_stream(
-    start: np.ndarray, duration: np.ndarray, call: np.ndarray, behind: _Behind
+    start: np.ndarray, duration: np.ndarray, call: np.ndarray, behind: _Behind, unsure_ns: int
 ) -> tuple[np.ndarray, np.ndarray, _Behind]:
     """Return the positions of the launches of one stream that are cut, where, in ns, and what follows on the stream
     before them.
@@ -356,7 +358,7 @@ def _cut_on_stream(
     least = np.minimum.reduceat(ends, first)
     after = np.minimum.accumulate(np.append(behind.next_least_end, least[:0:-1]))[::-1]  # of what follows each group
     following = np.append(starts[first[1:]], behind.next_start)
-    cut = np.flatnonzero(start + duration > after[group[:-1]])
+    cut = np.flatnonzero(start + duration - unsure_ns > after[group[:-1]])
     before = _Behind(int(start[0]), int(call[0]), int(least[0]), int(following[0]), int(after[0]))
     return cut, following[group[:-1]][cut], before
 

@@ -105,6 +105,15 @@ def test_what_runs_over_its_successors_is_cut_at_the_next_start(events, expected
     )
 
 
+@pytest.mark.parametrize(("duration", "expected"), [(12, 12), (13, 13), (20, 10)])
+def test_with_a_coarse_clock_an_end_must_be_later_by_more_than_two_ticks(duration, expected, tmp_path):
+    events = [(0, duration, 1), (10, 1, 2), (21, 1, 3), (22, 1, 4)]
+    export = trace(tmp_path, *events)
+    assert export.count("coarse_clock") == 4
+    assert export.launches.column("duration_ns").to_pylist()[0] == 1000 * expected
+    assert export.count("outlasting") == (duration != expected)
+
+
 def test_streams_beside_each_other_are_not_cut(tmp_path):
     events = [kernel(0, 90, correlation=1), kernel(10, 5, correlation=2) | {"tid": 8}]
     events[1]["args"]["stream"] = 8
