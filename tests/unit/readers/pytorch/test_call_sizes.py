@@ -197,8 +197,8 @@ def peak_of(folder, blocks):
 
 
 def test_memory_does_not_grow_with_the_events(tmp_path):
-    """Of 25 columns a row takes 200 bytes: a million rows would take 200 MB. The first use may compile functions, which
-    takes memory of its own: so many rows that all of them run come before what is measured.
+    """Of 25 columns a row takes 200 bytes: a million rows would take 200 MB. The first use compiles functions or loads
+    them, which takes memory of its own: what is measured has run once before.
     """
-    peak_of(tmp_path, 1 << 5)
+    peak_of(tmp_path, 1 << 7)
     assert peak_of(tmp_path, 1 << 7) < 60 << 20
