@@ -264,9 +264,9 @@ def _unfilled(document: Mapping, total: int) -> list[Finding]:
     """Return the kernels whose launches cannot fill the device, the one that leaves most of it idle first, as far as
     that is a noticeable part of the GPU time (`total`, ns).
 
-    Launches with fewer blocks than the device has multiprocessors leave some without work, and blocks with fewer
-    threads than a warp leave threads of it without. Kernels that run at once fill the device together: as many blocks
-    count as run at once on average.
+    Launches with at most half as many blocks as the device has multiprocessors leave room for another launch like them,
+    and so do blocks with at most half of the threads of a warp. Kernels that run at once fill the device together: as
+    many blocks count as run at once on average.
     """
     shown = document.get("launch_shapes", ())
     busy = sum(one["kernel_ns"] for one in document["breakdown"].values()) if shown else 0
@@ -274,10 +274,10 @@ def _unfilled(document: Mapping, total: int) -> list[Finding]:
     rows: dict[str, list[tuple[int, int, int]]] = {}  # number of the row, and the share that is filled
     for number, row in enumerate(shown):
         filled = whole = 1
-        if row["blocks"] and row["multiprocessors"] and row["blocks"] * summed < row["multiprocessors"] * busy:
+        if row["blocks"] and row["multiprocessors"] and 2 * row["blocks"] * summed <= row["multiprocessors"] * busy:
             filled = row["blocks"]
             whole = row["multiprocessors"]
-        if row["threads"] and row["threads"] < row["wave"]:
+        if row["threads"] and 2 * row["threads"] <= row["wave"]:
             filled *= row["threads"]
             whole *= row["wave"]
         if filled < whole:

@@ -44,7 +44,10 @@ def unfilled(document):
         (1, 1, "1 of 108 multiprocessors, 1 thread of 32 in a warp", 1 / (108 * 32)),
         (27, 256, "27 of 108 multiprocessors", 27 / 108),
         (4_096, 8, "8 threads of 32 in a warp", 8 / 32),
+        (54, 256, "54 of 108 multiprocessors", 54 / 108),
+        (55, 256, None, 1),  # no second launch like it would fit beside it
         (108, 32, None, 1),
+        (108, 17, None, 1),
     ],
 )
 def test_launches_that_cannot_fill_the_device_are_a_finding(tmp_path, monkeypatch, blocks, threads, said, filled):
