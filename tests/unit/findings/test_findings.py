@@ -89,7 +89,7 @@ def test_worth_is_whole_ns_as_its_query_gives_it(tmp_path, cost, whole):
     duckdb.execute(f"COPY (SELECT {cost}::DOUBLE AS cost_ns) TO '{path}' (FORMAT parquet)")
     query = finding.recoverable_query.replace(finding.evidence.table, path.as_posix())
     assert finding.worth.ns == whole
-    assert finding.recoverable_ns == max(whole, 0) == duckdb.execute(query).fetchone()[0]
+    assert finding.recoverable_ns == max(whole, 0) == duckdb.execute(query).fetchall()[0][0]
 
 
 def test_a_cost_that_may_be_none_is_not_said_and_nothing_is_recovered_by_it():

@@ -106,7 +106,7 @@ def test_a_memory_stall_is_little_where_copies_alone_take_less_than_a_hundredth_
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "efficiency.json").write_text(json.dumps(document))
     monkeypatch.chdir(tmp_path)
-    assert duckdb.execute(finding.evidence.query).fetchone()[0] == alone == finding.effect.value
+    assert duckdb.execute(finding.evidence.query).fetchall()[0][0] == alone == finding.effect.value
     assert (finding.target, finding.is_negligible, finding.suggestion) == ("memory_stall", True, None)
     share = {0: "0 %", 1_426_646: "< 0.1 %", 19_999_998: "1 %"}[alone]
     assert finding.headline.startswith("Memory stall costs little: copies run without a kernel beside them for ")
@@ -198,7 +198,7 @@ def test_a_loss_by_communication_is_that_of_each_device_in_sum(devices, tmp_path
     for one in efficiency_findings(document):
         asked = [(one.evidence.query, one.effect.value), (one.recoverable_query, one.recoverable_ns)]
         for query, value in asked if one.key in ("communication", "load_imbalance") else ():
-            assert duckdb.execute(query).fetchone()[0] == value
+            assert duckdb.execute(query).fetchall()[0][0] == value
 
 
 @pytest.mark.parametrize(("within_ms", "pins"), [(4, True), (6, False)])

@@ -67,7 +67,7 @@ def test_launches_that_cannot_fill_the_device_are_a_finding(tmp_path, monkeypatc
     assert one.recoverable_ns == int(2_000_000 * (1 - filled))
     monkeypatch.chdir(tmp_path)
     for query in (one.evidence.query, one.recoverable_query):
-        assert duckdb.execute(query).fetchone()[0] == one.recoverable_ns
+        assert duckdb.execute(query).fetchall()[0][0] == one.recoverable_ns
 
 
 def test_kernels_that_run_at_once_fill_the_device_together(tmp_path):
