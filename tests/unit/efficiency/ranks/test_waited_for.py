@@ -54,5 +54,5 @@ def test_waiting_that_is_for_all_ranks_alike_names_nobody():
 @pytest.mark.parametrize(("times", "named"), [(7, None), (8, 0)])
 def test_of_two_ranks_one_is_named_from_three_quarters_of_the_waiting_on(times, named):
     """Chance gives each a half; 7.5 of 10 is half of what is left."""
-    found = verdict([[400, 0]] * times + [[0, 400]] * (10 - times))
+    found = verdict([[600, 0]] * times + [[0, 600]] * (10 - times))
     assert found["waited_for"] == named
