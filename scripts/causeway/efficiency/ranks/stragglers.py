@@ -71,7 +71,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         slow (bool), excess (int64, ns, of slow transfers), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN
         where unknown); of shape (ranks, collectives): late, held (bool; late, and no rank that is not late arrives
         after it), last (bool; the only rank that arrives last), wait (int64, ns); of shape (ranks,): alike, how many
-        ranks its role has (int), and latest, its largest lateness (int64, ns).
+        ranks its role has (int), latest, its largest lateness (int64, ns), and beyond, what it must be later than to be late
+        (float, ns).
     """
     chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
@@ -93,6 +94,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         max(RESIDUALS * residual, SIGMAS * ROBUST_SIGMA * usual, LEAST_SHARE * between),
         _of_others(lateness[compared]),
     )
+    beyond = np.full(len(group.ranks), RESIDUALS * residual)
+    beyond[compared] = threshold
     late = np.zeros(lateness.shape, bool)
     late[compared] = (lateness[compared] > threshold[:, None]) & _often(lateness[compared], threshold)[:, None]
     top = np.where(late, lateness, -np.inf).argmax(axis=0)
@@ -123,6 +126,7 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         "last": (wait == 0) & ((wait == 0).sum(axis=0) == 1),
         "wait": wait,
         "alike": alike,
+        "beyond": beyond,
     }
 
 
@@ -267,7 +271,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         "transfer_ns": int(found["transfer"].sum()),
         "excess_transfer_ns": excess,
         "latest_ns": int(found["latest"].max(initial=0)),
-        "waited_for": _waited_for(ranks, int(found["waiting"].sum()), found["threshold_ns"]),
+        "waited_for": _waited_for(ranks, found),
     }
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
     facts = {"communicator": group.communicator, "sequence": group.sequence, "n_ranks": len(group.ranks)}
@@ -295,16 +299,16 @@ def _by_chance(times: int, count: int, ranks: int) -> float:
     return min(1.0, ranks * float(binom.sf(times - 1, count, 1 / ranks)))
 
 
-def _waited_for(ranks: Sequence[Mapping], waiting_ns: int, threshold_ns: float) -> int | None:
+def _waited_for(ranks: Sequence[Mapping], analysed: Mapping) -> int | None:
     """Return the rank for which most of the waiting is (`MOSTLY`), beyond chance; None without one, and where that rank
-    is never later than ranks are without a reason.
+    is never later than its own threshold, as ranks are without a reason.
     """
-    most = max(ranks, key=lambda entry: entry["waiting_for_it_ns"])
-    if most["latest_ns"] <= threshold_ns:
+    index = max(range(len(ranks)), key=lambda index: ranks[index]["waiting_for_it_ns"])
+    waiting_ns = int(analysed["waiting"].sum())
+    if not waiting_ns or analysed["latest"][index] <= analysed["beyond"][index]:
         return None
-    if not waiting_ns or _beyond_chance(most["waiting_for_it_ns"] / waiting_ns, len(ranks)) < MOSTLY:
-        return None
-    return most["rank"]
+    share = _beyond_chance(ranks[index]["waiting_for_it_ns"] / waiting_ns, len(ranks))
+    return ranks[index]["rank"] if share >= MOSTLY else None
 
 
 def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:
