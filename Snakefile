@@ -71,9 +71,11 @@ onstart:
 
 
 onsuccess:
+    drop_removed()
     print(ending())
 
 
 onerror:
+    put_back()
     withdraw_older_verdict("judge_gate", "summarise_gate")
     print(trouble(log))

@@ -1,9 +1,8 @@
-"""Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, and their figures.
+"""Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, levels of detail.
 
 Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet,
-steps.json, steps.parquet, step_causes.parquet, figures/{efficiency,lost_time,rank_map,stragglers,steps}.svg. Steps: measure_efficiency, find_stragglers,
-summarise_collectives (collective_sizes.parquet), find_steps, plot_efficiency, plot_steps; measure_series
-and plot_series for datasets with a series in the sheet (series.json, figures/series.svg).
+collective_sizes.parquet, levels/. Steps: measure_efficiency; measure_series and plot_series for datasets with a series in the sheet
+(series.json, figures/series.svg).
 """
 
 
@@ -11,11 +10,16 @@ rule measure_efficiency:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        telemetry=telemetry_of,
         program=os.path.relpath(f"{BASE}/scripts/efficiency/measure_efficiency.py"),
-        lib=modules("efficiency"),
+        lib=modules("efficiency", "levels", "variability"),
     output:
         efficiency="<results>/{dataset}/efficiency.json",
         table="<results>/{dataset}/efficiency.parquet",
+        stragglers="<results>/{dataset}/stragglers.json",
+        lateness="<results>/{dataset}/stragglers.parquet",
+        sizes="<results>/{dataset}/collective_sizes.parquet",
+        levels=directory("<results>/{dataset}/levels"),
     log:
         "<logs>/measure_efficiency/{dataset}.log",
     benchmark:
@@ -27,168 +31,29 @@ rule measure_efficiency:
     threads: 1
     resources:
         mpi="mpiexec",
-        tasks=ranks,
-        mem_mb_per_cpu=2000,
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=rank_mb,
         runtime=input_minutes,
     params:
+        parts=["efficiency", "stragglers", "collectives", "levels"],
         exports=export_names,
+        nodes=lambda wildcards: [node or "" for node in nodes(wildcards).values()],
+        runs=lambda wildcards: [run or "" for run in runs(wildcards).values()],
         folder=lambda wildcards, output: os.path.dirname(output.efficiency),
+        seed=config["seed"],
+        levels=json.dumps(config["levels"]),
+        link_window_us=config["bins"]["link_window_us"],
         options=[
             text
             for name, value in config["efficiency"].items()
             for text in (f"--{name.replace('_', '-')}", str(value))
         ],
     shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --clocks {input.clocks:q} --out {params.folder:q} {params.options:q} --log {log:q}"
-
-
-rule find_stragglers:
-    input:
-        tables=table_folders,
-        clocks="<results>/{dataset}/clocks.json",
-        program=os.path.relpath(f"{BASE}/scripts/efficiency/find_stragglers.py"),
-        lib=modules("efficiency"),
-    output:
-        stragglers="<results>/{dataset}/stragglers.json",
-        table="<results>/{dataset}/stragglers.parquet",
-    log:
-        "<logs>/find_stragglers/{dataset}.log",
-    benchmark:
-        "<benchmarks>/find_stragglers/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/mpi.yaml"
-    threads: 1
-    resources:
-        mpi="mpiexec",
-        tasks=ranks_of_large_tables,
-        mem_mb_per_cpu=largest_mb,
-        runtime=input_minutes,
-    params:
-        exports=export_names,
-        folder=lambda wildcards, output: os.path.dirname(output.stragglers),
-        seed=config["seed"],
-        runs=lambda wildcards: [run or "" for run in runs(wildcards).values()],
-    shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --runs {params.runs:q}"
-        " --clocks {input.clocks:q} --seed {params.seed} --out {params.folder:q} --log {log:q}"
-
-
-rule summarise_collectives:
-    input:
-        tables=table_folders,
-        program=os.path.relpath(f"{BASE}/scripts/efficiency/summarise_collectives.py"),
-        lib=modules("efficiency"),
-    output:
-        sizes="<results>/{dataset}/collective_sizes.parquet",
-    log:
-        "<logs>/summarise_collectives/{dataset}.log",
-    benchmark:
-        "<benchmarks>/summarise_collectives/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/mpi.yaml"
-    threads: 1
-    resources:
-        mpi="mpiexec",
-        tasks=ranks_of_large_tables,
-        mem_mb_per_cpu=largest_mb,
-        runtime=input_minutes,
-    params:
-        exports=export_names,
-        folder=lambda wildcards, output: os.path.dirname(output.sizes),
-    shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --out {output.sizes:q} --log {log:q}"
-
-
-rule find_steps:
-    input:
-        tables=table_folders,
-        clocks="<results>/{dataset}/clocks.json",
-        program=os.path.relpath(f"{BASE}/scripts/efficiency/find_steps.py"),
-        lib=modules("efficiency"),
-    output:
-        steps="<results>/{dataset}/steps.json",
-        table="<results>/{dataset}/steps.parquet",
-        causes="<results>/{dataset}/step_causes.parquet",
-    log:
-        "<logs>/find_steps/{dataset}.log",
-    benchmark:
-        "<benchmarks>/find_steps/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    priority: SEARCH_FIRST
-    conda:
-        "../envs/mpi.yaml"
-    threads: 1
-    resources:
-        mpi="mpiexec",
-        tasks=ranks_of_large_tables,
-        mem_mb_per_cpu=largest_mb,
-        runtime=input_minutes,
-    params:
-        exports=export_names,
-        folder=lambda wildcards, output: os.path.dirname(output.steps),
-        seed=config["seed"],
-    shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --clocks {input.clocks:q} --seed {params.seed} --out {params.folder:q} --log {log:q}"
-
-
-rule plot_steps:
-    input:
-        steps="<results>/{dataset}/steps.json",
-        table="<results>/{dataset}/steps.parquet",
-        lib=modules("plotting"),
-    output:
-        svg=shown("steps"),
-    log:
-        "<logs>/plot_steps/{dataset}.log",
-    benchmark:
-        "<benchmarks>/plot_steps/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=rows_mb,
-        runtime=quick_minutes,
-    script:
-        "../scripts/efficiency/plot_steps.py"
-
-
-rule plot_efficiency:
-    input:
-        efficiency="<results>/{dataset}/efficiency.json",
-        table="<results>/{dataset}/efficiency.parquet",
-        stragglers="<results>/{dataset}/stragglers.json",
-        lib=modules("plotting"),
-    output:
-        efficiency=shown("efficiency_tree"),
-        lost_time=shown("efficiency_lost_time"),
-        rank_map=shown("efficiency_map"),
-        stragglers=shown("efficiency_stragglers"),
-    log:
-        "<logs>/plot_efficiency/{dataset}.log",
-    benchmark:
-        "<benchmarks>/plot_efficiency/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=rows_mb,
-        runtime=quick_minutes,
-    script:
-        "../scripts/efficiency/plot_efficiency.py"
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"
+        " --runs {params.runs:q} --clocks {input.clocks:q} --telemetry {input.telemetry:q} --seed {params.seed}"
+        " --levels {params.levels:q} --link-window-us {params.link_window_us} --out {params.folder:q} {params.options:q} --resume"
+        " --log {log:q}"
 
 
 rule measure_series:

@@ -2,8 +2,8 @@
 
 Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json; with a sheet of telemetry also
 telemetry.parquet and telemetry.json. Steps: simulate_run (only for simulated exports), convert_report (only for a profiler's own
-reports), normalise_export (in datasets of many exports normalise_exports_0, _1 ..., each of which reads a batch of them), check_quality,
-align_clocks, match_telemetry.
+reports), normalise_export (in datasets of many exports normalise_exports_0, _1 ..., each of which reads a batch of them), align_clocks, or
+match_telemetry for a dataset with telemetry.
 """
 
 
@@ -114,54 +114,45 @@ for number, (dataset, rows) in enumerate(BATCHES):
             "../scripts/ingest/normalise_exports.py"
 
 
-rule check_quality:
-    input:
-        tables=table_folders,
-        telemetry=telemetry_document,
-        lib=modules("inputs/quality", "inputs/known_ranks", "inputs/recorded_time"),
-    output:
-        quality="<results>/{dataset}/quality.json",
-    log:
-        "<logs>/check_quality/{dataset}.log",
-    benchmark:
-        "<benchmarks>/check_quality/{dataset}.jsonl"
-    conda:
-        "../envs/ingest.yaml"
-    resources:
-        mem_mb=1500,
-        runtime=quick_minutes,
-    script:
-        "../scripts/ingest/check_quality.py"
-
-
 rule align_clocks:
     input:
         tables=table_folders,
-        lib=modules("inputs/session_clocks", "efficiency"),
+        clock_tables=table_folders,
+        telemetry=[],
+        lib=modules("inputs", "efficiency", "telemetry"),
     output:
         clocks="<results>/{dataset}/clocks.json",
+        quality="<results>/{dataset}/quality.json",
     log:
         "<logs>/align_clocks/{dataset}.log",
     benchmark:
         "<benchmarks>/align_clocks/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of([name for name in DATASETS if name not in TELEMETRY]),
     priority: SEARCH_FIRST
     conda:
         "../envs/ingest.yaml"
     resources:
         mem_mb=1500,
         runtime=quick_minutes,
+    params:
+        telemetry=[],
+        nodes={},
     script:
         "../scripts/ingest/align_clocks.py"
 
 
-rule match_telemetry:
+use rule align_clocks as match_telemetry with:
     input:
         tables=table_folders,
-        clocks="<results>/{dataset}/clocks.json",
+        clock_tables=table_folders,
+        telemetry=[],
         files=telemetry_files,
         columns=column_maps(),
-        lib=modules("telemetry"),
+        lib=modules("inputs", "efficiency", "telemetry"),
     output:
+        clocks="<results>/{dataset}/clocks.json",
+        quality="<results>/{dataset}/quality.json",
         telemetry="<results>/{dataset}/telemetry.parquet",
         document="<results>/{dataset}/telemetry.json",
     log:
@@ -170,15 +161,10 @@ rule match_telemetry:
         "<benchmarks>/match_telemetry/{dataset}.jsonl"
     wildcard_constraints:
         dataset=one_of(TELEMETRY),
-    priority: SEARCH_FIRST
-    conda:
-        "../envs/ingest.yaml"
     resources:
         mem_mb=input_mb,
         runtime=input_minutes,
     params:
-        rows=telemetry_rows,
+        telemetry=telemetry_rows,
         states=telemetry_states,
         nodes=nodes,
-    script:
-        "../scripts/ingest/match_telemetry.py"

@@ -1,28 +1,33 @@
-"""Targets, bins, ranking, kept and control rows: the MPI program of Causeway.
+"""Targets, bins, ranking, kept rows, steps and features: the MPI program of Causeway.
 
-Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet; bins of
-further widths as bins_{width in ns}ns.parquet beside bins.parquet. `tasks` are MPI ranks, `threads` the workers inside
-each: neither changes a byte.
-Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column;
-summarise_operators for operator_summary.parquet of each traced dataset, summarise_stalls for
-stall_reasons.parquet of each with counters.
+Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations,features}.parquet; bins of
+further widths as bins_{width in ns}ns.parquet beside bins.parquet; of traces also steps.json, steps.parquet, step_causes.parquet and
+operator_summary.parquet. `tasks` are MPI ranks, `threads` the workers inside each: neither changes a byte.
+Steps: bin_launches for traces (one job per dataset), bin_measurements for each counter or table column.
 """
 
 BINNED = ("bins", "ranking", "kept", "kernels", "configurations")
+TRACE_TARGETS = config["targets"]["traces"]
 
 
 rule bin_launches:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        telemetry=telemetry_of,
         program=os.path.relpath(f"{BASE}/scripts/variability/bin_launches.py"),
-        lib=modules("variability"),
+        lib=modules("causal", "efficiency", "variability"),
     output:
         expand(
             "<results>/{{dataset}}/{target}/{table}.parquet",
             target=["kernel_variability", "memory_stall"],
             table=[*BINNED, *further_bins()[0]],
         ),
+        expand("<results>/{{dataset}}/{target}/features.parquet", target=TRACE_TARGETS),
+        operators="<results>/{dataset}/operator_summary.parquet",
+        steps="<results>/{dataset}/steps.json",
+        step_table="<results>/{dataset}/steps.parquet",
+        step_causes="<results>/{dataset}/step_causes.parquet",
     log:
         "<logs>/bin_launches/{dataset}.log",
     benchmark:
@@ -36,23 +41,33 @@ rule bin_launches:
     resources:
         mpi="mpiexec",
         tasks=ranks,
-        mem_mb_per_cpu=2000,
+        mem_mb_per_cpu=rank_mb,
         runtime=input_minutes,
     params:
+        parts=["bins", "operators", "steps", *(["features"] if TRACE_TARGETS else [])],
         exports=export_names,
+        nodes=lambda wildcards: [node or "" for node in nodes(wildcards).values()],
+        runs=lambda wildcards: [run or "" for run in runs(wildcards).values()],
         targets=["kernel_variability", "memory_stall"],
+        searched=TRACE_TARGETS,
         folder=dataset_folder,
         options=[*binning_options(), *further_bins()[1]],
     shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --clocks {input.clocks:q} --targets {params.targets:q} --out {params.folder:q} {params.options:q}"
-        " --workers {threads} --log {log:q}"
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"
+        " --runs {params.runs:q} --clocks {input.clocks:q} --telemetry {input.telemetry:q} --targets {params.targets:q}"
+        " --searched {params.searched:q} --out {params.folder:q} {params.options:q} --workers {threads} --resume --log {log:q}"
 
 
 use rule bin_launches as bin_measurements with:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        telemetry=[],
+        program=os.path.relpath(f"{BASE}/scripts/variability/bin_launches.py"),
+        lib=modules("causal", "efficiency", "variability"),
     output:
-        expand("<results>/{{dataset}}/{{target}}/{table}.parquet", table=BINNED),
+        expand("<results>/{{dataset}}/{{target}}/{table}.parquet", table=[*BINNED, "features"]),
     log:
         "<logs>/bin_measurements/{dataset}/{target}.log",
     benchmark:
@@ -61,58 +76,11 @@ use rule bin_launches as bin_measurements with:
         dataset=one_of(DATASETS),
         target=one_of(MEASURED),
     params:
+        parts=["bins", "features"],
         exports=export_names,
+        nodes=lambda wildcards: [node or "" for node in nodes(wildcards).values()],
+        runs=lambda wildcards: [run or "" for run in runs(wildcards).values()],
         targets="{target}",
+        searched="{target}",
         folder=dataset_folder,
         options=binning_options(),
-
-
-rule summarise_operators:
-    input:
-        tables=table_folders,
-        program=os.path.relpath(f"{BASE}/scripts/variability/summarise_operators.py"),
-        lib=modules("variability"),
-    output:
-        summary="<results>/{dataset}/operator_summary.parquet",
-    log:
-        "<logs>/summarise_operators/{dataset}.log",
-    benchmark:
-        "<benchmarks>/summarise_operators/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/mpi.yaml"
-    threads: 1
-    resources:
-        mpi="mpiexec",
-        tasks=ranks_of_large_tables,
-        mem_mb_per_cpu=largest_mb,
-        runtime=input_minutes,
-    params:
-        exports=export_names,
-        folder=lambda wildcards, output: os.path.dirname(output.summary),
-    shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --out {output.summary:q} --log {log:q}"
-
-
-rule summarise_stalls:
-    input:
-        tables=table_folders,
-        lib=modules("variability"),
-    output:
-        summary="<results>/{dataset}/stall_reasons.parquet",
-    log:
-        "<logs>/summarise_stalls/{dataset}.log",
-    benchmark:
-        "<benchmarks>/summarise_stalls/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(COUNTED),
-    conda:
-        "../envs/mpi.yaml"
-    resources:
-        mem_mb=input_mb,
-        runtime=input_minutes,
-    script:
-        "../scripts/variability/summarise_stalls.py"

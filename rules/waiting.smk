@@ -1,8 +1,7 @@
 """Why devices wait, what the time of a run had to wait for, and what a change would be worth.
 
 Required: tables/{export}/, clocks.json, steps.parquet; for what-ifs the causes of kernel_variability. Produces: waiting.parquet, critical_path.parquet,
-replay.parquet, path_pieces.parquet, kernel_variability/replayed_what_ifs.parquet, figures/waiting.svg. Steps: explain_waiting, find_critical_paths,
-replay_what_ifs, plot_waiting.
+replay.parquet, path_pieces.parquet, kernel_variability/replayed_what_ifs.parquet. Steps: explain_waiting, replay_what_ifs.
 """
 
 
@@ -12,9 +11,12 @@ rule explain_waiting:
         clocks="<results>/{dataset}/clocks.json",
         steps="<results>/{dataset}/steps.parquet",
         program=os.path.relpath(f"{BASE}/scripts/waiting/explain_waiting.py"),
-        lib=modules("waiting"),
+        lib=modules("waiting", "efficiency"),
     output:
         waiting="<results>/{dataset}/waiting.parquet",
+        path="<results>/{dataset}/critical_path.parquet",
+        replay="<results>/{dataset}/replay.parquet",
+        pieces="<results>/{dataset}/path_pieces.parquet",
     log:
         "<logs>/explain_waiting/{dataset}.log",
     benchmark:
@@ -27,49 +29,26 @@ rule explain_waiting:
     resources:
         mpi="mpiexec",
         tasks=ranks_of_large_tables,
-        mem_mb_per_cpu=largest_mb,
+        mem_mb_per_cpu=rank_mb,
         runtime=input_minutes,
     params:
+        parts=["waiting", "paths"],
         exports=export_names,
         folder=lambda wildcards, output: os.path.dirname(output.waiting),
     shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
         " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --clocks {input.clocks:q} --steps {input.steps:q} --out {output.waiting:q} --log {log:q}"
+        " --clocks {input.clocks:q} --steps {input.steps:q} --out {params.folder:q} --resume --log {log:q}"
 
 
-rule find_critical_paths:
-    input:
-        tables=table_folders,
-        clocks="<results>/{dataset}/clocks.json",
-        steps="<results>/{dataset}/steps.parquet",
-        lib=modules("waiting", "efficiency"),
-    output:
-        path="<results>/{dataset}/critical_path.parquet",
-        replay="<results>/{dataset}/replay.parquet",
-        pieces="<results>/{dataset}/path_pieces.parquet",
-    log:
-        "<logs>/find_critical_paths/{dataset}.log",
-    benchmark:
-        "<benchmarks>/find_critical_paths/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/ingest.yaml"
-    resources:
-        mem_mb=input_mb,
-        runtime=input_minutes,
-    script:
-        "../scripts/waiting/find_critical_paths.py"
-
-
-rule replay_what_ifs:
+use rule explain_waiting as replay_what_ifs with:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         steps="<results>/{dataset}/steps.parquet",
         scopes="<results>/{dataset}/kernel_variability/causal/scopes.json",
         kernels="<results>/{dataset}/kernel_variability/kernels.parquet",
+        program=os.path.relpath(f"{BASE}/scripts/waiting/explain_waiting.py"),
         lib=modules("waiting", "efficiency"),
     output:
         replayed="<results>/{dataset}/kernel_variability/replayed_what_ifs.parquet",
@@ -79,31 +58,12 @@ rule replay_what_ifs:
         "<benchmarks>/replay_what_ifs/{dataset}.jsonl"
     wildcard_constraints:
         dataset=one_of(REPLAYED),
-    conda:
-        "../envs/ingest.yaml"
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=one_rank,
+        mem_mb_per_cpu=rank_mb,
         runtime=input_minutes,
-    script:
-        "../scripts/waiting/replay_what_ifs.py"
-
-
-rule plot_waiting:
-    input:
-        waiting="<results>/{dataset}/waiting.parquet",
-        lib=modules("plotting"),
-    output:
-        svg=shown("waiting"),
-    log:
-        "<logs>/plot_waiting/{dataset}.log",
-    benchmark:
-        "<benchmarks>/plot_waiting/{dataset}.jsonl"
-    wildcard_constraints:
-        dataset=one_of(TRACED),
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=quick_minutes,
-    script:
-        "../scripts/waiting/plot_waiting.py"
+    params:
+        parts=["what_ifs"],
+        exports=export_names,
+        folder=lambda wildcards: f"results/{wildcards.dataset}",

@@ -35,6 +35,7 @@ os.environ |= {name: value for name, value in MEMORY_POOL.items() if name not in
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.file_state import state_of
+from causeway.core.files.finished_parts import drop_removed, put_back
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for

@@ -254,11 +254,12 @@ FIGURES = {
 }
 
 
-def labels_of(figure):
+def labels_of(figure, drawn_for):
     """Return a function that gives the labels of a report's item: what it is drawn for, and the figure in words."""
 
     def labels(wildcards):
-        words = {name: value.replace("_", " ") if name == "target" else value for name, value in wildcards.items()}
+        named = dict(wildcards.items()) | {name: value for name, value in drawn_for.items() if value}
+        words = {name: value.replace("_", " ") if name == "target" else value for name, value in named.items()}
         return {name: words[name] for name in ("dataset", "target", "pair") if name in words} | {"figure": figure.label}
 
     return labels
@@ -270,17 +271,20 @@ def asked_for_one_page():
     return any(word == "--report" and after.endswith(".html") for word, after in zip(words, words[1:]))
 
 
-def shown(name):
-    """Return the output of a rule that draws the figure of that name, as an item of the report.
+def shown(name, target="", dataset=""):
+    """Return the output of a rule that draws the figure of that name, as an item of the report; for one target or dataset where the rule draws
+    those of several.
 
     A report in a single file cannot hold a folder of pages, which is then a folder alone.
     """
     figure = FIGURES[name]
     path = f"{FOLDERS[figure.per]}/{figure.file}"
+    path = path.replace("{target}", target) if target else path
+    path = path.replace("{dataset}", dataset) if dataset else path
     item = {
         "caption": f"captions/{figure.caption or figure.name}.rst",
         "category": figure.category,
-        "labels": labels_of(figure),
+        "labels": labels_of(figure, {"target": target, "dataset": dataset}),
     }
     if not figure.is_folder:
         return report(path, **item)
@@ -298,9 +302,9 @@ def every(figure):
     )
 
 
-def default_figures():
-    """Return the figures and pages that the default target makes."""
-    return [path for figure in FIGURES.values() if figure.in_all for path in every(figure)]
+def default_figures(*but):
+    """Return the figures and pages that the default target makes, but those of some names."""
+    return [path for figure in FIGURES.values() if figure.in_all and figure.name not in but for path in every(figure)]
 
 
 def overview_links():
@@ -314,6 +318,12 @@ def overview_links():
         for figure in FIGURES.values()
         if figure.overview
     ]
+
+
+def listing():
+    """Return what the configuration has, so that results of an earlier one are told apart."""
+    datasets = [dataset for dataset in DATASETS if dataset not in config["filters"]]
+    return {"datasets": datasets, "reduced": list(config["filters"]), "comparisons": list(PAIRS)}
 
 
 def ending():

@@ -66,7 +66,7 @@ def search_minutes(wildcards, input, attempt, rulename):
     the rows that a search takes, some three times what it needs.
     """
     causes = config["causes"]
-    rows = min(1, mb([input.features]) / FEATURES_OF_A_FULL_SEARCH_MB)
+    rows = min(len(input.features), mb(input.features) / FEATURES_OF_A_FULL_SEARCH_MB)
     kernels = causes["kernels_count"] / causes["batches"] * rows
     minutes = 3 + int(kernels / 2 * max(1, causes["resamples"] / 20))
     return max(minutes, past_minutes(rulename, wildcards)) * attempt
@@ -93,7 +93,9 @@ def past_minutes(rulename, wildcards):
 
 def largest_mb(wildcards, input, attempt, rulename):
     """Return memory in MB of a step that streams its inputs one after the other: as for the largest of them."""
-    return max(BASE_MB + int(0.2 * max(mb([path]) for path in input)), past_mb(rulename, wildcards)) * attempt
+    return (
+        max(BASE_MB + int(0.2 * max((mb([path]) for path in input), default=0)), past_mb(rulename, wildcards)) * attempt
+    )
 
 
 MB_PER_RANK = 100
@@ -105,12 +107,11 @@ MOST_RANKS = 64
 
 
 def ranks(wildcards, input):
-    """Return the MPI ranks of a job: two on one machine, on a cluster as many as the tables' size is worth, two at least: Snakemake submits no
-    MPI job of one.
+    """Return the MPI ranks of a job: two on one machine, more where cores and tables are worth it; on a cluster as many as the tables' size is
+    worth, two at least: Snakemake submits no MPI job of one.
     """
-    if runs_here():
-        return 2
-    return min(max(2, int(mb(input.tables) / MB_PER_RANK)), MOST_RANKS)
+    most = max(2, workflow.cores // 2) if runs_here() else MOST_RANKS
+    return min(max(2, int(mb(input.tables) / MB_PER_RANK)), most)
 
 
 def ranks_of_large_tables(wildcards, input):
@@ -118,6 +119,32 @@ def ranks_of_large_tables(wildcards, input):
     tables.
     """
     return 1 if runs_here() and mb(input.tables) < MB_PER_RANK else ranks(wildcards, input)
+
+
+def ranks_of_search(wildcards, input):
+    """Return the MPI ranks of a search for causes: `causes.batches` of them where the features are worth it."""
+    if not runs_here():
+        return max(2, config["causes"]["batches"])
+    return 1 if mb(input.features) < MB_OF_A_LONG_SEARCH else min(max(1, workflow.cores), config["causes"]["batches"])
+
+
+MB_OF_A_LONG_SEARCH = 1
+"""Features, in MB, whose search takes longer than the libraries of a second process take to load."""
+
+
+def report_mb(wildcards, input, attempt, rulename):
+    """Return memory in MB of the report of a run, which takes one export after the other."""
+    return max(3000 * attempt, largest_mb(wildcards, input, attempt, rulename))
+
+
+def one_rank(wildcards):
+    """Return the MPI ranks of a job that one alone does: two on a cluster, as Snakemake submits no MPI job of one."""
+    return 1 if runs_here() else 2
+
+
+def rank_mb(wildcards, input, attempt, rulename):
+    """Return memory in MB of an MPI rank that reads exports one after the other."""
+    return max(2000 * attempt, largest_mb(wildcards, input, attempt, rulename))
 
 
 def runs_here():

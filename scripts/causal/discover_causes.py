@@ -1,98 +1,55 @@
-"""Causes of one batch of the kernels that matter, not yet corrected for the number of kernels.
+"""Causes of variability, of each kernel that matters and of the whole dataset: an MPI program.
 
-The only kernel of a dataset is left to `discover_dataset_causes`.
+`mpiexec -n N python -m mpi4py scripts/causal/discover_causes.py --ranks N ...` writes the folder `causal` of each
+target. Each rank searches some kernels. Without a launcher it runs as one rank.
 """
 
-from typing import TYPE_CHECKING
+import argparse
+import json
+import sys
+from pathlib import Path
 
-import pyarrow as pa
+# Ranks are started by this file's path, also on nodes to which a launcher passes no PYTHONPATH.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from causeway.causal.data.outcome import Outcome, Scope
-from causeway.causal.data.outcome_file import write_outcomes
-from causeway.causal.data.scopes import (
-    Kernel,
-    PackedFeatures,
-    capped,
-    feature_columns,
-    in_time_order,
-    kernel_names,
-    kernels_that_matter,
-    observations_of,
-    of_kernel,
-    only_kernel,
-    row_blocks,
-    totals_of,
-    unsearched_counters,
-)
-from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
-from causeway.causal.examination.examine import Extent, examine
-from causeway.causal.preparation.program_order import with_kernel_names
-from causeway.core.logs import LOG, failing_clearly
-from causeway.numeric.process import give_back, share_one_heap
-from causeway.numeric.seeds import derived_seed
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
+from causeway.numeric.mpi import ending_together
+from causeway.numeric.parts import Parts
 
 
-def main(job) -> None:
-    with failing_clearly(job.log[0]):
-        share_one_heap()
-        causes = job.params.causes
-        seed = job.params.seed
-        dataset = job.wildcards.dataset
-        target = job.wildcards.target
-        batch = int(job.wildcards.batch)
-        which = job.input.kernels, causes["kernels_share"], causes["kernels_count"]
-        mine = [] if only_kernel(*which) else kernels_that_matter(*which)[batch :: causes["batches"]]
-        blocks = row_blocks(job.input.features)
-        seeds = [derived_seed(seed, dataset, target, kernel.id, "rows") for kernel in mine]
-        parts = [
-            capped(of_kernel(blocks, kernel.id), causes["max_rows"], own)
-            for kernel, own in zip(mine, seeds, strict=True)
-        ]
-        features = PackedFeatures(job.input.features, pa.concat_tables([blocks.slice(0, 0), *parts]))
-        give_back()
-        totals = totals_of(job.input.kernels)
-        names = kernel_names(job.input.kernels)
-        unsearched = unsearched_counters(job.input.features)
-        interventions = user_interventions_of(causes["what_if"])
-
-        def outcome_of(kernel: Kernel) -> Outcome:
-            """Return what is found; all that it was found in is no longer held when the next kernel's turn comes."""
-            table = in_time_order(features.taken(kernel.id))
-            scope = Scope(
-                dataset,
-                target,
-                kernel.id,
-                name=kernel.name,
-                seed=seed,
-                resamples=causes["resamples"],
-                is_collective=kernel.is_collective,
-            )
-            extent = Extent(
-                context=causes["context"],
-                context_resamples=causes["context_resamples"],
-                interventions=interventions,
-                by_configuration=configuration_values(table, interventions),
-                totals=totals,
-            )
-            columns = feature_columns(table)
-            rows = observations_of(table)
-            del table  # the search is the larger part
-            outcome, evidence = discover(columns, rows, scope, unsearched)
-            give_back()
-            found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
-            LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, found)
-            return examine(with_kernel_names(outcome, names), evidence, extent)
-
-        outcomes = []
-        for kernel in mine:
-            outcomes.append(outcome_of(kernel))
-            give_back()
-        write_outcomes(outcomes, job.output.drafts)
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument(
+        "--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start"
+    )
+    parser.add_argument("--dataset", required=True, help="its name")
+    parser.add_argument("--targets", nargs="+", required=True, help="each has a folder of its tables in OUT")
+    parser.add_argument("--causes", type=json.loads, required=True, help="`causes` of the configuration, as JSON")
+    parser.add_argument("--seed", type=int, default=1, help="of samples and resamples")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the dataset's results")
+    parser.add_argument("--resume", action="store_true", help="take the parts that an attempt before had finished")
+    parser.add_argument("--log", help="the log's file; standard error if absent")
+    return parser.parse_args(argv)
 
 
-if "snakemake" in globals():
-    main(snakemake)
+def main(argv: list[str] | None = None) -> None:
+    options = arguments(argv)
+    with ending_together(options.ranks, options.log) as ranks:
+        ranks.load("causeway.causal.search_causes")
+        from causeway.causal.search_causes import Search, search_causes
+
+        with Parts(ranks, resumes=options.resume) as parts:
+            for target in options.targets:
+                search = Search(
+                    dataset=options.dataset, folder=options.out / target, causes=options.causes, seed=options.seed
+                )
+
+                def work(search: Search = search) -> None:
+                    search_causes(search, ranks, resumes=options.resume)
+
+                made = ranks.of_first(search.documents)
+                parts.do(f"causes of {target}", work, made, search.inputs, [options.causes, options.seed])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

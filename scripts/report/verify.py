@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import differences, in_words, left_over_in_words
+from causeway.core.files.listing import Listing
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ def main(job) -> None:
         if not record.is_file():
             raise CausewayError(f"{record}: there is no record of checksums yet; run `snakemake` to its end first")
         document = read_json(record, "checksums")
+        given = job.params.listing
+        listing = Listing((*given["datasets"], *given["reduced"]), tuple(given["comparisons"]))
         known = document["files"]
-        found = differences(record.parent, known, document.get("folders", []), read_listing(record.parent))
+        found = differences(record.parent, known, document.get("folders", []), listing)
         for line in left_over_in_words(found):
             LOG.info("%s", line)
         for name in found.unknown:

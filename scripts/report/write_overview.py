@@ -1,11 +1,14 @@
-"""The overview page: what was read, what varies and why, for every dataset."""
+"""The report of a run: findings, stall reasons, explorers, the overview, and the record of what was made of what."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.core.logs import failing_clearly
+from causeway.core.files.research_object import installed_versions, research_object
+from causeway.core.files.whole_files import write_whole
+from causeway.core.logs import LOG, failing_clearly
 from causeway.core.results import (
     dataset_and_target,
     dataset_of,
@@ -13,10 +16,14 @@ from causeway.core.results import (
     read_comparisons,
     read_rows_of_run,
     read_searches,
+    record_checksums,
     tables_by_target,
 )
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import SCHEMA_FOLDER, read_json, read_table, write_json
+from causeway.findings.collection import ResultFiles, findings_document
 from causeway.findings.figures import consistent_graph
+from causeway.levels.explorer.explorer import write_explorer
+from causeway.numeric.parts import Parts
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.causal_graph import draw_causal_graph
@@ -26,6 +33,121 @@ from causeway.plotting.overview.variability.linked_copies import sums_by_kernel
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        given, made, params = job.input, job.output, job.params
+        with Parts() as parts:
+            parts.do("what was analysed", lambda: write_records(job), *records(job))
+            statements = [path for field in fields(ResultFiles) for path in getattr(given, field.name)]
+            parts.do("findings", lambda: write_findings(job), [made.findings], statements, params.config_hash)
+            for path in made.stalls:
+                parts.do(
+                    f"stall reasons of {dataset_of(path)}",
+                    partial(write_stalls, job, path),
+                    [path],
+                    of_dataset(job, path),
+                )
+            for page in made.explorers:
+                inputs = [*of_dataset(job, page), made.findings]
+                needs = ["findings"]
+                parts.do(
+                    f"explorer of {dataset_of(page)}",
+                    partial(write_explorer_of, job, page),
+                    [page],
+                    inputs,
+                    params.launches,
+                    needs,
+                )
+            drawn = {*map(str, given.figures)}
+            inputs = [*(path for path in given if str(path) not in drawn), made.findings, *made.stalls]
+            needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
+            choices = [params.shown, params.links, params.levels]
+            parts.do("overview", lambda: write_page(job), [made.page], inputs, choices, needs)
+        record_checksums(Path(made.record), Path(made.times))
+
+
+def of_dataset(job, path: str) -> list[str]:
+    """Return the inputs of the step that belong to the dataset of a path."""
+    home = Path(path).parent
+    return [path for path in job.input if home in Path(path).parents]
+
+
+def tables_of(job, path: str) -> list[Path]:
+    """Return the folders of tables of the dataset of a path, in the sheet's order."""
+    return [folder for folder in map(Path, job.input.tables) if folder.parents[1] == Path(path).parent]
+
+
+def records(job) -> tuple:
+    """Return what says what was analysed and with which programs: its files, what they are made of, and choices."""
+    made, params = job.output, job.params
+    files = [made.listing, made.schemas, made.provenance, made.crate]
+    choices = [params.listing, params.settings, params.steps, params.code]
+    return files, [*job.input.tables, *job.input.telemetry, *job.input.schemas], choices
+
+
+def write_records(job) -> None:
+    """Write what the configuration has, the schemas of all documents, and what the run was made of."""
+    made, params = job.output, job.params
+    write_json({"schema_version": "1", **params.listing}, made.listing, "listing")
+    for schema in sorted(SCHEMA_FOLDER.glob("*.schema.json")):
+        write_whole(Path(made.schemas) / schema.name, schema.read_bytes())
+    exports = [
+        read_json(Path(folder) / "capabilities.json") | {"dataset": Path(folder).parts[-3]}
+        for folder in job.input.tables
+    ]
+    documents = [read_json(path) for path in job.input.telemetry]
+    telemetry = [(document["dataset"], source) for document in documents for source in document["sources"]]
+    settings, steps = json.loads(params.settings), json.loads(params.steps)
+    crate = research_object(exports, telemetry, settings, steps, installed_versions(), params.code)
+    for path in (made.provenance, made.crate):
+        write_json(crate, path, "provenance")
+
+
+def write_findings(job) -> None:
+    """Write what the results claim, ranked by what it is worth."""
+    files = ResultFiles(**{field.name: getattr(job.input, field.name) for field in fields(ResultFiles)})
+    document = findings_document(files, job.params.config_hash)
+    dropped = sum(one["count"] for one in document["dropped"])
+    LOG.info("findings: %d; statements left out: %d", len(document["findings"]), dropped)
+    write_json(document, job.output.findings, "findings")
+
+
+def write_stalls(job, path: str) -> None:
+    """Write what the warps of a dataset's kernels wait for."""
+    from causeway.variability.stall_summary import summarise_stalls  # datasets of counters alone need it
+
+    summarise_stalls(dataset_of(path), tables_of(job, path), Path(path))
+
+
+def write_explorer_of(job, page: str) -> None:
+    """Write a dataset's explorer: a page that opens offline and zooms from the whole run to one launch."""
+    home = Path(page).parent
+    write_explorer(
+        home,
+        {folder.name: folder for folder in tables_of(job, page)},
+        read_json(home / "clocks.json"),
+        Path(page),
+        read_json(job.output.findings)["findings"],
+        job.params.launches,
+        home / "path_pieces.parquet",
+    )
+
+
+def write_page(job) -> None:
+    """Write the overview: what was read, what varies and why, for every dataset."""
+    home = Path(job.output.page).parent
+    page = draw_overview(
+        views(job),
+        read_json(job.output.findings),
+        json.loads(job.params.shown),
+        # an absolute folder, which no workflow of ours names, must not make equal pages differ
+        results="results" if home.is_absolute() else home.as_posix(),
+        comparisons=read_comparisons(job.input.comparisons),
+        links=job.params.links,
+    )
+    write(page, job.output.page)
 
 
 def views(job) -> list[DatasetView]:
@@ -54,7 +176,7 @@ def views(job) -> list[DatasetView]:
         for path in job.input.across_kernels
     }
     replayed = tables_by_target(job.input.replayed, "replayed_what_ifs")
-    copies = {dataset_and_target(path): sums_by_kernel(path) for path in job.input.kept}
+    copies = {dataset_and_target(path): sums_by_kernel(path) for path in job.input.linked}
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
@@ -68,8 +190,11 @@ def views(job) -> list[DatasetView]:
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
     sizes = {dataset_of(path): read_table(path, "collective_sizes") for path in job.input.collectives}
-    stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.input.stalls}
-    levels = {dataset_of(path): read_json(Path(path) / "index.json") for path in job.input.levels}
+    stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.output.stalls}
+    levels = {
+        dataset_of(path): read_json(Path(path) / "index.json")
+        for path in (job.input.levels if job.params.levels else ())
+    }
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -108,21 +233,6 @@ def views(job) -> list[DatasetView]:
         )
         found.append(view)
     return found
-
-
-def main(job) -> None:
-    with failing_clearly(job.log[0]):
-        home = Path(job.output.page).parent
-        page = draw_overview(
-            views(job),
-            read_json(job.input.findings),
-            json.loads(job.params.settings),
-            # an absolute folder, which no workflow of ours names, must not make equal pages differ
-            results="results" if home.is_absolute() else home.as_posix(),
-            comparisons=read_comparisons(job.input.comparisons),
-            links=job.params.links,
-        )
-        write(page, job.output.page)
 
 
 if "snakemake" in globals():

@@ -1,4 +1,4 @@
-"""Targets, bins, ranking, kept and control rows of a dataset: an MPI program.
+"""Targets, bins, ranking, kept and control rows of a dataset, and what is asked for beside them: an MPI program.
 
 `mpiexec -n N python -m mpi4py scripts/variability/bin_launches.py --ranks N ...` writes bins, ranking, kept rows,
 kernels and configurations of every target into OUT/<target>. Without a launcher it runs as one rank.
@@ -6,6 +6,7 @@ kernels and configurations of every target into OUT/<target>. Without a launcher
 
 import argparse
 import sys
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,8 +14,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from causeway.core.errors import CausewayError
-from causeway.numeric.mpi import ending_together
+from causeway.numeric.mpi import Ranks
+from causeway.numeric.mpi_program import by_export, folders_of, parser_of, running
+from causeway.numeric.parts import Parts
 
+MODULES = {
+    "bins": "causeway.variability.bin_launches",
+    "operators": "causeway.variability.operator_summary",
+    "steps": "causeway.efficiency.steps.find_steps",
+    "features": "causeway.causal.data.assemble_features",
+}
+"""The parts of this step, in their order, and what does each."""
 AS_GIVEN = (
     *("dataset", "tables", "clocks", "out", "launches_per_bin", "score", "mean", "link", "configuration", "seed"),
     *("keep_share", "keep_count", "keep_max_rows", "control_ratio", "control_min_rows", "workers", "worker_kind"),
@@ -49,18 +59,14 @@ def widths(microseconds: list[str]) -> list[int]:
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument(
-        "--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start"
-    )
-    parser.add_argument("--dataset", required=True, help="its name, for messages and metadata")
-    parser.add_argument("--tables", type=Path, required=True, help="folder with one folder of tables per export")
-    parser.add_argument("--exports", nargs="+", required=True, help="names of the exports")
-    parser.add_argument("--clocks", type=Path, required=True, help="clocks.json of the dataset")
+    parser = parser_of(__doc__)
+    parser.add_argument("--parts", nargs="+", choices=MODULES, default=["bins"], help="what to do, in this order")
     parser.add_argument(
         "--targets", nargs="+", required=True, help="kernel_variability, memory_stall, or columns of counters"
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder that gets a folder per target")
+    parser.add_argument(
+        "--searched", nargs="*", default=[], help="targets that get features, in which causes are searched"
+    )
     parser.add_argument("--width-us", default="10000", help="width of a bin in microseconds")
     parser.add_argument("--launches-per-bin", type=int, default=32, help="launches in a bin, without start times")
     parser.add_argument(
@@ -111,33 +117,92 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         default="threads",
         help="what workers are, if there are several",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the control sample")
-    parser.add_argument("--log", help="the log's file; standard error if absent")
     return parser.parse_args(argv)
+
+
+def binning(options: argparse.Namespace):
+    """Return the settings of bins; refuse what they cannot be."""
+    from causeway.variability.bin_launches import BinningSettings
+
+    for name in ("launches_per_bin", "block", "workers"):
+        if getattr(options, name) < 1:
+            raise CausewayError(f"--{name.replace('_', '-')}: {getattr(options, name)}; expected at least 1")
+    width_ns, *more_widths_ns = widths([options.width_us, *options.more_widths_us])
+    return BinningSettings(
+        **{name: getattr(options, name) for name in AS_GIVEN},
+        exports=tuple(options.exports),
+        targets=tuple(dict.fromkeys(options.targets)),
+        width_ns=width_ns,
+        link_window_ns=nanoseconds(options.link_window_us, "--link-window-us", 0),
+        features=tuple(options.features),
+        more_widths_ns=tuple(more_widths_ns),
+        round_robin_block=options.block if options.assignment == "round_robin" else None,
+    )
 
 
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
-    with ending_together(options.ranks, options.log) as ranks:
-        ranks.load("causeway.variability.bin_launches")
-        from causeway.variability.bin_launches import BinningSettings, bin_launches
+    with running(options, *(MODULES[name] for name in options.parts)) as (ranks, parts):
+        for name in options.parts:
+            PARTS[name](options, ranks, parts)
 
-        with ranks.together():
-            for name in ("launches_per_bin", "block", "workers"):
-                if getattr(options, name) < 1:
-                    raise CausewayError(f"--{name.replace('_', '-')}: {getattr(options, name)}; expected at least 1")
-            width_ns, *more_widths_ns = widths([options.width_us, *options.more_widths_us])
-            settings = BinningSettings(
-                **{name: getattr(options, name) for name in AS_GIVEN},
-                exports=tuple(options.exports),
-                targets=tuple(dict.fromkeys(options.targets)),
-                width_ns=width_ns,
-                link_window_ns=nanoseconds(options.link_window_us, "--link-window-us", 0),
-                features=tuple(options.features),
-                more_widths_ns=tuple(more_widths_ns),
-                round_robin_block=options.block if options.assignment == "round_robin" else None,
+
+def do_bins(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:
+    from causeway.variability.bin_launches import bin_launches, tables_of
+
+    with ranks.together():
+        settings = binning(options)
+    inputs = [*folders_of(options), options.clocks]
+    parts.do("bins", lambda: bin_launches(settings, ranks), tables_of(settings), inputs, asdict(settings))
+
+
+def do_operators(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:
+    from causeway.variability.operator_summary import summarise_operators
+
+    folders = folders_of(options)
+    table = options.out / "operator_summary.parquet"
+    parts.do("operators", lambda: summarise_operators(options.dataset, folders, table, ranks=ranks), [table], folders)
+
+
+def do_steps(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:
+    from causeway.efficiency.steps.find_steps import find_steps
+
+    folders = folders_of(options)
+    made = [options.out / name for name in ("steps.json", "steps.parquet", "step_causes.parquet")]
+
+    def work() -> None:
+        find_steps(options.dataset, folders, options.clocks, options.seed, *made, ranks=ranks)
+
+    parts.do("steps", work, made, [*folders, options.clocks], options.seed)
+
+
+def do_features(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:
+    from causeway.causal.data.assemble_features import assemble_target
+
+    folders = folders_of(options)
+    nodes, runs = by_export(options, options.nodes), by_export(options, options.runs)
+    steps = [options.out / "steps.parquet"] if "steps" in options.parts else []
+    for target in options.searched:
+        folder = options.out / target
+        tables = [folder / "kept.parquet", folder / "configurations.parquet", *steps, *options.telemetry]
+
+        def work(folder: Path = folder) -> None:
+            assemble_target(
+                folder,
+                folders,
+                options.clocks,
+                nodes=nodes,
+                runs=runs,
+                telemetry=options.telemetry,
+                steps=steps,
+                ranks=ranks,
             )
-        bin_launches(settings, ranks)
+
+        made, inputs, needs = [folder / "features.parquet"], [*folders, options.clocks, *tables], ["bins", "steps"]
+        parts.do(f"features of {target}", work, made, inputs, [nodes, runs], needs)
+
+
+PARTS = {"bins": do_bins, "operators": do_operators, "steps": do_steps, "features": do_features}
 
 
 if __name__ == "__main__":

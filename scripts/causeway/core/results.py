@@ -7,8 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from causeway.core.errors import CausewayError
+from causeway.core.files.checksums import damaged, named, output_folders, recorded, times
 from causeway.core.files.listing import LISTING, Listing
-from causeway.core.tables import open_table, read_json, read_table
+from causeway.core.tables import open_table, read_json, read_table, write_json
 
 EXAMINED = ("refutations", "whatif", "heterogeneity", "baselines")
 """Tables of a search beside its contributions, each a file of that name."""
@@ -278,3 +280,24 @@ def read_listing(results: Path) -> Listing | None:
         return None
     document = read_json(path, "listing")
     return Listing((*document["datasets"], *document["reduced"]), tuple(document["comparisons"]))
+
+
+def record_checksums(record: Path, seen: Path) -> None:
+    """Write the checksum of each result into `record`, and into `seen` when each was last changed.
+
+    Raises
+    ------
+    CausewayError
+        If a file is another than was recorded before though nothing wrote it; the records stay.
+    """
+    now = times(record.parent)
+    files = recorded(record.parent, read_listing(record.parent))
+    if record.is_file() and seen.is_file():
+        lines = named(damaged(read_json(record, "checksums")["files"], read_json(seen), files, now))
+        if lines:
+            heading = f"{record.parent}: results are not as they were recorded, though no job wrote them"
+            advice = "`snakemake verify --cores 1` says what makes them again"
+            raise CausewayError("\n".join([heading, *lines, advice]))
+    document = {"schema_version": "1", "files": files, "folders": output_folders(record.parent)}
+    write_json(document, record, "checksums")
+    write_json(now, seen)

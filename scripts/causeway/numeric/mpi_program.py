@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.numeric.mpi import Ranks, ending_together
+from causeway.numeric.parts import Parts
 
 
 def parser_of(what: str) -> argparse.ArgumentParser:
-    """Return a parser of the options that programs over the exports of a dataset have: ranks, dataset, tables,
-    exports, log.
+    """Return a parser of the options that programs over the exports of a dataset have.
 
     Parameters
     ----------
@@ -24,6 +24,13 @@ def parser_of(what: str) -> argparse.ArgumentParser:
     parser.add_argument("--dataset", required=True, help="its name")
     parser.add_argument("--tables", type=Path, required=True, help="folder with one folder of tables per export")
     parser.add_argument("--exports", nargs="+", required=True, help="names of the exports, in the sheet's order")
+    parser.add_argument("--clocks", type=Path, required=True, help="clocks.json of the dataset")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the dataset's results")
+    parser.add_argument("--nodes", nargs="*", default=[], help="node of each export, '' if unknown; none at all")
+    parser.add_argument("--runs", nargs="*", default=[], help="repeat of the job of each export, likewise")
+    parser.add_argument("--telemetry", type=Path, nargs="*", default=[], help="telemetry.parquet, if there is one")
+    parser.add_argument("--seed", type=int, default=1, help="of resamples and of the control sample")
+    parser.add_argument("--resume", action="store_true", help="take the parts that an attempt before had finished")
     parser.add_argument("--log", help="the log's file; standard error if absent")
     return parser
 
@@ -33,17 +40,24 @@ def folders_of(options: argparse.Namespace) -> list[Path]:
     return [options.tables / export for export in options.exports]
 
 
+def by_export(options: argparse.Namespace, values: list[str]) -> dict[str, str]:
+    """Return what the command line says of each export (`--nodes`, `--runs`); empty if it says nothing."""
+    return dict(zip(options.exports, values, strict=False))
+
+
 @contextlib.contextmanager
-def running(options: argparse.Namespace, module: str) -> Iterator[Ranks]:
-    """Run a program over its ranks, which end together (`ending_together`), once its module was imported.
+def running(options: argparse.Namespace, *modules: str) -> Iterator[tuple[Ranks, Parts]]:
+    """Run a program over its ranks, which end together (`ending_together`), once its modules were imported; give the
+    ranks, and the parts of the step.
 
     Parameters
     ----------
     options : Namespace
         From a parser of `parser_of`.
-    module : str
-        Name of the module that does the work.
+    *modules : str
+        Names of the modules that do the work.
     """
     with ending_together(options.ranks, options.log) as ranks:
-        ranks.load(module)
-        yield ranks
+        ranks.load(*modules)
+        with Parts(ranks, resumes=options.resume) as parts:
+            yield ranks, parts

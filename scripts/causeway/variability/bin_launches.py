@@ -46,6 +46,16 @@ OUTPUTS = {
 """The files of a target and the schemas of their tables."""
 
 
+def tables_of(settings: BinningSettings) -> list[Path]:
+    """Return the paths of the tables that `bin_launches` writes."""
+    further = [width_name(width) for width in settings.more_widths_ns]
+    return [
+        Path(settings.out) / target / f"{table}.parquet"
+        for target in settings.targets
+        for table in (*OUTPUTS, *(further if target in TRACE_TARGETS else ()))
+    ]
+
+
 def bin_launches(settings: BinningSettings, ranks: Ranks) -> None:
     """Write the five tables of every target.
 

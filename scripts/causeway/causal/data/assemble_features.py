@@ -14,12 +14,69 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.features import Export, ExportFacts, LaunchContext, features_of, traced
+from causeway.causal.data.features import Export, ExportFacts, LaunchContext, exports_of, features_of, traced
 from causeway.causal.data.scopes import UNSEARCHED
-from causeway.core.tables import SCHEMAS, TableWriter, folder_bytes, open_table
+from causeway.core.logs import LOG
+from causeway.core.reduced import CONTEXT_FEATURES, why_not
+from causeway.core.tables import SCHEMAS, TableWriter, folder_bytes, open_table, read_json, read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, TRACE_TARGETS
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parquet_concat import join_row_groups
+
+
+def assemble_target(
+    folder: Path,
+    tables: Sequence[Path],
+    clocks_file: Path,
+    *,
+    nodes: Mapping[str, str],
+    runs: Mapping[str, str],
+    telemetry: Sequence[Path] = (),
+    steps: Sequence[Path] = (),
+    ranks: Ranks | None = None,
+) -> None:
+    """Write `features.parquet` into the folder of a target, from its `kept.parquet` and `configurations.parquet`.
+
+    Parameters
+    ----------
+    folder : Path
+        Named after the target.
+    tables : sequence of Path
+        Folders of tables of the dataset's exports, in the sheet's order.
+    clocks_file : Path
+    nodes, runs : mapping of str to str
+        Node of each export, and the repeat of the job that it was recorded in; empty or absent where unknown.
+    telemetry, steps : sequence of Path
+        `telemetry.parquet` and `steps.parquet` of the dataset, or nothing.
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
+    """
+    ranks = ranks or Ranks()
+    found = None
+    with ranks.together():
+        if ranks.first:
+            filtered = why_not(tables, CONTEXT_FEATURES)
+            found = exports_of(list(tables), read_json(clocks_file), dict(nodes), dict(runs)), filtered
+            if filtered:
+                LOG.info("context features: %s", filtered)
+        means = read_table(folder / "configurations.parquet", "configuration_summary")
+    exports, filtered = ranks.share(found)
+    assemble(
+        folder / "kept.parquet",
+        exports,
+        means,
+        folder.name,
+        folder / "features.parquet",
+        with_context=not filtered,
+        telemetry=telemetry[0] if telemetry else None,
+        steps=steps[0] if steps else None,
+        ranks=ranks,
+    )
 
 
 def assemble(

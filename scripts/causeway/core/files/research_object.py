@@ -6,8 +6,10 @@ bytes.
 """
 
 import json
+import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -33,6 +35,24 @@ PUBLISHED = (
 SOURCE_LINE = "Left out: paths (of the sheets, of the programs that convert reports), which name the machine."
 PATH_KEYS = ("datasets", "traces", "telemetry", "tools")
 """Keys of the configuration that hold paths."""
+
+
+PACKAGES = (
+    *("snakemake", "numpy", "scipy", "pandas", "pyarrow", "numba", "scikit-learn", "causal-learn"),
+    *("adbc-driver-sqlite", "msgspec", "ddsketch", "mpi4py", "matplotlib", "seaborn", "pygraphviz"),
+)
+"""Packages that compute or draw."""
+
+
+def installed_versions() -> dict[str, str | None]:
+    """Return the versions of Python and of `PACKAGES`; None where one is not installed."""
+    versions: dict[str, str | None] = {"Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    return versions
 
 
 def research_object(

@@ -1,0 +1,279 @@
+"""The causes of one target: kernels and the whole dataset searched side by side over MPI ranks, then which causes are
+significant over all of them, and the documents of every scope.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.causal.data.outcome import Outcome, Scope
+from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
+from causeway.causal.data.scopes import (
+    DATASET_SCOPE,
+    Kernel,
+    PackedFeatures,
+    capped,
+    feature_columns,
+    in_time_order,
+    kernel_names,
+    kernels_that_matter,
+    observations_of,
+    of_kernel,
+    only_kernel,
+    pooled,
+    read_features,
+    row_blocks,
+    totals_of,
+    unsearched_counters,
+    variance_shares,
+)
+from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.user_interventions import (
+    configuration_values,
+    user_interventions_of,
+    without_scope,
+)
+from causeway.causal.examination.examine import Extent, examine, for_each_scope
+from causeway.causal.preparation.program_order import with_kernel_names
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
+from causeway.causal.report.kernel_agreement import agreement, contradictions
+from causeway.causal.report.kernel_effects import effects_over_kernels
+from causeway.causal.report.kernel_support import borne_out, with_kernels_variance
+from causeway.core.logs import LOG
+from causeway.core.tables import write_json
+from causeway.numeric.mpi import Ranks
+from causeway.numeric.parts import Parts
+from causeway.numeric.process import give_back, share_one_heap
+from causeway.numeric.seeds import derived_seed
+
+DOCUMENTS = (
+    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json"),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity", "baselines")),
+)
+"""What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What a search reads and how.
+
+    Attributes
+    ----------
+    dataset : str
+    folder : Path
+        Of the target and named after it, with features.parquet, kernels.parquet and configurations.parquet.
+    causes : mapping
+        `causes` of the configuration.
+    seed : int
+    """
+
+    dataset: str
+    folder: Path
+    causes: Mapping
+    seed: int
+
+    @property
+    def target(self) -> str:
+        """The target's name."""
+        return self.folder.name
+
+    @property
+    def features(self) -> Path:
+        """The rows in which causes are searched."""
+        return self.folder / "features.parquet"
+
+    @property
+    def kernels(self) -> Path:
+        """The kernels of the target with their shares."""
+        return self.folder / "kernels.parquet"
+
+    @property
+    def inputs(self) -> list[Path]:
+        """All files that the search reads."""
+        return [self.features, self.kernels, self.folder / "configurations.parquet"]
+
+    def chosen(self) -> list[Kernel]:
+        """Return the kernels that matter, largest share first."""
+        return kernels_that_matter(self.kernels, self.causes["kernels_share"], self.causes["kernels_count"])
+
+    def documents(self) -> list[Path]:
+        """Return the files and folders that the search writes."""
+        folder = self.folder / "causal"
+        return [*(folder / name for name in DOCUMENTS), *(folder / kernel.id for kernel in self.chosen())]
+
+    def alone(self) -> Kernel | None:
+        """Return the only kernel of the dataset; None if it has several."""
+        return only_kernel(self.kernels, self.causes["kernels_share"], self.causes["kernels_count"])
+
+    def seed_of_rows(self, scope: str) -> int:
+        """Return the seed by which the rows of a scope are chosen where it has too many."""
+        return derived_seed(self.seed, self.dataset, self.target, scope, "rows")
+
+    def extent(self, table: pa.Table) -> Extent:
+        """Return how far the outcome in some rows is examined."""
+        interventions = user_interventions_of(self.causes["what_if"])
+        return Extent(
+            context=self.causes["context"],
+            context_resamples=self.causes["context_resamples"],
+            interventions=interventions,
+            by_configuration=configuration_values(table, interventions),
+            totals=totals_of(self.kernels),
+        )
+
+
+def search_causes(search: Search, ranks: Ranks, *, resumes: bool = False) -> None:
+    """Write the documents of a target's causes (`DOCUMENTS`, and a folder per kernel).
+
+    Each scope is searched by one rank; nothing of its outcome depends on which.
+
+    Parameters
+    ----------
+    search : Search
+    ranks : Ranks
+    resumes : bool
+        Whether to take the scopes that an attempt before had finished.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one; the other scopes are searched all the same.
+    """
+    drafts = search.folder / "causal" / "drafts"
+    with ranks.together():
+        share_one_heap()
+        blocks = row_blocks(search.features)
+        kernels = [] if search.alone() else search.chosen()
+        most = search.causes["max_rows"]
+        rows = [pc.sum(of_kernel(blocks, kernel.id)["rows"]).as_py() or 0 for kernel in kernels]
+        costs = [min(most, number) for number in (pc.sum(blocks["rows"]).as_py() or 0, *rows)]
+        shared = ranks.share_of(costs)
+        own = [kernels[index - 1] for index in shared if index]
+        packed = packed_features(search, blocks, own)
+        give_back()
+        choices = [dict(search.causes), search.seed]
+        with Parts(resumes=resumes) as parts:
+            if 0 in shared:
+                draft = drafts / f"{DATASET_SCOPE}.json"
+                parts.do(
+                    DATASET_SCOPE,
+                    lambda: write_outcomes(of_dataset(search, blocks), draft),
+                    [draft],
+                    search.inputs,
+                    choices,
+                )
+            for kernel in own:
+                draft = drafts / f"{kernel.id}.json"
+
+                def work(kernel: Kernel = kernel, draft: Path = draft) -> None:
+                    write_outcomes([of_kernel_alone(search, packed, kernel)], draft)
+
+                parts.do(kernel.id, work, [draft], search.inputs, choices)
+                give_back()
+    with ranks.together():
+        if ranks.first:
+            names = [DATASET_SCOPE, *(kernel.id for kernel in kernels)]
+            uncorrected = {
+                outcome.scope.scope: outcome for name in names for outcome in read_outcomes(drafts / f"{name}.json")
+            }
+            write_corrected(search, uncorrected)
+            shutil.rmtree(drafts)
+
+
+def packed_features(search: Search, blocks: pa.Table, kernels: Sequence[Kernel]) -> PackedFeatures:
+    """Return the rows of some kernels in which their causes are searched, at most `causes.max_rows` of each."""
+    chosen = [
+        capped(of_kernel(blocks, kernel.id), search.causes["max_rows"], search.seed_of_rows(kernel.id))
+        for kernel in kernels
+    ]
+    return PackedFeatures(search.features, pa.concat_tables([blocks.slice(0, 0), *chosen]))
+
+
+def of_kernel_alone(search: Search, packed: PackedFeatures, kernel: Kernel) -> Outcome:
+    """Return the causes of one kernel, not yet corrected for the number of kernels. All that they were found in is no
+    longer held then.
+    """
+    table = in_time_order(packed.taken(kernel.id))
+    scope = Scope(
+        search.dataset,
+        search.target,
+        kernel.id,
+        name=kernel.name,
+        seed=search.seed,
+        resamples=search.causes["resamples"],
+        is_collective=kernel.is_collective,
+    )
+    extent = search.extent(table)
+    columns, rows = feature_columns(table), observations_of(table)
+    del table  # the search is the larger part
+    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
+    give_back()
+    LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, _causes(outcome))
+    return examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
+
+
+def of_dataset(search: Search, blocks: pa.Table) -> Sequence[Outcome]:
+    """Return the causes in the whole dataset: all kernels together, with fixed effects, each weighing the same. An only
+    kernel is searched once, here, and its outcome stands for both scopes.
+    """
+    chosen, n_kernels = pooled(blocks, search.causes["max_rows"], search.seed_of_rows(DATASET_SCOPE))
+    table = in_time_order(read_features(search.features, chosen))
+    give_back()
+    alone = search.alone()
+    scope = Scope(
+        search.dataset,
+        search.target,
+        DATASET_SCOPE,
+        seed=search.seed,
+        resamples=search.causes["resamples"],
+        kernel=alone and (alone.id, alone.name),
+        is_collective=alone is not None and alone.is_collective,
+    )
+    extent = search.extent(table)
+    columns, rows = feature_columns(table), observations_of(table, equal_kernels=True)
+    del table  # the search is the larger part
+    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
+    give_back()
+    LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, _causes(outcome))
+    return for_each_scope(examine(outcome, evidence, extent), extent.interventions)
+
+
+def write_corrected(search: Search, uncorrected: Mapping[str, Outcome]) -> None:
+    """Write the documents of all scopes, with the causes that are significant over all kernels.
+
+    Parameters
+    ----------
+    search : Search
+    uncorrected : mapping of str to Outcome
+        By scope: each kernel that matters, and the dataset.
+    """
+    folder = search.folder / "causal"
+    chosen = search.chosen()
+    kernels = correct([uncorrected[kernel.id] for kernel in chosen])
+    (whole,) = correct([uncorrected[DATASET_SCOPE]])
+    shares = {kernel.id: kernel.share for kernel in chosen}
+    whole = borne_out(whole, kernels, shares, totals_of(search.kernels).collectives, kernel_names(search.kernels))
+    whole = with_kernels_variance(whole, variance_shares(search.folder / "configurations.parquet"))
+    scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
+    refused = without_scope(user_interventions_of(search.causes["what_if"]), scopes)
+    examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))
+    whole = replace(whole, examination=examination)
+    rows = agreement(kernels, whole)
+    reasons = contradictions(rows, DATASET_SCOPE)
+    for outcome in (*kernels, whole):
+        scope = outcome.scope.scope
+        LOG.info("%s: %s, q = %s", scope, outcome.verdict, outcome.q_value)
+        write_scope(outcome, folder / scope, reasons.get(scope, ()))
+    facts = {"dataset": search.dataset, "target": search.target}
+    write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
+    effects = across_kernels_rows(effects_over_kernels(kernels))
+    write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
+    write_json({"scopes": [kernel.id for kernel in chosen]}, folder / "scopes.json", schema="scopes")
+
+
+def _causes(outcome: Outcome) -> str:
+    return ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
