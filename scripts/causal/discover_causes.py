@@ -36,15 +36,15 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
         ranks.load("causeway.causal.search_causes")
-        from causeway.causal.search_causes import Search, search_causes
+        from causeway.causal.search_causes import CauseSearch, search_causes
 
         with Parts(ranks, resumes=options.resume) as parts:
             for target in options.targets:
-                search = Search(
+                search = CauseSearch(
                     dataset=options.dataset, folder=options.out / target, causes=options.causes, seed=options.seed
                 )
 
-                def work(search: Search = search) -> None:
+                def work(search: CauseSearch = search) -> None:
                     search_causes(search, ranks, resumes=options.resume)
 
                 made = ranks.of_first(search.documents)

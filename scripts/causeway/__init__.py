@@ -1,11 +1,11 @@
 """Causeway: from GPU profiler exports to the causes of runtime variability.
 
-Two ground floors, `core` and `numeric`, and a wing for each stage. A wing imports the ground, never another wing: what
+Three ground floors, `core`, `numeric` and `events`, and a wing for each stage. A wing imports the ground, never another wing: what
 one makes and another needs travels as a table on disk. The command line and the Python interface stand above them.
 
 Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `waiting`,
 `causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` >
-`numeric` > `core`.
+`events` > `numeric` > `core`.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from causeway.api.results_folder import ResultsFolder
 
-GROUND = ("core", "numeric")
+GROUND = ("core", "numeric", "events")
 """The ground floors, which every wing may import; the rules and the tests take them from here."""
 
 

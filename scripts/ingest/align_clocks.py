@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]), Parts() as parts:
-        made, read = job.output, job.input
+        made = job.output
+        read = job.input
         parts.do("clocks", lambda: write_clocks(job), [made.clocks], read.clock_tables)
         documents = list(read.telemetry)
         if job.params.telemetry:

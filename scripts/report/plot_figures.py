@@ -53,7 +53,9 @@ def draw_device_time(job) -> None:
     """Draw where the device time of a dataset goes: trees, waterfall, map of ranks over time, late ranks, steps, idle
     time.
     """
-    name, given, made = job.wildcards.dataset, job.input, job.output
+    name = job.wildcards.dataset
+    given = job.input
+    made = job.output
     measured = read_json(given.efficiency)
     note = lost_time.aligned_by(measured["clocks"])
     write(efficiency.draw_efficiency_trees(measured, name), made.efficiency)
@@ -68,7 +70,8 @@ def draw_device_time(job) -> None:
 
 def draw_target(job, folder: Path) -> None:
     """Draw what a target's folder holds: bins, kernels, causes, launches."""
-    dataset, target = job.wildcards.dataset, folder.name
+    dataset = job.wildcards.dataset
+    target = folder.name
     figures = folder / "figures"
     kernels = read_table(folder / "kernels.parquet", "kernel_summary")
     names = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        given, made, params = job.input, job.output, job.params
+        given = job.input
+        made = job.output
+        params = job.params
         with Parts() as parts:
             parts.do("what was analysed", lambda: write_records(job), *records(job))
             statements = [path for field in fields(ResultFiles) for path in getattr(given, field.name)]
@@ -81,7 +83,8 @@ def tables_of(job, path: str) -> list[Path]:
 
 def records(job) -> tuple:
     """Return what says what was analysed and with which programs: its files, what they are made of, and choices."""
-    made, params = job.output, job.params
+    made = job.output
+    params = job.params
     files = [made.listing, made.schemas, made.provenance, made.crate]
     choices = [params.listing, params.settings, params.steps, params.code]
     return files, [*job.input.tables, *job.input.telemetry, *job.input.schemas], choices
@@ -89,19 +92,24 @@ def records(job) -> tuple:
 
 def write_records(job) -> None:
     """Write what the configuration has, the schemas of all documents, and what the run was made of."""
-    made, params = job.output, job.params
-    write_json({"schema_version": "1", **params.listing}, made.listing, "listing")
+    write_json({"schema_version": "1", **job.params.listing}, job.output.listing, "listing")
     for schema in sorted(SCHEMA_FOLDER.glob("*.schema.json")):
-        write_whole(Path(made.schemas) / schema.name, schema.read_bytes())
+        write_whole(Path(job.output.schemas) / schema.name, schema.read_bytes())
+    write_provenance(job)
+
+
+def write_provenance(job) -> None:
+    """Write what the run was made of, as a Research Object Crate: versions, configuration, inputs, seeds, steps."""
     exports = [
         read_json(Path(folder) / "capabilities.json") | {"dataset": Path(folder).parts[-3]}
         for folder in job.input.tables
     ]
     documents = [read_json(path) for path in job.input.telemetry]
     telemetry = [(document["dataset"], source) for document in documents for source in document["sources"]]
-    settings, steps = json.loads(params.settings), json.loads(params.steps)
-    crate = research_object(exports, telemetry, settings, steps, installed_versions(), params.code)
-    for path in (made.provenance, made.crate):
+    settings = json.loads(job.params.settings)
+    steps = json.loads(job.params.steps)
+    crate = research_object(exports, telemetry, settings, steps, installed_versions(), job.params.code)
+    for path in (job.output.provenance, job.output.crate):
         write_json(crate, path, "provenance")
 
 

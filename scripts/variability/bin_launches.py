@@ -180,7 +180,8 @@ def do_features(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None
     from causeway.causal.data.assemble_features import assemble_target
 
     folders = folders_of(options)
-    nodes, runs = by_export(options, options.nodes), by_export(options, options.runs)
+    nodes = by_export(options, options.nodes)
+    runs = by_export(options, options.runs)
     steps = [options.out / "steps.parquet"] if "steps" in options.parts else []
     for target in options.searched:
         folder = options.out / target
@@ -198,8 +199,9 @@ def do_features(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None
                 ranks=ranks,
             )
 
-        made, inputs, needs = [folder / "features.parquet"], [*folders, options.clocks, *tables], ["bins", "steps"]
-        parts.do(f"features of {target}", work, made, inputs, [nodes, runs], needs)
+        made = [folder / "features.parquet"]
+        inputs = [*folders, options.clocks, *tables]
+        parts.do(f"features of {target}", work, made, inputs, [nodes, runs], needs=["bins", "steps"])
 
 
 PARTS = {"bins": do_bins, "operators": do_operators, "steps": do_steps, "features": do_features}

@@ -71,11 +71,9 @@ def do_what_ifs(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None
 
     folders = folders_of(options)
     home = options.out / "kernel_variability"
-    scopes, kernels, made = (
-        home / "causal" / "scopes.json",
-        home / "kernels.parquet",
-        home / "replayed_what_ifs.parquet",
-    )
+    scopes = home / "causal" / "scopes.json"
+    kernels = home / "kernels.parquet"
+    made = home / "replayed_what_ifs.parquet"
 
     def work() -> None:
         with ranks.together():

@@ -1,4 +1,4 @@
-"""CPU time, memory and F1 of `discover_dataset_causes` on wide tables: `python tests/bench/wide_tables.py [CASE]
+"""CPU time, memory and F1 of the search in a whole dataset, on wide tables: `python tests/bench/wide_tables.py [CASE]
 [SEED]`.
 
 The entry script runs in a process of its own, without stability draws; its peak memory is that of the whole process.
@@ -27,15 +27,17 @@ from validation.measure_method import claims_of  # noqa: E402
 
 ENTRY = """
 import sys
-from types import SimpleNamespace as S
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from causal import discover_dataset_causes
+from causeway.causal.data.outcome_file import write_outcomes
+from causeway.causal.data.scopes import row_blocks
+from causeway.causal.search_causes import CauseSearch, search_dataset
+from causeway.numeric.process import share_one_heap
+share_one_heap()
 causes = {"max_rows": 50000, "resamples": 0, "context": "boss", "context_resamples": 0, "what_if": []}
 causes |= {"kernels_share": 0.99, "kernels_count": 20}
-discover_dataset_causes.main(S(
-    input=S(features=sys.argv[2], kernels=sys.argv[5]), output=S(draft=sys.argv[3]), log=[sys.argv[4]],
-    params=S(causes=causes, seed=1), wildcards=S(dataset="wide", target="y"),
-))
+search = CauseSearch(dataset="wide", folder=Path(sys.argv[2]), causes=causes, seed=1)
+write_outcomes(search_dataset(search, row_blocks(search.features)), sys.argv[3])
 """
 
 
@@ -59,15 +61,14 @@ def main(case: str = "wide", seed: int = 72000) -> dict:
     """Measure one case; print and return its figures."""
     table = draw(CASES[case].settings, seed)
     with tempfile.TemporaryDirectory() as folder:
-        features, draft, log, kernels = (
-            str(Path(folder) / name) for name in ("features.parquet", "draft.json", "log", "kernels.parquet")
-        )
+        target = Path(folder, "y")
+        features, draft, kernels = (target / name for name in ("features.parquet", "draft.json", "kernels.parquet"))
         rows = features_table(table)
         write_table(rows, features, "features", extra=list(rows.schema))
         write_table(kernels_of(table.kernel), kernels, "kernel_summary")
         shape = (rows.num_rows, len(table.columns))
         del rows
-        subprocess.run([sys.executable, "-c", ENTRY, str(ROOT / "scripts"), features, draft, log, kernels], check=True)
+        subprocess.run([sys.executable, "-c", ENTRY, str(ROOT / "scripts"), target, draft], check=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         outcome = read_outcomes(draft)[0]  # of the only kernel; that of the dataset says the same
     rest = None if outcome.unexplained is None else outcome.unexplained.value

@@ -10,7 +10,7 @@ from causeway.plotting.figures.coordinate_axes import coordinates_of
 from causeway.plotting.pages.causal_graphs import draw_causal_graphs
 from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
 from looks import unreadable
-from report import summarise_findings, write_overview
+from report import write_overview
 
 NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
 
@@ -27,8 +27,8 @@ def made(tmp_path_factory):
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(root / "results", "counters", ("a_counter_with_a_long_name",), ranks=1, starts=False)
     job = samples.job_of(root / "results", root, ("demo", "broken", "counters"))
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     graphs = [graph_of()] + [
         graph_of(scope=f"k{i}", name=name, causes=i % 7 + 1, context=8) for i, name in enumerate(NAMES)
     ]

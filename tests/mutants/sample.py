@@ -13,7 +13,7 @@ ROOMS = {
     "numeric": {
         "numeric/moments.py": ("numeric/test_moments.py",),
         "numeric/intervals.py": ("numeric/test_intervals.py",),
-        "numeric/few_values.py": ("numeric/test_few_values.py",),
+        "events/few_values.py": ("events/test_few_values.py",),
         "numeric/slice_statistics.py": ("numeric/test_slice_statistics.py",),
         "numeric/effective_size.py": ("numeric/test_effective_size.py",),
         "numeric/seeds.py": ("numeric/test_seeds.py",),
@@ -86,7 +86,7 @@ ROOMS = {
 BESIDE = {
     "numeric/moments.py": ("variability/test_program.py",),
     "numeric/intervals.py": ("efficiency", "waiting"),
-    "numeric/few_values.py": ("efficiency", "variability/test_program.py"),
+    "events/few_values.py": ("efficiency", "variability/test_program.py"),
     "numeric/slice_statistics.py": ("variability",),
     "numeric/effective_size.py": ("causal/discovery",),
     "numeric/parquet_concat.py": ("variability", "levels"),

@@ -301,9 +301,9 @@ def test_one_module_imports_mpi():
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_entry_scripts_are_thin_and_open_one_or_two_wings(script):
-    assert len(rooms_used(script) - {*GROUND}) <= 2
-    assert len(script.read_text(encoding="utf-8").splitlines()) <= 150
+def test_entry_scripts_are_thin_and_open_few_wings(script):
+    assert len(rooms_used(script) - {*GROUND}) <= 4
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 300
     assert ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
 
 

@@ -59,7 +59,7 @@ DOCUMENTS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class CauseSearch:
     """What a search reads and how.
 
     Attributes
@@ -126,14 +126,14 @@ class Search:
         )
 
 
-def search_causes(search: Search, ranks: Ranks, *, resumes: bool = False) -> None:
+def search_causes(search: CauseSearch, ranks: Ranks, *, resumes: bool = False) -> None:
     """Write the documents of a target's causes (`DOCUMENTS`, and a folder per kernel).
 
     Each scope is searched by one rank; nothing of its outcome depends on which.
 
     Parameters
     ----------
-    search : Search
+    search : CauseSearch
     ranks : Ranks
     resumes : bool
         Whether to take the scopes that an attempt before had finished.
@@ -161,7 +161,7 @@ def search_causes(search: Search, ranks: Ranks, *, resumes: bool = False) -> Non
                 draft = drafts / f"{DATASET_SCOPE}.json"
                 parts.do(
                     DATASET_SCOPE,
-                    lambda: write_outcomes(of_dataset(search, blocks), draft),
+                    lambda: write_outcomes(search_dataset(search, blocks), draft),
                     [draft],
                     search.inputs,
                     choices,
@@ -170,7 +170,7 @@ def search_causes(search: Search, ranks: Ranks, *, resumes: bool = False) -> Non
                 draft = drafts / f"{kernel.id}.json"
 
                 def work(kernel: Kernel = kernel, draft: Path = draft) -> None:
-                    write_outcomes([of_kernel_alone(search, packed, kernel)], draft)
+                    write_outcomes([search_kernel(search, packed, kernel)], draft)
 
                 parts.do(kernel.id, work, [draft], search.inputs, choices)
                 give_back()
@@ -184,7 +184,7 @@ def search_causes(search: Search, ranks: Ranks, *, resumes: bool = False) -> Non
             shutil.rmtree(drafts)
 
 
-def packed_features(search: Search, blocks: pa.Table, kernels: Sequence[Kernel]) -> PackedFeatures:
+def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Kernel]) -> PackedFeatures:
     """Return the rows of some kernels in which their causes are searched, at most `causes.max_rows` of each."""
     chosen = [
         capped(of_kernel(blocks, kernel.id), search.causes["max_rows"], search.seed_of_rows(kernel.id))
@@ -193,7 +193,7 @@ def packed_features(search: Search, blocks: pa.Table, kernels: Sequence[Kernel])
     return PackedFeatures(search.features, pa.concat_tables([blocks.slice(0, 0), *chosen]))
 
 
-def of_kernel_alone(search: Search, packed: PackedFeatures, kernel: Kernel) -> Outcome:
+def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -> Outcome:
     """Return the causes of one kernel, not yet corrected for the number of kernels. All that they were found in is no
     longer held then.
     """
@@ -208,7 +208,8 @@ def of_kernel_alone(search: Search, packed: PackedFeatures, kernel: Kernel) -> O
         is_collective=kernel.is_collective,
     )
     extent = search.extent(table)
-    columns, rows = feature_columns(table), observations_of(table)
+    columns = feature_columns(table)
+    rows = observations_of(table)
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
     give_back()
@@ -216,7 +217,7 @@ def of_kernel_alone(search: Search, packed: PackedFeatures, kernel: Kernel) -> O
     return examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
 
 
-def of_dataset(search: Search, blocks: pa.Table) -> Sequence[Outcome]:
+def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
     """Return the causes in the whole dataset: all kernels together, with fixed effects, each weighing the same. An only
     kernel is searched once, here, and its outcome stands for both scopes.
     """
@@ -234,7 +235,8 @@ def of_dataset(search: Search, blocks: pa.Table) -> Sequence[Outcome]:
         is_collective=alone is not None and alone.is_collective,
     )
     extent = search.extent(table)
-    columns, rows = feature_columns(table), observations_of(table, equal_kernels=True)
+    columns = feature_columns(table)
+    rows = observations_of(table, equal_kernels=True)
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
     give_back()
@@ -242,12 +244,12 @@ def of_dataset(search: Search, blocks: pa.Table) -> Sequence[Outcome]:
     return for_each_scope(examine(outcome, evidence, extent), extent.interventions)
 
 
-def write_corrected(search: Search, uncorrected: Mapping[str, Outcome]) -> None:
+def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> None:
     """Write the documents of all scopes, with the causes that are significant over all kernels.
 
     Parameters
     ----------
-    search : Search
+    search : CauseSearch
     uncorrected : mapping of str to Outcome
         By scope: each kernel that matters, and the dataset.
     """

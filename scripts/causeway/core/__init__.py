@@ -3,7 +3,7 @@ results.
 
 Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
 
-Imports run from left to right: `event_blocks`, `reduced`, `results`, `telemetry_sheet` > `logs`, `sheet`, `tables` >
+Imports run from left to right: `reduced`, `results`, `telemetry_sheet` > `logs`, `sheet`, `tables` >
 `clock`, `codes`, `feature_registry`, `files`, `formatting`, `names`, `queries`, `schemas` > `errors`,
 `installation`, `vocabulary`.
 """

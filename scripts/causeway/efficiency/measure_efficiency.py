@@ -9,7 +9,6 @@ import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.codes import MIGRATIONS
-from causeway.core.event_blocks import recorded_spans
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
@@ -24,6 +23,7 @@ from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIEL
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
 from causeway.efficiency.trees.role_balance import role_balance
+from causeway.events.event_blocks import recorded_spans
 from causeway.numeric.mpi import Ranks, merged
 
 

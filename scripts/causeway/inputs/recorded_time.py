@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.event_blocks import GPU_TABLES, SHORT, recorded_spans, spans, widened
 from causeway.core.formatting import first_of, time_three_digits
+from causeway.events.event_blocks import GPU_TABLES, SHORT, recorded_spans, spans, widened
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.event_blocks import chunks, numbers, times
 from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
+from causeway.events.event_blocks import chunks, numbers, times
 from causeway.readers.common.issues import Issues
 
 FEW_UNRECORDED = 0.01

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
-from causeway.core.event_blocks import GPU_TABLES, chunks, numbers, same_gpus, times
 from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
+from causeway.events.event_blocks import GPU_TABLES, chunks, numbers, same_gpus, times
 from causeway.numeric import intervals
 
 NOT_REPLAYED = "ranks share a GPU: what a change does to their turns on it is not known"

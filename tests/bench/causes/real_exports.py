@@ -13,16 +13,15 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 from tests.bench.inputs import ROOT
-from tests.unit.causal.whole_way import CAUSES, feature_words, tables_of
+from tests.unit.causal.whole_way import CAUSES, outcomes_of, tables_of
 
-from causal import assemble_features, discover_causes, discover_dataset_causes
+from causeway.causal.data.assemble_features import assemble_target
 from causeway.causal.data.feature_roles import PROGRAM_ORDER
-from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.report.across_kernels import correct
+from causeway.causal.search_causes import CauseSearch
 from causeway.core.feature_registry import DEVICE_METRICS, FEATURE_BY_NAME
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import SUPPORTED
@@ -84,23 +83,6 @@ def kind_of(name, group):
 ACTIONABLE = ("operator", "shape", "launch configuration", "order", "step", "clock or power", "copy", "device metric")
 
 
-def searched(root, features):
-    """Return the outcomes of the kernels that matter, corrected for their number."""
-    job = SimpleNamespace(
-        input=SimpleNamespace(features=features, kernels=root / "kernels.parquet"),
-        output=SimpleNamespace(drafts=root / "drafts.json", draft=root / "draft.json"),
-        params=SimpleNamespace(causes=CAUSES | REDUCED | {"context": "none"}, seed=1),
-        wildcards=SimpleNamespace(dataset="d", target="kernel_variability", batch="0"),
-        log=[root / "log"],
-    )
-    discover_causes.main(job)
-    outcomes = read_outcomes(job.output.drafts)
-    if not outcomes:
-        discover_dataset_causes.main(job)
-        outcomes = read_outcomes(job.output.draft)[1:]
-    return correct(outcomes)
-
-
 def described(outcome, shares):
     """Return what one kernel's line needs."""
     arrows = [arrow for arrow in outcome.arrows if arrow.verdict == SUPPORTED]
@@ -142,18 +124,19 @@ def analysed(files, folder):
     words = [str(word) for option in options.items() for word in option]
     bin_launches.main([*words, "--exports", *names, "--targets", "kernel_variability"])
     root = out / "kernel_variability"
-    assemble_features.main(feature_words(out, names, "kernel_variability", steps=out / "s.parquet"))
+    assemble_target(root, folders, out / "clocks.json", nodes={}, runs={}, steps=[out / "s.parquet"])
     table = pq.read_table(root / "features.parquet")
     host = [name for name in table.column_names if name in FEATURE_BY_NAME]
     host = [name for name in host if FEATURE_BY_NAME[name].table in HOST_TABLES]
     known = [name for name in host if table.column(name).null_count < table.num_rows]
     kernels = read_table(root / "kernels.parquet", "kernel_summary", ["kernel", "target_share", "launches"]).to_pylist()
     shares = {row["kernel"]: row["target_share"] for row in kernels}
-    after = searched(root, root / "features.parquet")
+    search = CauseSearch(dataset="d", folder=root, causes=CAUSES | REDUCED | {"context": "none"}, seed=1)
+    after = correct(outcomes_of(search)[0])
     before = after
     if known:
-        pq.write_table(table.drop_columns(host), root / "before.parquet")
-        before = searched(root, root / "before.parquet")
+        pq.write_table(table.drop_columns(host), search.features)
+        before = correct(outcomes_of(search)[0])
     lines = {name: [described(one, shares) for one in found] for name, found in (("before", before), ("after", after))}
     return {"launches": sum(row["launches"] for row in kernels), "host": known, **lines}
 

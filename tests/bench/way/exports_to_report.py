@@ -29,10 +29,10 @@ MOST_SHARE = 0.25
 """Share of one rule in what follows ingest, at most."""
 LEAST_RATE = 5.0
 """Million launches per CPU-second of the rules that sweep over all of them, at least."""
-SWEEPS = ("measure_efficiency", "build_levels", "find_stragglers")
+SWEEPS = ("measure_efficiency",)
 MOST_MB = 512
 """Memory of a process, beside its result."""
-INGEST = ("normalise_export", "check_quality", "align_clocks")
+INGEST = ("normalise_export", "align_clocks")
 ROWS_AT_ONCE = 1 << 16
 DECODE = """
 import sys, time

@@ -2,17 +2,15 @@
 reason, never a crash.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
-from whole_way import feature_words
 
-from causal import assemble_features, discover_dataset_causes
-from causeway.causal.data.outcome_file import read_outcomes
+from causeway.causal.data.assemble_features import assemble_target
+from causeway.causal.data.scopes import row_blocks
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope
+from causeway.causal.search_causes import CauseSearch, search_dataset
 from causeway.core.tables import read_json, read_table, write_json
 from causeway.readers.normalise import normalise
 from variability import bin_launches
@@ -71,19 +69,9 @@ def graph_of(folder, frame, parquet=False):
         [*(str(word) for option in options.items() for word in option), "--exports", "e0", "--targets", "y"]
     )
     root = out / "y"
-    paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
-    job = SimpleNamespace(
-        input=SimpleNamespace(
-            **paths,
-        ),
-        output=SimpleNamespace(features=paths["features"], draft=root / "causal/drafts/dataset.json"),
-        params=SimpleNamespace(causes=CAUSES, seed=1),
-        wildcards=SimpleNamespace(dataset="d", target="y"),
-        log=[folder / "log"],
-    )
-    assemble_features.main(feature_words(out, ["e0"], "y"))
-    discover_dataset_causes.main(job)
-    (outcome,) = correct(read_outcomes(job.output.draft)[:1])
+    assemble_target(root, [out / "tables" / "e0"], out / "clocks.json", nodes={}, runs={})
+    search = CauseSearch(dataset="d", folder=root, causes=CAUSES, seed=1)
+    (outcome,) = correct(search_dataset(search, row_blocks(search.features))[:1])
     write_scope(outcome, root / "causal/dataset")
     read_table(root / "causal/dataset/contributions.parquet", "contributions")
     return read_json(root / "causal/dataset/graph.json")

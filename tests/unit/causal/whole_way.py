@@ -2,15 +2,17 @@
 
 from types import SimpleNamespace
 
-from causal import assemble_features, discover_causes, discover_dataset_causes
-from causeway.causal.data.outcome_file import read_outcomes
-from causeway.causal.data.scopes import kernel_names, kernels_that_matter, totals_of
+from causeway.causal.data.assemble_features import assemble_target
+from causeway.causal.data.outcome import Outcome
+from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
+from causeway.causal.data.scopes import kernel_names, row_blocks, totals_of
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows
 from causeway.causal.report.kernel_support import borne_out
+from causeway.causal.search_causes import CauseSearch, packed_features, search_dataset, search_kernel
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
-from ingest import align_clocks, match_telemetry
+from ingest import align_clocks
 from variability import bin_launches
 
 CAUSES = {
@@ -46,40 +48,19 @@ def tables_of(out, files, one_each, telemetry=()):
     folders = [str(out / "tables" / name) for name in names]
     align_clocks.main(
         SimpleNamespace(
-            input=SimpleNamespace(tables=folders),
-            output=SimpleNamespace(clocks=out / "clocks.json"),
+            input=SimpleNamespace(tables=folders, clock_tables=folders, telemetry=[], files=telemetry),
+            output=SimpleNamespace(
+                clocks=out / "clocks.json",
+                quality=out / "quality.json",
+                telemetry=out / "telemetry.parquet",
+                document=out / "telemetry.json",
+            ),
+            params=SimpleNamespace(telemetry=[{"source": path.name, "path": path} for path in telemetry], nodes={}),
             wildcards=SimpleNamespace(dataset="d"),
             log=[out / "log"],
         )
     )
-    if telemetry:
-        match_telemetry.main(
-            SimpleNamespace(
-                input=SimpleNamespace(tables=folders, clocks=out / "clocks.json"),
-                output=SimpleNamespace(telemetry=out / "telemetry.parquet", document=out / "telemetry.json"),
-                params=SimpleNamespace(rows=[{"source": path.name, "path": path} for path in telemetry], nodes={}),
-                wildcards=SimpleNamespace(dataset="d"),
-                log=[out / "log"],
-            )
-        )
     return names
-
-
-def feature_words(out, names, target, *, telemetry=False, steps=None, runs=None):
-    """Return the command line of `assemble_features` for a folder of results."""
-    options = {
-        "--ranks": [1],
-        "--dataset": ["d"],
-        "--tables": [out / "tables"],
-        "--exports": names,
-        "--runs": [(runs or {}).get(name) or "" for name in names],
-        "--clocks": [out / "clocks.json"],
-        "--kept": [out / target / "kept.parquet"],
-        "--out": [out / target / "features.parquet"],
-        "--telemetry": [out / "telemetry.parquet"] if telemetry else [],
-        "--steps": [steps] if steps else [],
-    }
-    return [str(word) for option, values in options.items() for word in (option, *values)]
 
 
 def binned(out, files, target, telemetry=()):
@@ -97,45 +78,47 @@ def binned(out, files, target, telemetry=()):
     return names, out / target
 
 
+def outcomes_of(search, whole=False):
+    """Return the outcomes of the kernels that matter, not corrected, and the dataset's; None for this one where it is
+    neither asked for nor that of an only kernel. They went through a file, as those of a run do.
+    """
+    blocks = row_blocks(search.features)
+    kernels = [] if search.alone() else search.chosen()
+    packed = packed_features(search, blocks, kernels)
+    outcomes = [kept(search_kernel(search, packed, kernel), search)[0] for kernel in kernels]
+    if not whole and outcomes:
+        return outcomes, None
+    of_dataset, *only = kept(search_dataset(search, blocks), search)
+    return [*outcomes, *only], of_dataset
+
+
+def kept(outcomes, search):
+    """Return outcomes as their file holds them."""
+    file = search.folder / "draft.json"
+    write_outcomes([outcomes] if isinstance(outcomes, Outcome) else outcomes, file)
+    return read_outcomes(file)
+
+
 def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, steps=False, **causes):
     """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
     rows of each table. With `steps`, these are looked for, too, and are among the features.
     """
     out = folder / "results"
     names, root = binned(out, files, target, telemetry)
-    paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
-    job = SimpleNamespace(
-        input=SimpleNamespace(
-            **paths,
-        ),
-        output=SimpleNamespace(
-            features=paths["features"],
-            drafts=root / "causal" / "drafts" / "0.json",
-            draft=root / "causal" / "drafts" / "dataset.json",
-        ),
-        params=SimpleNamespace(causes=CAUSES | causes, seed=1),
-        wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
-        log=[folder / "log"],
-    )
-    table = out / "steps.parquet" if steps else None
+    table = [out / "steps.parquet"] if steps else []
+    folders = [out / "tables" / name for name in names]
+    clocks = out / "clocks.json"
     if steps:
-        folders = [out / "tables" / name for name in names]
-        find_steps("d", folders, out / "clocks.json", 1, out / "steps.json", table, out / "step_causes.parquet")
-    assemble_features.main(feature_words(out, names, target, telemetry=bool(telemetry), runs=runs, steps=table))
-    discover_causes.main(job)
-    outcomes = read_outcomes(job.output.drafts)
-    of_dataset = None
-    if whole or not outcomes:  # the outcome of an only kernel is the dataset's
-        discover_dataset_causes.main(job)
-        of_dataset, *only = read_outcomes(job.output.draft)
-        outcomes = (*outcomes, *only)
+        find_steps("d", folders, clocks, 1, out / "steps.json", *table, out / "step_causes.parquet")
+    telemetry_table = [out / "telemetry.parquet"] if telemetry else []
+    assemble_target(root, folders, clocks, nodes={}, runs=runs or {}, telemetry=telemetry_table, steps=table)
+    search = CauseSearch(dataset="d", folder=root, causes=CAUSES | causes, seed=1)
+    outcomes, of_dataset = outcomes_of(search, whole)
     corrected = correct(outcomes)
     if whole:
-        matter = kernels_that_matter(paths["kernels"], CAUSES["kernels_share"], CAUSES["kernels_count"])
-        shares = {kernel.id: kernel.share for kernel in matter}
-        collectives = totals_of(paths["kernels"]).collectives
-        names = kernel_names(paths["kernels"])
-        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, collectives, names)]
+        shares = {kernel.id: kernel.share for kernel in search.chosen()}
+        collectives = totals_of(search.kernels).collectives
+        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, collectives, kernel_names(search.kernels))]
     return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 

@@ -114,7 +114,7 @@ def test_sums_by_size_are_those_of_a_plain_program(tmp_path, seed, numbered):
 def test_what_is_read_in_pieces_is_what_was_written(tmp_path, monkeypatch):
     ranks = random_ranks(np.random.default_rng(1), numbered=True)
     folders = written(tmp_path, ranks)
-    monkeypatch.setattr("causeway.core.event_blocks.CHUNK_ROWS", 7)
+    monkeypatch.setattr("causeway.events.event_blocks.CHUNK_ROWS", 7)
     for folder, (rank, rows) in zip(folders, ranks.items(), strict=True):
         assert collective_rows(collectives_of(folder)[rank]) == rows
         (folder / "collectives.parquet").unlink()

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from efficiency_samples import clocks, export
 
-from causeway.core import event_blocks
 from causeway.core.errors import TableError
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import BALANCE, COMMUNICATION, FLAVOUR_NAMES, ORCHESTRATION, PARALLEL
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.trees.assemble import MeasuredDataset
+from causeway.events import event_blocks
 
 CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
 RATIOS = (PARALLEL, BALANCE, COMMUNICATION, ORCHESTRATION)

@@ -223,7 +223,7 @@ def job_of(root, out, datasets=("demo",)):
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
             replayed=[str(path / "replayed_what_ifs.parquet") for path in places if path.name == "kernel_variability"],
-            kept=[str(path / "kept.parquet") for path in places if path.name == "memory_stall"],
+            linked=[str(path / "kept.parquet") for path in places if path.name == "memory_stall"],
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
             efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],
             stragglers=[str(path) for name in datasets for path in (root / name).glob("stragglers.json")],
@@ -234,17 +234,21 @@ def job_of(root, out, datasets=("demo",)):
             critical_paths=[str(path) for name in datasets for path in (root / name).glob("critical_path.parquet")],
             replays=[str(path) for name in datasets for path in (root / name).glob("replay.parquet")],
             collectives=[str(path) for name in datasets for path in (root / name).glob("collective_sizes.parquet")],
-            stalls=[str(path) for name in datasets for path in (root / name).glob("stall_reasons.parquet")],
             levels=[str(path) for name in datasets for path in (root / name).glob("levels")],
             operators=[str(path) for name in datasets for path in (root / name).glob("operator_summary.parquet")],
             comparisons=[str(path) for path in sorted(root.glob("compare/*/comparison.json"))],
         )
         params = Named(
             config_hash="0123456789abcdef" * 4,
-            settings=json.dumps({"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}}),
+            shown=json.dumps({"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}}),
             links=overview_links(),
+            levels=True,
         )
-        output = Named(findings=str(out / "findings.json"), page=str(out / "overview.html"))
+        output = Named(
+            findings=str(out / "findings.json"),
+            page=str(out / "overview.html"),
+            stalls=[str(path) for name in datasets for path in (root / name).glob("stall_reasons.parquet")],
+        )
 
     out.mkdir(parents=True, exist_ok=True)
     return Job

@@ -12,7 +12,7 @@ import pytest
 from layouts import LAYOUTS, SECRET, WITHOUT_SECRET
 from reading import Read
 
-from ingest import check_quality, normalise_export
+from ingest import align_clocks, normalise_export
 from support import DATA
 
 CUTS = (1.0, 0.95, 0.6, 0.3, 0.02)
@@ -45,12 +45,8 @@ def run_rules(path, folder):
         "converted": None,
     }
     normalise_export.main(job(folder, params=params, output={"tables": str(folder / "t")}))
-    check_quality.main(
-        job(
-            folder,
-            input={"tables": [str(folder / "t")], "telemetry": []},
-            output={"quality": str(folder / "quality.json")},
-        )
+    align_clocks.write_quality(
+        job(folder, input={"tables": [str(folder / "t")]}, output={"quality": str(folder / "quality.json")}), []
     )
     return folder
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from causeway.core import event_blocks
 from causeway.core.tables import read_table, write_json, write_table
 from causeway.efficiency.ranks.collectives import matched
+from causeway.events import event_blocks
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.waiting.find_critical_paths import find_critical_paths

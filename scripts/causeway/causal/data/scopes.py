@@ -18,7 +18,7 @@ from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.schemas import BLOCKS
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
 DATASET_SCOPE = "dataset"

@@ -33,7 +33,7 @@ from causeway.causal.effects.evidence import Evidence
 from causeway.causal.examination.heterogeneity import cochran, label_of
 from causeway.core.feature_registry import DEVICE_METRICS
 from causeway.core.vocabulary import FRAGILE_BELOW
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 LEVEL = 0.01
 """Of each test: an arrow undergoes three to five, so that some three in a hundred true ones fall, and less of few rows.

@@ -15,7 +15,7 @@ import numpy as np
 from causeway.causal.data.observations import Candidate, Dropped, Feature
 from causeway.causal.preparation.repeated_values import MIN_LEVEL_ROWS, is_repeated
 from causeway.core.formatting import count
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 MIN_LEVEL_SHARE = 0.01
 MAX_LEVELS = 30

@@ -19,7 +19,7 @@ import numpy as np
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.statistics.basis import GroupCentring, quantile_levels
 from causeway.core.vocabulary import MEMORY_STALL
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 DEFINED_BY: Mapping[str, tuple[str, ...]] = {MEMORY_STALL: ("transfer_bytes", "transfer_copy_kind")}
 """The features that define a target of the form |a - b|: those that a or b is a function of by arithmetic."""

@@ -28,7 +28,7 @@ from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.codes import GPU_TIME, WARP_STALLS
 from causeway.core.feature_registry import FEATURE_BY_NAME
 from causeway.core.vocabulary import KERNEL_VARIABILITY
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 COPIES = "transfers_in_flight"
 """How many copies are in flight, in whichever direction."""

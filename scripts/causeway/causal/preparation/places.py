@@ -14,7 +14,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import PLACEMENT
 from causeway.causal.preparation.known_relations import STRONG
 from causeway.causal.statistics.basis import GroupCentring
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 
 def clocks_of_places(

@@ -18,7 +18,7 @@ from causeway.causal.data.outcome import Outcome
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 AS_MUCH = 0.5
 """What the host recorded must tell less than this share of what the order tells, or the order is no candidate; likewise

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from causeway.causal.data.observations import Feature, Observations
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 MIN_LEVEL_ROWS = 4
 """Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole

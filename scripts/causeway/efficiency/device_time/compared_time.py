@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.event_blocks import SHORT
 from causeway.core.formatting import first_of, time_three_digits
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.measure import Opened, Windows
 from causeway.efficiency.device_time.states import COMMUNICATION
+from causeway.events.event_blocks import SHORT
 
 LEAST_COMMON = 0.1
 """Share of the run's GPU time that all recordings must cover together, for ranks to be compared in it ..."""

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
-from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, only, repeated, shortened, times
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import states
 from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.efficiency.device_time.sweep import UNKNOWN, recall, remember
+from causeway.events.event_blocks import Block, chunks, is_repeated, merged, numbers, only, repeated, shortened, times
 
 __all__ = [
     "Block",

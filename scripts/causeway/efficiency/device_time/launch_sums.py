@@ -3,8 +3,8 @@
 import numpy as np
 from numba import int64, void
 
+from causeway.events.few_values import few_distinct
 from causeway.numeric.compiled import I4, I8, U4, compiled
-from causeway.numeric.few_values import few_distinct
 
 
 class LaunchSums:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import TableError
-from causeway.core.event_blocks import spans
 from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, regions
@@ -23,8 +22,9 @@ from causeway.efficiency.device_time.sweep import (
     take_copies,
     take_streams,
 )
+from causeway.events.event_blocks import spans
+from causeway.events.few_values import few_pairs
 from causeway.numeric import intervals
-from causeway.numeric.few_values import few_pairs
 
 COPY_KINDS = 256
 EVENT = ("start", "end", "rank", "device", "stream", "kind", "correlation", "returned", "launch")

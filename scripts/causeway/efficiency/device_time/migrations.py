@@ -8,8 +8,8 @@ import numpy as np
 from numba import int64, void
 
 from causeway.core.codes import MIGRATIONS, PREFETCHED
-from causeway.core.event_blocks import Block, chunks, merged, numbers, times
 from causeway.core.tables import open_table, read_table
+from causeway.events.event_blocks import Block, chunks, merged, numbers, times
 from causeway.numeric import intervals
 from causeway.numeric.compiled import I8, compiled
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.event_blocks import same_gpus
 from causeway.efficiency.device_time import event_streams, regions
 from causeway.efficiency.device_time.compared_time import ComparedTime
 from causeway.efficiency.device_time.measure import Device, Opened
 from causeway.efficiency.device_time.sweep import Sweep
+from causeway.events.event_blocks import same_gpus
 from causeway.numeric import intervals
 
 

@@ -12,8 +12,8 @@ from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
+from causeway.events.few_values import few_pairs
 from causeway.numeric.compiled import F8, I4, I8, U4, compiled
-from causeway.numeric.few_values import few_pairs
 from causeway.numeric.mpi import Ranks
 
 BLOCKS = 32

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
-from causeway.core.event_blocks import first_recorded
 from causeway.core.reduced import STRAGGLERS, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
@@ -20,6 +19,7 @@ from causeway.efficiency.ranks.lateness_causes import OwnWork
 from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
 from causeway.efficiency.ranks.variance_components import components
+from causeway.events.event_blocks import first_recorded
 from causeway.numeric.mpi import Ranks, merged
 
 WAITS = "what is said of waits and late ranks holds for one communicator alone"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.numeric.few_values import few_distinct
+from causeway.events.few_values import few_distinct
 
 MOST_SCORED = 200_000
 """Launches on which pairs are judged: hundreds of steps of a training run."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.event_blocks import GPU_TABLES, recorded_spans, spans, widened
+from causeway.events.event_blocks import GPU_TABLES, recorded_spans, spans, widened
 
 
 class RecordedDevices:

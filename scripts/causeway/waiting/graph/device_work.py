@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS, OF_PAGEABLE_MEMORY
-from causeway.core.event_blocks import chunks, numbers, times
 from causeway.core.tables import open_table, read_table
+from causeway.events.event_blocks import chunks, numbers, times
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
 from causeway.waiting.graph.host_calls import NOT_KNOWN
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock
-from causeway.core.event_blocks import chunks
+from causeway.events.event_blocks import chunks
 from causeway.waiting.graph.export_in_memory import joined_exports
 from causeway.waiting.graph.export_stream import OutOfOrderError, stream_export
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock
 from causeway.core.codes import MIGRATIONS, waits_for_engine
-from causeway.core.event_blocks import chunks, numbers, times
+from causeway.events.event_blocks import chunks, numbers, times
 from causeway.numeric import intervals
 from causeway.waiting.graph.host_calls import NO_THREAD
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import COPY_KINDS, MIGRATED_BY_HOST, MIGRATIONS
-from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, repeated, shortened, times
 from causeway.core.tables import read_table
-from causeway.numeric.few_values import few_in_order
+from causeway.events.event_blocks import Block, chunks, is_repeated, merged, numbers, repeated, shortened, times
+from causeway.events.few_values import few_in_order
 from causeway.waiting.idle.gaps import ABSENT, NO_STREAM
 
 FIRST_COPY = 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.event_blocks import chunks, numbers
+from causeway.events.event_blocks import chunks, numbers
 from causeway.waiting.idle.host_timeline import AHEAD_NS
 
 WAIT = "wait"

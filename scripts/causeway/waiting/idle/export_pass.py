@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
-from causeway.core.event_blocks import Block
-from causeway.numeric.few_values import few_distinct
+from causeway.events.event_blocks import Block
+from causeway.events.few_values import few_distinct
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.device_events import FIRST_COPY, DeviceEvents, EventRows

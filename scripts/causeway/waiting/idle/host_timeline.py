@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.event_blocks import Block, chunks, merged, numbers, times
 from causeway.core.vocabulary import HOST_KINDS
+from causeway.events.event_blocks import Block, chunks, merged, numbers, times
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.device_events import EventRows, call_keys
 from causeway.waiting.idle.stack_sweep import (

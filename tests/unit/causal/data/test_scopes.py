@@ -2,15 +2,13 @@
 
 import collections
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from causal_tables import make_table
 
-from causal import correct_causes, discover_causes, discover_dataset_causes
-from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.data.scopes import (
     PackedFeatures,
     capped,
@@ -23,7 +21,9 @@ from causeway.causal.data.scopes import (
     row_blocks,
     totals_of,
 )
+from causeway.causal.search_causes import CauseSearch, search_causes, search_dataset
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
+from causeway.numeric.mpi import Ranks
 
 KINDS = ("compute", "communication")
 CAUSES = {
@@ -93,34 +93,14 @@ def summary(shares):
 
 @pytest.fixture
 def job(tmp_path):
-    def of(tables, shares=(0.5, 0.3, 0.2), batch="0"):
+    def of(tables, shares=(0.5, 0.3, 0.2)):
         root = tmp_path / "demo" / "y"
         if not (root / "kernels.parquet").exists():
             write_features(root / "features.parquet", *features_table(tables))
             write_table(summary(shares), root / "kernels.parquet", "kernel_summary")
             empty = SCHEMAS["configuration_summary"].empty_table()
             write_table(empty, root / "configurations.parquet", "configuration_summary")
-        folder = root / "causal"
-        return SimpleNamespace(
-            input=SimpleNamespace(
-                features=root / "features.parquet",
-                kernels=root / "kernels.parquet",
-                configurations=root / "configurations.parquet",
-                drafts=[folder / "drafts" / "0.json", folder / "drafts" / "1.json"],
-                whole=folder / "drafts" / "dataset.json",
-            ),
-            output=SimpleNamespace(
-                drafts=folder / "drafts" / f"{batch}.json",
-                draft=folder / "drafts" / "dataset.json",
-                scopes=folder / "scopes.json",
-                agreement=folder / "agreement.parquet",
-                across_kernels=folder / "across_kernels.parquet",
-                graph=folder / "dataset" / "graph.json",
-            ),
-            params=SimpleNamespace(causes=CAUSES, seed=7),
-            wildcards=SimpleNamespace(dataset="demo", target="y", batch=batch),
-            log=[tmp_path / "log"],
-        )
+        return CauseSearch(dataset="demo", folder=root, causes=CAUSES, seed=7)
 
     return of
 
@@ -217,27 +197,19 @@ def test_kernels_with_few_rows_have_no_say_when_pooled(tmp_path):
     assert read_features(path, pooled(row_blocks(path), 10**6, 1)[0]).num_rows == 9
 
 
-def run_all(job):
-    """All batches, the whole dataset, and the verdicts over all of them."""
-    for batch in ("0", "1"):
-        job.wildcards.batch = batch
-        job.output.drafts = job.output.drafts.with_name(f"{batch}.json")
-        discover_causes.main(job)
-    discover_dataset_causes.main(job)
-    correct_causes.main(job)
-    return job.output.scopes.parent
+def run_all(search):
+    """Search all kernels and the whole dataset, and correct over all of them; return the folder of the documents."""
+    search_causes(search, Ranks())
+    assert not (search.folder / "causal" / "drafts").exists()
+    return search.folder / "causal"
 
 
 @pytest.mark.usefixtures("rough_shares", "no_baselines")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
-def test_batches_and_dataset_end_in_a_folder_per_scope(job):
+def test_kernels_and_dataset_end_in_a_folder_per_scope(job):
     tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
     made = job(tables)
     root = run_all(made)
-    assert [[outcome.scope.scope for outcome in read_outcomes(path)] for path in made.input.drafts] == [
-        ["k0", "k2"],
-        ["k1"],
-    ]
     assert read_json(root / "scopes.json") == {"scopes": ["k0", "k1", "k2"]}
     for number, table in enumerate(tables):
         document = json.loads((root / f"k{number}" / "graph.json").read_text())
@@ -254,14 +226,8 @@ def test_batches_and_dataset_end_in_a_folder_per_scope(job):
         ]
         found = {member for node in document["nodes"] for member in node["members"]}
         assert len(found & set(table.causes)) >= 4
-    rows = read_table(made.output.agreement, "agreement").to_pylist()
+    rows = read_table(root / "agreement.parquet", "agreement").to_pylist()
     assert {row["kernel"] for row in rows} == {"k0", "k1", "k2"}
-
-
-def test_a_batch_without_kernels_says_so(job):
-    only = job([make_table(1, n=300, p=20)], shares=(1.0,), batch="1")
-    discover_causes.main(only)
-    assert read_outcomes(only.output.drafts) == ()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -271,9 +237,7 @@ def test_a_dataset_of_one_kernel_is_analysed_once_and_says_the_same_of_both(job)
     cause = next(iter(table.causes))
     asked = {"all": None, "kernel": "^kernel 0$", "whole": "dataset", "nobody": "k7"}
     questions = [{"name": name, "kernel": who, "set": {cause: {"quantile": 0.5}}} for name, who in asked.items()]
-    only.params.causes = CAUSES | {"what_if": questions}
-    root = run_all(only)
-    assert [read_outcomes(path) for path in only.input.drafts] == [(), ()]
+    root = run_all(replace(only, causes=CAUSES | {"what_if": questions}))
     kernel, whole = (read_json(root / scope / "graph.json") for scope in ("k0", "dataset"))
     assert (kernel.pop("scope"), kernel.pop("scope_name")) == ("k0", "kernel 0")
     assert (whole.pop("scope"), whole.pop("scope_name")) == ("dataset", None)
@@ -297,7 +261,7 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
     table = make_table(1, n=300, p=20)
     nothing = job([table], shares=(1.0,))
     features, fields = features_table([table])
-    write_features(nothing.input.features, features.slice(0, 0), fields)
+    write_features(nothing.features, features.slice(0, 0), fields)
     root = run_all(nothing)
     for scope in ("k0", "dataset"):
         document = read_json(root / scope / "graph.json")
@@ -314,8 +278,7 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
 def test_the_whole_dataset_is_a_scope(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
     whole = job(tables)
-    discover_dataset_causes.main(whole)
-    (outcome,) = read_outcomes(whole.output.draft)
+    (outcome,) = search_dataset(whole, row_blocks(whole.features))
     assert (outcome.scope.scope, outcome.scope.name, outcome.n_rows) == ("dataset", None, 1200)
     assert outcome.verdict == "supported"
 

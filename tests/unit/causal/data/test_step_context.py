@@ -63,7 +63,7 @@ def export(tmp_path):
 def test_it_counts_all_launches_of_the_configuration_in_the_step_on_the_device(export, monkeypatch, rows_per_batch):
     folder, launches, steps = export
     if rows_per_batch:
-        monkeypatch.setattr("causeway.core.event_blocks.CHUNK_ROWS", rows_per_batch)
+        monkeypatch.setattr("causeway.events.event_blocks.CHUNK_ROWS", rows_per_batch)
     counts = {}
     expected = []
     for row in launches:

@@ -12,8 +12,10 @@ import pytest
 
 from causeway.command_line.__main__ import main as causeway
 from causeway.core.files.checksums import MARKER, Differences, differences, in_words, recorded
+from causeway.core.logs import failing_clearly
+from causeway.core.results import record_checksums
 from causeway.core.tables import read_json, write_json
-from report import record_checksums, verify
+from report import verify
 from support import ROOT
 
 FOLDERS = ("demo/tables/0", "demo/levels", "demo/y/figures/causal_graphs")
@@ -33,16 +35,22 @@ def results(tmp_path):
     for name in ("logs/a.log", "benchmarks/a.jsonl", "demo/half.parquet.partial"):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text("differs from run to run")
-    job(root, record_checksums)
+    record(root)
     return root
 
 
-def job(root, script):
-    """Run an entry script on a results folder."""
-    record = root / "checksums.json"
+def record(root):
+    """Record the checksums of a results folder, as the last step of a run does."""
+    with failing_clearly(root / "logs" / "job.log"):
+        record_checksums(root / "checksums.json", root / "logs" / "times.json")
+
+
+def verified(root, datasets=("demo",), comparisons=()):
+    """Run `snakemake verify` on a results folder, for a configuration with some datasets and comparisons."""
+    listing = {"datasets": list(datasets), "reduced": [], "comparisons": list(comparisons)}
     command = ["snakemake", "--cores", "all"]
-    places = SimpleNamespace(record=record, times=root / "logs" / "times.json", command=command)
-    script.main(SimpleNamespace(log=[str(root / "logs" / "job.log")], output=places, params=places))
+    places = SimpleNamespace(record=root / "checksums.json", command=command, listing=listing)
+    verify.main(SimpleNamespace(log=[str(root / "logs" / "job.log")], output=places, params=places))
 
 
 def test_the_record_holds_the_checksum_of_every_result_and_nothing_else(results):
@@ -51,9 +59,9 @@ def test_the_record_holds_the_checksum_of_every_result_and_nothing_else(results)
     assert files["findings.json"] == hashlib.sha256(b"{}").hexdigest()
     assert not [name for name in files if "logs" in name or "partial" in name or MARKER in name]
     before = (results / "checksums.json").read_bytes()
-    job(results, record_checksums)
+    record(results)
     assert (results / "checksums.json").read_bytes() == before
-    job(results, verify)
+    verified(results)
 
 
 def test_each_of_sixty_damaged_files_is_noticed_and_its_output_named(results, capsys):
@@ -75,7 +83,7 @@ def test_each_of_sixty_damaged_files_is_noticed_and_its_output_named(results, ca
     assert found.unknown == ["later.json"]
     assert found.outputs == sorted(FOLDERS)
     with pytest.raises(SystemExit):
-        job(results, verify)
+        verified(results)
     assert causeway(["verify", str(results.parent)]) == 1
     said = capsys.readouterr().out
     assert re.search(r"missing: demo/\S+\.parquet", said)
@@ -119,7 +127,7 @@ def test_a_later_run_does_not_record_a_damaged_file_as_a_result(results, capsys)
     time = rewritten.stat().st_mtime_ns
     rewritten.write_bytes(b"written by a job")
     os.utime(rewritten, ns=(time, time - 1))  # a clock that went back
-    job(results, record_checksums)
+    record(results)
     known = (results / "checksums.json").read_bytes()
 
     broken = results / FOLDERS[1] / "part1" / "1.parquet"
@@ -128,15 +136,15 @@ def test_a_later_run_does_not_record_a_damaged_file_as_a_result(results, capsys)
     broken.write_bytes(bytes([content[0] ^ 1]) + content[1:])
     os.utime(broken, ns=(time, time))
     with pytest.raises(SystemExit):
-        job(results, record_checksums)
+        record(results)
     said = capsys.readouterr().err
     assert f"changed: {broken.relative_to(results)}" in said
     assert "snakemake verify" in said
     assert (results / "checksums.json").read_bytes() == known
 
     broken.write_bytes(b"made again")
-    job(results, record_checksums)
-    job(results, verify)
+    record(results)
+    verified(results)
 
 
 def test_results_without_a_record_are_refused_in_a_sentence(tmp_path, capsys):
@@ -167,7 +175,7 @@ def test_a_record_that_is_damaged_itself_is_no_verdict(results, record, capsys):
     assert said.err.endswith("and run again\n")
     assert said.err.count("\n") == 1
     with pytest.raises(SystemExit):
-        job(results, verify)
+        verified(results)
     said = capsys.readouterr().err
     assert said.startswith(f"error: {results / 'checksums.json'}: ")
     assert "Traceback" not in said

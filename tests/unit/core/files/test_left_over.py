@@ -1,22 +1,19 @@
 """Results of datasets and comparisons that the configuration no longer has: named, and neither missing nor changed."""
 
 import shutil
-from types import SimpleNamespace
 
 import pytest
-from test_checksums import job
+from test_checksums import record, verified
 
 from causeway.command_line.__main__ import main as causeway
 from causeway.core.files.listing import Listing
-from causeway.core.tables import read_json
-from report import list_datasets, record_checksums, verify
+from causeway.core.tables import read_json, write_json
 
 
 def configured(root, datasets, comparisons=()):
     """Write `datasets.json` as a run of this configuration does."""
-    output = SimpleNamespace(listing=root / "datasets.json")
-    params = SimpleNamespace(datasets=datasets, reduced=[], comparisons=list(comparisons))
-    list_datasets.main(SimpleNamespace(log=[str(root / "logs" / "job.log")], output=output, params=params))
+    names = {"datasets": datasets, "reduced": [], "comparisons": list(comparisons)}
+    write_json({"schema_version": "1", **names}, root / "datasets.json", "listing")
 
 
 @pytest.fixture
@@ -29,7 +26,7 @@ def results(tmp_path):
         (root / name).write_text(name)
     (root / "logs").mkdir()
     configured(root, ["old", "other"], ["old__other"])
-    job(root, record_checksums)
+    record(root)
     return root
 
 
@@ -39,7 +36,7 @@ def test_a_dataset_that_was_renamed_may_be_deleted(results, capsys):
     configured(results, ["new", "other"], ["new__other"])
     assert causeway(["verify", str(results)]) == 0, "not recorded yet, and left over: no result is missing"
     capsys.readouterr()
-    job(results, record_checksums)
+    record(results)
     assert sorted({name.split("/")[0] for name in read_json(results / "checksums.json")["files"]}) == [
         "compare",
         "figures",
@@ -52,7 +49,7 @@ def test_a_dataset_that_was_renamed_may_be_deleted(results, capsys):
         "compare/old__other: no longer made (1 files, not compared)\nold: no longer made (3 files, not compared)\n"
     )
     shutil.rmtree(results / "old")
-    job(results, verify)
+    verified(results, ["new", "other"], ["new__other"])
     assert causeway(["verify", str(results)]) == 0
     (results / "new" / "y" / "figures" / "b").unlink()
     assert causeway(["verify", str(results)]) == 1, "what the configuration makes is missed all the same"

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from causeway.readers.normalise import normalise
-from report import publish_schemas
+from report import write_overview
 
 ROOT = Path(__file__).resolve().parents[4]
 EXPORT = ROOT / "tests" / "data" / "real" / "ncu_csv"
@@ -17,9 +17,13 @@ EXPORT = ROOT / "tests" / "data" / "real" / "ncu_csv"
 @pytest.fixture
 def published(tmp_path):
     """Return the folder that the entry script writes."""
-    folder = tmp_path / "results" / "schemas"
-    publish_schemas.main(SimpleNamespace(log=[str(tmp_path / "job.log")], output=SimpleNamespace(schemas=str(folder))))
-    return folder
+    made = {"listing": "datasets.json", "schemas": "schemas", "provenance": "p.json", "crate": "c.json"}
+    output = SimpleNamespace(**{name: str(tmp_path / "results" / file) for name, file in made.items()})
+    listing = {"datasets": [], "reduced": [], "comparisons": []}
+    params = SimpleNamespace(listing=listing, settings="{}", steps="{}", code="0" * 64)
+    given = SimpleNamespace(tables=[], telemetry=[])
+    write_overview.write_records(SimpleNamespace(input=given, output=output, params=params))
+    return Path(output.schemas)
 
 
 def test_all_schemas_of_documents_are_published_as_they_are(published):

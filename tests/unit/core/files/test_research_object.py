@@ -10,7 +10,7 @@ import yaml
 
 from causeway.core.files.research_object import PATH_KEYS, research_object
 from causeway.core.installation import RELEASED, VERSION
-from report import record_provenance
+from report import write_overview
 from support import ROOT
 
 SETTINGS = {
@@ -47,9 +47,8 @@ def written(tmp_path):
     def write(name, settings=SETTINGS):
         out = tmp_path / name
         out.mkdir()
-        record_provenance.main(
+        write_overview.write_provenance(
             SimpleNamespace(
-                log=[str(out / "job.log")],
                 input=SimpleNamespace(tables=tables, telemetry=[folder / "telemetry.json"]),
                 output=SimpleNamespace(
                     provenance=str(out / "provenance.json"), crate=str(out / "ro-crate-metadata.json")

@@ -13,7 +13,7 @@ from causeway.core.tables import SCHEMAS, write_table
 from causeway.plotting.figures.kernels import kernels_of
 from causeway.plotting.overview.device_time.largest_kernels import largest_kernels
 from cited_page import CitedPage
-from report import summarise_findings, write_overview
+from report import write_overview
 
 TIMES = {"a": 700, "b": 100, "c": 50, "d": 100, "e": 50}
 """ns; the least of them varies most."""
@@ -64,8 +64,8 @@ def test_where_no_kernel_has_a_time_none_is_named():
 def test_it_stands_where_the_time_goes_and_links_to_the_rows_of_kernels(tmp_path):
     samples.write_dataset(tmp_path / "results", names=["gemm", "other"], scopes=1, measured=True)
     job = samples.job_of(tmp_path / "results", tmp_path)
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     page = (tmp_path / "overview.html").read_text()
     sentence = page[page.index("Of the kernels") :].partition("</p>")[0]
     assert page.index("Where the time goes</h3>") < page.index("Of the kernels") < page.index("What varies</h3>")

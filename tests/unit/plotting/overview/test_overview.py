@@ -17,7 +17,7 @@ from causeway.core.tables import read_json
 from causeway.plotting.overview.findings_list import answers, findings_list
 from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
 from queried import every_statement
-from report import summarise_findings, write_overview
+from report import write_overview
 
 VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
 
@@ -66,8 +66,8 @@ def made(tmp_path_factory):
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(root / "results", "wide", ranks=60, bins=300, causes=0, names=[f"k{i}" for i in range(40)])
     job = samples.job_of(root / "results", root, ("demo", "broken", "wide"))
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     return root
 
 
@@ -178,8 +178,8 @@ def test_kernels_that_disagree_in_sign(tmp_path):
         write_scope(place / "causal", graph, rows)
     samples.write_json({"scopes": ["k0-0000000000", "k1-0000000001"]}, place / "causal" / "scopes.json")
     job = samples.job_of(tmp_path / "results", tmp_path)
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     text = Page((tmp_path / "overview.html").read_text()).text
     assert "Where kernels disagree in sign feature ▲ raises it in ▼ lowers it in h2d_" in text
 
@@ -192,8 +192,8 @@ def test_what_a_collective_waits_for_is_no_answer_to_why_and_nothing_to_win(tmp_
         graph = root / "results/demo/kernel_variability/causal/dataset"
         write_scope(graph.parent, graph_of(scope="dataset", name=None, causes=0), [])
         job = samples.job_of(root / "results", root)
-        summarise_findings.main(job)
-        write_overview.main(job)
+        write_overview.write_findings(job)
+        write_overview.write_page(job)
         page = (root / "overview.html").read_text()
         assert not [line for line in page.splitlines() if "cost_ns" in line and "/k0-" in line]
         text = Page(page).text
@@ -206,8 +206,8 @@ def test_what_a_collective_waits_for_is_no_answer_to_why_and_nothing_to_win(tmp_
 def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
     samples.write_dataset(tmp_path / "results", targets=("kernel_variability", "memory_stall"))
     job = samples.job_of(tmp_path / "results", tmp_path)
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     text = (tmp_path / "overview.html").read_text()
     assert '<a href="#demo--memory_stall">memory stall</a>' in text
     other = (
@@ -230,8 +230,8 @@ def test_many_datasets_show_their_findings_and_fold_the_rest(tmp_path):
     for name in names:
         samples.write_dataset(tmp_path / "results", name, bins=10, scopes=1)
     job = samples.job_of(tmp_path / "results", tmp_path, names)
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     page = Page((tmp_path / "overview.html").read_text())
     folded = [attributes for tag, attributes in page.tags if tag == "details" and attributes.get("class") == "folded"]
     assert len(folded) == 5
@@ -243,10 +243,10 @@ AGAIN = """
 import sys
 sys.path[:0] = sys.argv[1:3]
 import plotting_samples as samples
-from report import summarise_findings, write_overview
+from report import write_overview
 job = samples.job_of(sys.argv[3], sys.argv[4], ("demo", "broken", "wide"))
-summarise_findings.main(job)
-write_overview.main(job)
+write_overview.write_findings(job)
+write_overview.write_page(job)
 """
 
 

@@ -5,7 +5,7 @@ import re
 import plotting_samples as samples
 import pytest
 
-from report import summarise_findings, write_overview
+from report import write_overview
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ def test_a_search_is_shown_once(tmp_path, names, scopes, shown):
     """The samples search the whole dataset, and so many kernels."""
     samples.write_dataset(tmp_path / "results", names=names, scopes=scopes)
     job = samples.job_of(tmp_path / "results", tmp_path)
-    summarise_findings.main(job)
-    write_overview.main(job)
+    write_overview.write_findings(job)
+    write_overview.write_page(job)
     page = (tmp_path / "overview.html").read_text()
     found = set(re.findall(r'id="demo--kernel_variability--(dataset|k\d-\d{10})"', page))
     linked = set(re.findall(r'href="#demo--kernel_variability--(dataset|k\d-\d{10})"', page))

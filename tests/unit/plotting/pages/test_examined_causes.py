@@ -22,7 +22,7 @@ from causeway.plotting.pages.examined_causes import (
     share_bars,
     what_if_bars,
 )
-from report import plot_examined_causes
+from report import plot_figures
 
 WHAT_IF = {
     "feature": "x",
@@ -198,15 +198,10 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
         write_rows(rows, folder / "heterogeneity.parquet", "heterogeneity", {})
     write_rows([], root / "causal" / "agreement.parquet", "agreement", {})
     pages = []
-    for name in ("a", "b"):
-        out = SimpleNamespace(page=tmp_path / name / "page.html", matrix=tmp_path / name / "matrix.svg")
-        inputs = {"scopes": "causal/scopes.json", "agreement": "causal/agreement.parquet", "kernels": "kernels.parquet"}
-        inputs = SimpleNamespace(**{key: root / place for key, place in inputs.items()})
-        wildcards = SimpleNamespace(dataset="demo", target="kernel_variability")
-        plot_examined_causes.main(
-            SimpleNamespace(input=inputs, output=out, wildcards=wildcards, log=[tmp_path / "log"])
-        )
-        pages.append(out.page.read_bytes())
+    names = dict(zip(*(kernels_table()[column].to_pylist() for column in ("kernel", "name")), strict=True))
+    for _ in range(2):
+        plot_figures.draw_examined(root, names, "demo")
+        pages.append((root / "figures" / "examined_causes.html").read_bytes())
     assert pages[0] == pages[1]
     text = pages[0].decode()
     assert text.count("<section") == 3

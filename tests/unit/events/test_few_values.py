@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.numeric.few_values import MOST_DISTINCT, few_distinct, few_in_order, few_pairs
+from causeway.events.few_values import MOST_DISTINCT, few_distinct, few_in_order, few_pairs
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 7, 7], [0, -1, 0], [2**63 - 1, -(2**63), 0, 2**40, 2**40 + 1]])

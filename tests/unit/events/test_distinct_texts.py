@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.numeric.distinct_texts import distinct_texts
+from causeway.events.distinct_texts import distinct_texts
 
 
 @pytest.mark.parametrize("unknown", ["None", "(not known)"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from causeway.numeric.row_heap import drop, rise, with_room
+from causeway.events.row_heap import drop, rise, with_room
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.core.event_blocks import is_repeated, merged, numbers, only, repeated, shortened
+from causeway.events.event_blocks import is_repeated, merged, numbers, only, repeated, shortened
 
 
 def source(random, kind, sizes):

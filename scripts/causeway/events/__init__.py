@@ -1,0 +1,6 @@
+"""Ground: ordered streams of a dataset's events, read block by block, merged, numbered and joined.
+
+What a row of a table means stands in `core`; statistics of values stand in `numeric`.
+
+Imports run from left to right: `event_blocks`, `few_values`, `row_heap` > `distinct_texts`.
+"""
