@@ -1,6 +1,6 @@
 """Mutants of writers and readers: unfinished files, damage that is not noticed, limits that do not hold."""
 
-from mutants.mutant import Mutant
+from lab.mutants.mutant import Mutant
 
 CAUSEWAY = "scripts/causeway/"
 WHOLE = ("core/files/test_whole_files.py",)

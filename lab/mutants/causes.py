@@ -1,6 +1,6 @@
 """Mutants of the search for causes: a rule switched off, an interval made narrower, a wrong level chosen."""
 
-from mutants.mutant import Mutant
+from lab.mutants.mutant import Mutant
 
 CAUSAL = "scripts/causeway/causal/"
 

@@ -1,4 +1,4 @@
-"""One process reads exports for a long time: `python -m tests.soak --minutes 60`.
+"""One process reads exports for a long time: `python -m lab.soak --minutes 60`.
 
 Every layout that the tests make and every real export that is there, up to `--largest` MB, is normalised in turn, round
 after round. After each round the process says what it holds; the status is 1 if its memory, open files or threads grew,
@@ -22,7 +22,7 @@ ROWS = 2000
 
 def main() -> None:
     """Read the command line, soak, print what was found."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m lab.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--largest", type=float, default=4, help="MB (10^6 bytes) of a real export, at most")
     arguments = parser.parse_args()
@@ -30,7 +30,7 @@ def main() -> None:
 
     from causeway.readers.normalise import normalise
     from fuzz.trial import real_sources
-    from soak.flatness import LEAST, growing, sample
+    from lab.soak.flatness import LEAST, growing, sample
 
     with tempfile.TemporaryDirectory(prefix="soak") as folder:
         paths = real_sources(arguments.largest * 1e6)

@@ -1,7 +1,7 @@
 """All named mutants, by what goes wrong in them."""
 
-from mutants import causes, files, numbers, pages, protection
-from mutants.mutant import Mutant
+from lab.mutants import causes, files, numbers, pages, protection
+from lab.mutants.mutant import Mutant
 
 MUTANTS: dict[str, Mutant] = causes.MUTANTS | protection.MUTANTS | files.MUTANTS | pages.MUTANTS | numbers.MUTANTS
 QUICK = (

@@ -1,7 +1,7 @@
 """Mutation testing: the sources are made wrong on purpose, one place at a time, and tests must fail.
 
-    python -m tests.mutants named [WORDS]            named mutants whose name holds the words; minutes
-    python -m tests.mutants sample [--each 12]       places drawn at random in rooms that must not be wrong; an hour
+    python -m lab.mutants named [WORDS]            named mutants whose name holds the words; minutes
+    python -m lab.mutants sample [--each 12]       places drawn at random in rooms that must not be wrong; an hour
 
 Both work in a copy of the repository. The status is 1 if a named mutant is not caught, or if fewer than `--share` of a
 sample are.
@@ -15,12 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests")]
-
-from mutants.mutant import Mutant, copied_tree, failing_unchanged, mutated, with_text  # noqa: E402
-from mutants.named import MUTANTS  # noqa: E402
-from mutants.sample import Place, drawn  # noqa: E402
+from lab.mutants.mutant import Mutant, copied_tree, failing_unchanged, mutated, with_text
+from lab.mutants.named import MUTANTS
+from lab.mutants.sample import Place, drawn
 
 
 def named(words: str, jobs: int) -> int:
@@ -93,7 +90,7 @@ def _in_copies(trials, attempt, jobs):
 
 def main() -> None:
     """Read the command line and run what is asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m lab.mutants", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     of_names = commands.add_parser("named")
     of_names.add_argument("words", nargs="?", default="")

@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mutants.listed import listed
-from mutants.mutant import ROOT
-from mutants.operators import Change, changes
+from lab.mutants.listed import listed
+from lab.mutants.mutant import ROOT
+from lab.mutants.operators import Change, changes
 
 CAUSEWAY = "scripts/causeway/"
 ROOMS = {

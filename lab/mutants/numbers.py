@@ -1,6 +1,6 @@
 """Mutants of exact numerics: sums, variances, intervals, seeds."""
 
-from mutants.mutant import Mutant
+from lab.mutants.mutant import Mutant
 
 NUMERIC = "scripts/causeway/numeric/"
 

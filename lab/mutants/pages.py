@@ -1,6 +1,6 @@
 """Mutants of pages and queries: text of exports that would be markup, script or SQL."""
 
-from mutants.mutant import Mutant
+from lab.mutants.mutant import Mutant
 
 CAUSEWAY = "scripts/causeway/"
 MARKUP = ("plotting/drawing/test_markup.py",)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from mutants.mutant import ROOT
+from lab.mutants.mutant import ROOT
 
 PAGE = ROOT / "docs" / "mutants.md"
 ROW = re.compile(r"^\| `([^`|]+\.py)` \| ``? ?(.+?) ?``? \| (.+?) \| (.+?) \|$", re.M)

@@ -1,6 +1,6 @@
 """Mutants of the fleet's protection: keys, seals, tokens, the ledger, what is logged, what is signed."""
 
-from mutants.mutant import Mutant
+from lab.mutants.mutant import Mutant
 
 FLEET = "scripts/causeway/fleet/"
 PROTECTION = ("fleet/test_protection.py", "fleet/test_deployment_attacks.py")
