@@ -8,7 +8,7 @@ import glob
 from dataclasses import dataclass
 
 WHERE, WHAT, WHY, WHICH = "2. Where the time goes", "3. What varies", "4. Why", "5. Which rank"
-LAUNCHES, COMPARISON, SCALING, FLEET = "6. Launch by launch", "7. What changed", "8. How it scales", "9. Fleet"
+LAUNCHES, COMPARISON, FLEET = "6. Launch by launch", "7. What changed", "9. Fleet"
 FOLDERS = {
     "target": "<results>/{dataset}/{target}",
     "dataset": "<results>/{dataset}",
@@ -211,14 +211,6 @@ FIGURES = {
             in_all=len(PAIRS) > 1,
         ),
         Figure(
-            name="scaling",
-            per="run",
-            file="scaling/scaling.svg",
-            category=SCALING,
-            label="time, throughput and efficiency over ranks",
-            in_all=False,
-        ),
-        Figure(
             name="fleet",
             per="run",
             file="fleet/fleet.html",
@@ -240,14 +232,6 @@ FIGURES = {
             file="fleet/errors.svg",
             category=FLEET,
             label="error that noise makes",
-            in_all=False,
-        ),
-        Figure(
-            name="validation",
-            per="run",
-            file="validation/validation.html",
-            category="Error rate of the method",
-            label="error rate of the causal analysis",
             in_all=False,
         ),
     ]

@@ -4,8 +4,7 @@ Two ground floors, `core` and `numeric`, and a wing for each stage. A wing impor
 one makes and another needs travels as a table on disk. The command line and the Python interface stand above them.
 
 Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `waiting`,
-`causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` >
-`numeric` > `core`.
+`causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `simulate`, `telemetry` > `numeric` > `core`.
 """
 
 from typing import TYPE_CHECKING
