@@ -31,14 +31,19 @@ include: "rules/waiting.smk"
 include: "rules/causal.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
-include: "rules/scaling.smk"
 include: "rules/fleet.smk"
-include: "rules/validation.smk"
+
+
+# In a clone: the studies that judge the analysis. A wheel holds none of them.
+if (BASE / "lab").is_dir():
+
+    include: "lab/rules/functions.smk"
+    include: "lab/rules/scaling.smk"
+    include: "lab/rules/validation.smk"
 
 
 localrules:
     all,
-    scaling,
     fleet,
 
 
@@ -51,12 +56,6 @@ rule all:
         "<results>/checksums.json",
 
 
-rule scaling:
-    input:
-        "<results>/scaling/scaling.json",
-        "<results>/scaling/scaling.svg",
-
-
 rule fleet:
     input:
         "<results>/fleet/evaluation.json",
@@ -65,13 +64,13 @@ rule fleet:
 
 
 onstart:
+    drop_removed()
     lift_job_limit()
     watch_pending_jobs()
     withdraw_older_verdict("judge_gate")
 
 
 onsuccess:
-    drop_removed()
     print(ending())
 
 

@@ -16,7 +16,7 @@ include_patterns = [
     "README.md",
     "CHANGELOG.md",
 ]
-exclude_patterns = [".venv", "results", "build", ".snakemake", "tests", "scripts"]
+exclude_patterns = [".venv", "results", "build", ".snakemake", "tests", "scripts", "lab"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
 suppress_warnings = ["myst.header"]

@@ -42,7 +42,7 @@ rule discover_causes:
         folder=lambda wildcards: f"results/{wildcards.dataset}",
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --dataset {wildcards.dataset:q}"
-        " --targets {params.targets:q} --causes {params.causes:q} --seed {params.seed} --out {params.folder:q} --resume --log {log:q}"
+        " --targets {params.targets:q} --causes {params.causes:q} --seed {params.seed} --out {params.folder:q} --code {input.lib:q} --log {log:q}"
 
 
 use rule discover_causes as discover_measured_causes with:

@@ -52,7 +52,7 @@ rule measure_efficiency:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
         " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"
         " --runs {params.runs:q} --clocks {input.clocks:q} --telemetry {input.telemetry:q} --seed {params.seed}"
-        " --levels {params.levels:q} --link-window-us {params.link_window_us} --out {params.folder:q} {params.options:q} --resume"
+        " --levels {params.levels:q} --link-window-us {params.link_window_us} --out {params.folder:q} {params.options:q} --code {input.lib:q}"
         " --log {log:q}"
 
 

@@ -56,7 +56,7 @@ rule bin_launches:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
         " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"
         " --runs {params.runs:q} --clocks {input.clocks:q} --telemetry {input.telemetry:q} --targets {params.targets:q}"
-        " --searched {params.searched:q} --out {params.folder:q} {params.options:q} --workers {threads} --resume --log {log:q}"
+        " --searched {params.searched:q} --out {params.folder:q} {params.options:q} --workers {threads} --code {input.lib:q} --log {log:q}"
 
 
 use rule bin_launches as bin_measurements with:

@@ -38,7 +38,7 @@ rule explain_waiting:
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
         " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
-        " --clocks {input.clocks:q} --steps {input.steps:q} --out {params.folder:q} --resume --log {log:q}"
+        " --clocks {input.clocks:q} --steps {input.steps:q} --out {params.folder:q} --code {input.lib:q} --log {log:q}"
 
 
 use rule explain_waiting as replay_what_ifs with:

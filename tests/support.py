@@ -20,6 +20,8 @@ OF_THE_CLONE = ROOT / "tests" / "data" / "real"
 """A few small exports that travel with the repository (their origin: manifest.json there)."""
 REAL = DATA if DATA.is_dir() else OF_THE_CLONE
 """All real exports where they are, else those of the clone, with the same names under both."""
+RULE_FILES = sorted([*(ROOT / "rules").glob("*.smk"), *(ROOT / "lab" / "rules").glob("*.smk")])
+"""Files of rules, those of the lab included."""
 
 
 @functools.cache

@@ -18,8 +18,9 @@ def stamp(name, files):
 
 @functools.cache
 def module_stamp(part):
-    """Return the digest of a wing or module; most rules ask for those of the ground floor."""
-    return stamp(".".join(Path(part).parts), sorted([*(PACKAGE / part).rglob("*.py"), *PACKAGE.glob(f"{part}.py")]))
+    """Return the digest of a wing or module, or of a folder of the lab; most rules ask for those of the ground floor."""
+    home = BASE if part.startswith("lab/") else PACKAGE
+    return stamp(".".join(Path(part).parts), sorted([*(home / part).rglob("*.py"), *home.glob(f"{part}.py")]))
 
 
 def modules(*parts):
@@ -50,7 +51,10 @@ def code_digest(wildcards):
 
 
 def steps_of_workflow(wildcards):
-    """Return as JSON what the rules run, each its script or its command with placeholders."""
-    named = {rule.name: rule.shellcmd or rule.script for rule in workflow.rules}
+    """Return as JSON what the rules run, each its script or its command with placeholders. The lab's are no steps of an
+    analysis: a clone and a wheel say the same.
+    """
+    own = [rule for rule in workflow.rules if not Path(rule.snakefile).is_relative_to(BASE / "lab")]
+    named = {rule.name: rule.shellcmd or rule.script for rule in own}
     texts = {name: " ".join(str(text).split()).removeprefix("../") for name, text in named.items() if text}
     return json.dumps(texts, sort_keys=True)

@@ -8,7 +8,7 @@ import glob
 from dataclasses import dataclass
 
 WHERE, WHAT, WHY, WHICH = "2. Where the time goes", "3. What varies", "4. Why", "5. Which rank"
-LAUNCHES, COMPARISON, SCALING, FLEET = "6. Launch by launch", "7. What changed", "8. How it scales", "9. Fleet"
+LAUNCHES, COMPARISON, FLEET = "6. Launch by launch", "7. What changed", "9. Fleet"
 FOLDERS = {
     "target": "<results>/{dataset}/{target}",
     "dataset": "<results>/{dataset}",
@@ -211,14 +211,6 @@ FIGURES = {
             in_all=len(PAIRS) > 1,
         ),
         Figure(
-            name="scaling",
-            per="run",
-            file="scaling/scaling.svg",
-            category=SCALING,
-            label="time, throughput and efficiency over ranks",
-            in_all=False,
-        ),
-        Figure(
             name="fleet",
             per="run",
             file="fleet/fleet.html",
@@ -242,14 +234,6 @@ FIGURES = {
             label="error that noise makes",
             in_all=False,
         ),
-        Figure(
-            name="validation",
-            per="run",
-            file="validation/validation.html",
-            category="Error rate of the method",
-            label="error rate of the causal analysis",
-            in_all=False,
-        ),
     ]
 }
 
@@ -263,6 +247,24 @@ def labels_of(figure, drawn_for):
         return {name: words[name] for name in ("dataset", "target", "pair") if name in words} | {"figure": figure.label}
 
     return labels
+
+
+def caption_of(figure, drawn_for):
+    """Return the caption's file of a figure, relative to `rules`; one that a rule draws for several targets or datasets has a copy for each, as
+    the wildcards of the job do not say which it is.
+    """
+    path = f"captions/{figure.caption or figure.name}.rst"
+    given = {name: value for name, value in drawn_for.items() if value}
+    if not given:
+        return path
+    text = (BASE / "rules" / path).read_text(encoding="utf-8")
+    for name, value in given.items():
+        text = text.replace(f"{{{{ snakemake.wildcards.{name} }}}}", value)
+    copy = Path(".snakemake", "causeway", "captions", f"{'.'.join([*given.values(), figure.name])}.rst")
+    if not copy.is_file() or copy.read_text(encoding="utf-8") != text:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text, encoding="utf-8")
+    return str(copy.resolve())
 
 
 def asked_for_one_page():
@@ -279,12 +281,13 @@ def shown(name, target="", dataset=""):
     """
     figure = FIGURES[name]
     path = f"{FOLDERS[figure.per]}/{figure.file}"
-    path = path.replace("{target}", target) if target else path
-    path = path.replace("{dataset}", dataset) if dataset else path
+    drawn_for = {"target": target, "dataset": dataset}
+    for name, value in drawn_for.items():
+        path = path.replace(f"{{{name}}}", value) if value else path
     item = {
-        "caption": f"captions/{figure.caption or figure.name}.rst",
+        "caption": caption_of(figure, drawn_for),
         "category": figure.category,
-        "labels": labels_of(figure, {"target": target, "dataset": dataset}),
+        "labels": labels_of(figure, drawn_for),
     }
     if not figure.is_folder:
         return report(path, **item)

@@ -27,7 +27,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--causes", type=json.loads, required=True, help="`causes` of the configuration, as JSON")
     parser.add_argument("--seed", type=int, default=1, help="of samples and resamples")
     parser.add_argument("--out", type=Path, required=True, help="folder of the dataset's results")
-    parser.add_argument("--resume", action="store_true", help="take the parts that an attempt before had finished")
+    parser.add_argument("--code", nargs="*", default=[], help="digests of code; with them, finished parts are kept")
     parser.add_argument("--log", help="the log's file; standard error if absent")
     return parser.parse_args(argv)
 
@@ -38,14 +38,14 @@ def main(argv: list[str] | None = None) -> None:
         ranks.load("causeway.causal.search_causes")
         from causeway.causal.search_causes import CauseSearch, search_causes
 
-        with Parts(ranks, resumes=options.resume) as parts:
+        with Parts(ranks, options.code) as parts:
             for target in options.targets:
                 search = CauseSearch(
                     dataset=options.dataset, folder=options.out / target, causes=options.causes, seed=options.seed
                 )
 
                 def work(search: CauseSearch = search) -> None:
-                    search_causes(search, ranks, resumes=options.resume)
+                    search_causes(search, ranks, options.code)
 
                 made = ranks.of_first(search.documents)
                 parts.do(f"causes of {target}", work, made, search.inputs, [options.causes, options.seed])

@@ -1,11 +1,12 @@
 """Causeway: from GPU profiler exports to the causes of runtime variability.
 
-Three ground floors, `core`, `numeric` and `events`, and a wing for each stage. A wing imports the ground, never another wing: what
-one makes and another needs travels as a table on disk. The command line and the Python interface stand above them.
+Three ground floors, `core`, `numeric` and `events`, and a wing for each stage. A wing imports the ground, never another
+wing: what one makes and another needs travels as a table on disk. The command line and the Python interface stand above
+them.
 
 Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `waiting`,
-`causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` >
-`events` > `numeric` > `core`.
+`causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `simulate`, `telemetry` > `events` > `numeric` >
+`core`.
 """
 
 from typing import TYPE_CHECKING

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def main(job) -> None:
-    with failing_clearly(job.log[0]), Parts() as parts:
+    with failing_clearly(job.log[0]), Parts(code=job.input.lib) as parts:
         made = job.output
         read = job.input
         parts.do("clocks", lambda: write_clocks(job), [made.clocks], read.clock_tables)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def main(job) -> None:
-    with failing_clearly(job.log[0]), Parts() as parts:
+    with failing_clearly(job.log[0]), Parts(code=[*job.input.lib, job.input.assets]) as parts:
         home = Path(job.input.clocks).parent
         for target in job.params.targets:
             folder = home / target

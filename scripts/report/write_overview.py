@@ -40,7 +40,7 @@ def main(job) -> None:
         given = job.input
         made = job.output
         params = job.params
-        with Parts() as parts:
+        with Parts(code=[*given.lib, *given.assets]) as parts:
             parts.do("what was analysed", lambda: write_records(job), *records(job))
             statements = [path for field in fields(ResultFiles) for path in getattr(given, field.name)]
             parts.do("findings", lambda: write_findings(job), [made.findings], statements, params.config_hash)

@@ -16,11 +16,11 @@ from tests.bench.inputs import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from causeway.validation.cases import CASES, GENERATORS, drawn
-from causeway.validation.table_seeds import GRADING, seeds_for
-from causeway.validation.time_scores import interval_of, time_claim
-from causeway.validation.time_truth import change, effect_ends, set_values
-from validation.measure_method import analysed
+from lab.scripts.measure_method import analysed
+from lab.validation.cases import CASES, GENERATORS, drawn
+from lab.validation.table_seeds import GRADING, seeds_for
+from lab.validation.time_scores import interval_of, time_claim
+from lab.validation.time_truth import change, effect_ends, set_values
 
 TABLES = {"additive": 14, "medium": 12, "slow": 5, "hard": 5, "behind": 3, "prevalence": 7, "correlated": 4}
 """Cases with their number of first runs, after those of other grades."""

@@ -23,10 +23,10 @@ from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
 from causeway.causal.report.probability import StatementFacts, known_part, probability_of
-from causeway.validation.cases import CASES, GENERATORS, drawn
-from causeway.validation.features_file import features_table
-from causeway.validation.scores import Claim, cause_behind
-from causeway.validation.table_seeds import CALIBRATION, GRADING, seeds_for
+from lab.validation.cases import CASES, GENERATORS, drawn
+from lab.validation.features_file import features_table
+from lab.validation.scores import Claim, cause_behind
+from lab.validation.table_seeds import CALIBRATION, GRADING, seeds_for
 
 LEARNT_ON = {"medium": 8, "hard": 8, "few_rows": 12, "hidden": 14, "pooled": 5, "slow": 5, "feedback": 3}
 LEARNT_ON |= {"energy": 10, "behind": 4, "correlated": 5, "ratio": 5, "opaque": 3, "prevalence": 7, "some_kernels": 3}

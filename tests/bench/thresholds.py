@@ -92,10 +92,10 @@ def analysed(tables, resamples):
     from causeway.causal.data.outcome import Scope
     from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
     from causeway.causal.discovery.discover import discover
-    from causeway.validation.features_file import features_table
-    from causeway.validation.generator import GeneratorSettings, draw
-    from causeway.validation.scores import f1, score_claims
-    from validation.measure_method import claims_of
+    from lab.scripts.measure_method import claims_of
+    from lab.validation.features_file import features_table
+    from lab.validation.generator import GeneratorSettings, draw
+    from lab.validation.scores import f1, score_claims
 
     begun = time.process_time()
     sums = {}
@@ -128,7 +128,7 @@ def in_child(sources, tables, resamples):
     child = os.fork()
     if child == 0:
         os.close(read)
-        sys.path.insert(0, str(sources))
+        sys.path[:0] = [str(sources), str(ROOT)]
         try:
             text = json.dumps(analysed(tables, resamples))
         except Exception as error:  # a constant may be out of any sense

@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
 from causeway.causal.data.outcome_file import read_outcomes  # noqa: E402
 from causeway.core.tables import SCHEMAS, write_table  # noqa: E402
-from causeway.validation.cases import CASES  # noqa: E402
-from causeway.validation.features_file import features_table  # noqa: E402
-from causeway.validation.generator import draw  # noqa: E402
-from causeway.validation.scores import f1, score_claims  # noqa: E402
-from validation.measure_method import claims_of  # noqa: E402
+from lab.scripts.measure_method import claims_of  # noqa: E402
+from lab.validation.cases import CASES  # noqa: E402
+from lab.validation.features_file import features_table  # noqa: E402
+from lab.validation.generator import draw  # noqa: E402
+from lab.validation.scores import f1, score_claims  # noqa: E402
 
 ENTRY = """
 import sys

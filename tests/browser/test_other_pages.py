@@ -9,8 +9,8 @@ from test_fleet_page import APPLICATIONS, ATTACKS, COVERAGE, EVALUATION
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures import comparison, fleet
 from causeway.plotting.pages import comparison_page, fleet_page
-from causeway.validation.cases import CASES
-from causeway.validation.result_page import METHODS, as_page
+from lab.validation.cases import CASES
+from lab.validation.result_page import METHODS, as_page
 from looks import unreadable
 
 LONG = (

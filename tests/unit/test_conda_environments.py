@@ -11,7 +11,9 @@ from functools import cache
 import pytest
 import yaml
 from test_layout import NAMES, ROOT, SCRIPTS_FOLDER
-from test_rules import RULE, SCRIPT
+from test_rules import RULE, scripts_of
+
+from support import RULE_FILES
 
 PACKAGES = {
     "adbc_driver_manager": "adbc-driver-manager",
@@ -70,17 +72,20 @@ def packages_of(scripts):
                 found.add(name.split(".")[0])
             elif own not in seen:
                 left.append(own)
-    return {PACKAGES.get(name, name) for name in found - sys.stdlib_module_names - {"causeway", "snakemake"} - OPTIONAL}
+    return {
+        PACKAGES.get(name, name)
+        for name in found - sys.stdlib_module_names - {"causeway", "lab", "snakemake"} - OPTIONAL
+    }
 
 
 def environments():
     """Return each rule's environment and entry scripts."""
     found = {}
-    for path in sorted((ROOT / "rules").glob("*.smk")):
+    for path in RULE_FILES:
         for name, other, body in RULE.findall(path.read_text(encoding="utf-8")):
-            environment = re.search(r'conda:\s+"\.\./envs/(\w+)\.yaml"', body)
+            environment = re.search(r'conda:\s+"(?:\.\./)+envs/(\w+)\.yaml"', body)
             before, scripts = found.get(name, (None, set()))
-            found[other or name] = environment[1] if environment else before, scripts | set(SCRIPT.findall(body))
+            found[other or name] = environment[1] if environment else before, scripts | scripts_of(path, body)
     return {name: entry for name, entry in found.items() if entry[1]}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support import why_not_fleet
+from support import RULE_FILES, why_not_fleet
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def pins_of(lock):
 
 LOCKED = pins_of(LOCK)
 LOCKED_FOR_FLEET = pins_of(FLEET_LOCK)
-TARGETS = ("rule compare:", "rule gate:", "rule verify:")
+TARGETS = ("rule compare:", "rule gate:", "rule verify:", "rule scaling:")
 """Rules that are asked for by name and make nothing themselves."""
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
@@ -207,8 +207,8 @@ def test_an_environment_pins_the_locked_versions(path):
 
 
 def test_every_environment_serves_a_rule_and_every_rule_names_one():
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
-    assert {f'"../envs/{path.name}"' for path in ENVIRONMENTS} == set(re.findall(r'"\.\./envs/[a-z]+\.yaml"', rules))
+    rules = "".join(path.read_text(encoding="utf-8") for path in RULE_FILES)
+    assert {path.name for path in ENVIRONMENTS} == set(re.findall(r'"(?:\.\./)+envs/([a-z]+\.yaml)"', rules))
     bodies = re.split(r"^(?=(?:use )?rule )", rules, flags=re.M)[1:]
     assert len(bodies) > 5
     for body in bodies:

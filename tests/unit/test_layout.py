@@ -20,7 +20,12 @@ RULES = sorted((ROOT / "rules").glob("*.smk"))
 UNIT_TESTS = ROOT / "tests" / "unit"
 SCRIPTS = sorted(path for path in SCRIPTS_FOLDER.glob("*/*.py") if path.parent != PACKAGE)
 MODULES = sorted(PACKAGE.rglob("*.py"))
+LAB = ROOT / "lab"
+LAB_SCRIPTS = sorted((LAB / "scripts").glob("*.py"))
+LAB_MODULES = sorted({*LAB.rglob("*.py")} - {*LAB_SCRIPTS, *(LAB / "experiments").glob("*.py")})
+"""Of the lab, those that are imported as `lab.*`: programs of experiments stand each for itself."""
 ROOMS = [path for path in MODULES if path.name == "__init__.py"]
+LAB_ROOMS = [path for path in LAB_MODULES if path.name == "__init__.py"]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 WINGS = {room.parent.name for room in ROOMS if room.parent.parent == PACKAGE} - {*GROUND}
 TOP = {"command_line": ("api", "readers", "inputs", "efficiency", "waiting", "plotting"), "__init__.py": ("api",)}
@@ -30,17 +35,17 @@ MOST_LINES = 600
 """A file may be long if it is one idea; none is split to meet a number."""
 MOST_POSITIONAL = 6
 LAYERS = "Imports run from left to right: "
-FOLDERS = sorted({path.parent for path in [*MODULES, *SCRIPTS, *TESTS]})
+FOLDERS = sorted({path.parent for path in [*MODULES, *SCRIPTS, *TESTS, *LAB.rglob("*.py")]})
 """Folders of code; what holds for each file is tested folder by folder."""
 
 
 def name_of(path):
-    """Return the dotted name of a module or package under `scripts`."""
-    parts = path.relative_to(SCRIPTS_FOLDER).with_suffix("").parts
+    """Return the dotted name of a module or package under `scripts`, or of the lab."""
+    parts = path.relative_to(ROOT if path.is_relative_to(LAB) else SCRIPTS_FOLDER).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-NAMES = {name_of(path): path for path in MODULES}
+NAMES = {name_of(path): path for path in [*MODULES, *LAB_MODULES]}
 
 
 KEPT = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Assign)
@@ -162,7 +167,13 @@ def test_no_wing_imports_another_and_the_ground_floor_imports_no_wing(room):
         )
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=name_of)
+def test_nothing_that_an_analysis_runs_imports_the_lab():
+    importing = [path for path in [*MODULES, *SCRIPTS] if any(name.split(".")[0] == "lab" for name in imports_of(path))]
+    assert importing == []
+    assert any(name.startswith("lab.") for path in LAB_SCRIPTS for name in imports_of(path)), "the name is another"
+
+
+@pytest.mark.parametrize("room", [*ROOMS, *LAB_ROOMS], ids=name_of)
 def test_imports_run_down_the_layers_that_a_package_names(room):
     layers = layers_of(room)
     there = {path.stem for path in room.parent.glob("*.py")} - {"__init__"} | {
@@ -188,7 +199,6 @@ def test_a_folder_holds_few_modules(folder):
 
 
 TWICE = {
-    "baselines": "the same thing: in `causal` beside the causes of a run, in `validation` beside those that are known",
     "bins": "a figure is called what it draws",
     "causes": "a section of the overview, and a kind of finding, are called what they are about",
     "comparison": "a figure and a kind of finding",
@@ -222,13 +232,11 @@ def test_a_module_has_a_name_of_its_own():
 
 SAME_CLASS_NAME = {
     "Arrow": "an edge of a causal graph: as estimated, and as drawn",
-    "Effect": "of a finding, and of a known cause of the validation",
     "Estimate": "to be renamed: a value with its interval, in `causal` and in `comparison`",
     "Evidence": "to be renamed: of a cause; of a finding",
     "Export": "to be renamed: a row of the sheet; a folder of tables",
     "Kernel": "to be renamed: a kernel as drawn, and as a scope of the causal analysis",
     "Layout": "positions in a drawing; the layout of a format's files",
-    "Line": "to be renamed: a row of a page's table; an edge's path in a drawing",
 }
 """Names that several modules give a public class, with the reason."""
 
@@ -259,7 +267,7 @@ def test_records_are_built_by_keyword():
     assert {call.split("/")[0] for call in found} >= POSITIONAL_IN, "no longer needed in the list of exceptions"
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=name_of)
+@pytest.mark.parametrize("room", [*ROOMS, *LAB_ROOMS], ids=name_of)
 def test_a_package_describes_what_lives_there_and_what_does_not(room):
     description = ast.get_docstring(parsed(room)).split(LAYERS)[0]
     assert len(re.findall(r"[.:;](?=\s|$)", description)) >= 2, f"{room}: one sentence"
@@ -277,6 +285,7 @@ def test_unit_tests_lie_in_folders_named_like_the_packages_that_they_test():
     tested = {path.parent.relative_to(UNIT_TESTS) for path in UNIT_TESTS.rglob("*/test_*.py")}
     assert {*WINGS, *GROUND} - {str(folder.parts[0]) for folder in tested} == set()
     packages = {room.parent.relative_to(PACKAGE) for room in ROOMS}
+    packages |= {room.parent.relative_to(LAB) for room in LAB_ROOMS}
     assert sorted(str(folder) for folder in tested - packages if folder.parts[0] not in OTHER_TESTS) == []
 
 
@@ -300,7 +309,7 @@ def test_one_module_imports_mpi():
     assert [relative(module) for module in importing] == ["numeric/mpi.py"]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("script", [*SCRIPTS, *LAB_SCRIPTS], ids=lambda path: path.name)
 def test_entry_scripts_are_thin_and_open_few_wings(script):
     assert len(rooms_used(script) - {*GROUND}) <= 4
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 300

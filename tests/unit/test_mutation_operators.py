@@ -2,10 +2,10 @@
 
 import ast
 
-from mutants.listed import listed
-from mutants.mutant import ROOT
-from mutants.operators import changes
-from mutants.sample import CAUSEWAY
+from lab.mutants.listed import listed
+from lab.mutants.mutant import ROOT
+from lab.mutants.operators import changes
+from lab.mutants.sample import CAUSEWAY
 
 SOURCE = '''"""A module: 1 < 2."""
 

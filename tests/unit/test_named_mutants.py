@@ -1,14 +1,14 @@
 """The tests fail where the sources are wrong on purpose: a few named mutants in every run, all of them in the slow one
-(`python -m tests.mutants named` does the same and prints each).
+(`python -m lab.mutants named` does the same and prints each).
 """
 
 import functools
 
 import pytest
 
-from mutants.mutant import copied_tree, mutated, passing
-from mutants.named import MUTANTS, QUICK
-from mutants.sample import ROOMS
+from lab.mutants.mutant import copied_tree, mutated, passing
+from lab.mutants.named import MUTANTS, QUICK
+from lab.mutants.sample import ROOMS
 from support import why_not_fleet
 
 NOT_HERE = {name for name, one in MUTANTS.items() if why_not_fleet() and any("fleet" in path for path in one.tests)}

@@ -5,12 +5,20 @@ import re
 from functools import cache
 
 import pytest
-from test_layout import GROUND, NAMES, ROOT, SCRIPTS_FOLDER, imports_of
+from test_layout import GROUND, LAB_SCRIPTS, NAMES, ROOT, SCRIPTS_FOLDER, imports_of
+
+from support import RULE_FILES
 
 RULE = re.compile(r"^(?:use )?rule (\w+)(?: as (\w+) with)?:\n((?:(?: .*)?\n)*)", re.MULTILINE)
 RULES_OF_A_LOOP = re.compile(r"^    rule:\n        name:\n +f\"(\w+)_\{number\}\"\n((?:(?: {5}.*)?\n)*)", re.MULTILINE)
 LIB = re.compile(r"\blib=modules\(([^)]*)\)")
-SCRIPT = re.compile(r"(?:\.\.|\{BASE\})/(scripts/\w+/\w+\.py)")
+SCRIPT = re.compile(r"(\.\.|\{BASE\})/(scripts/(?:\w+/)?\w+\.py)")
+
+
+def scripts_of(path, body):
+    """Return the entry scripts that a rule names, relative to the repository; `path` is the file with the rule."""
+    found = [(path.parents[1] if base == ".." else ROOT) / script for base, script in SCRIPT.findall(body)]
+    return {str(script.relative_to(ROOT)) for script in found}
 
 
 @cache
@@ -19,14 +27,14 @@ def rules():
     its entry scripts.
     """
     found = {}
-    for path in sorted((ROOT / "rules").glob("*.smk")):
+    for path in RULE_FILES:
         text = path.read_text(encoding="utf-8")
         looped = [(name, "", body) for name, body in RULES_OF_A_LOOP.findall(text)]
         for name, other, body in [*RULE.findall(text), *looped]:
             parts = None
             if match := LIB.search(body):
                 parts = ast.literal_eval(f"[{match[1]}]")
-            scripts = set(SCRIPT.findall(body))
+            scripts = scripts_of(path, body)
             if other:  # `use rule name as other with`: a directive that is written replaces the one that is inherited
                 known, inherited = found[name]
                 parts = parts if re.search(r"^    input:", body, re.M) else known
@@ -54,7 +62,8 @@ def modules_of(scripts):
 
 
 def covers(part, module):
-    whole = f"causeway.{part.replace('/', '.')}"
+    name = part.replace("/", ".")
+    whole = name if name.startswith("lab.") else f"causeway.{name}"
     return module == whole or module.startswith(f"{whole}.")
 
 
@@ -70,13 +79,14 @@ def test_a_rule_depends_on_the_code_that_its_script_imports(rule):
 def test_the_parts_that_rules_name_are_there():
     for rule, (parts, _) in rules().items():
         for part in parts or ():
-            folder = SCRIPTS_FOLDER / "causeway" / part
+            folder = (ROOT if part.startswith("lab/") else SCRIPTS_FOLDER / "causeway") / part
             assert folder.is_dir() or folder.with_suffix(".py").is_file(), f"{rule}: {part}"
 
 
 def test_every_entry_script_is_run_by_a_rule():
     run = set().union(*(scripts for _, scripts in rules().values()))
-    there = {str(path.relative_to(ROOT)) for path in SCRIPTS_FOLDER.glob("*/*.py") if path.parent.name != "causeway"}
+    entries = [path for path in SCRIPTS_FOLDER.glob("*/*.py") if path.parent.name != "causeway"]
+    there = {str(path.relative_to(ROOT)) for path in [*entries, *LAB_SCRIPTS]}
     assert run == there
 
 

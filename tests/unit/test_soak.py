@@ -4,11 +4,11 @@ import random
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from soak.flatness import Sample, growing
+from lab.soak.flatness import Sample, growing
+from support import ROOT
 
 
 def steady(count=40, **changes):
@@ -43,7 +43,7 @@ def test_a_slow_leak_is_seen(change, said):
 
 LEAK = """
 import sys
-from soak.flatness import growing, sample
+from lab.soak.flatness import growing, sample
 kept, samples = [], []
 for number in range(12):
     kept += [bytearray(b"x") * 4_000_000, open(f"{sys.argv[1]}/{number}", "w")]
@@ -55,9 +55,8 @@ print(*growing(samples), sep="\\n")
 
 def test_a_leak_is_seen_in_the_process_that_leaks(tmp_path):
     """In a process of its own: one that has run other tests has free memory, into which a leak goes unseen."""
-    tests = Path(__file__).resolve().parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", LEAK, str(tmp_path)], cwd=tests, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", LEAK, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     assert re.search("^memory grew from", done.stdout, re.MULTILINE)

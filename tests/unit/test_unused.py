@@ -10,7 +10,6 @@ SCRIPTS = ROOT / "scripts"
 PACKAGE = SCRIPTS / "causeway"
 TESTED = "a list of words that tests compare with the schemas"
 UNUSED = {
-    "causeway.api.results_folder.DatasetResults.figures": "for users of the Python interface, docs/api.md",
     "causeway.api.results_folder.TableFile.pandas": "for users of the Python interface, docs/api.md",
     "causeway.api.results_folder.TableFile.relation": "for users of the Python interface, docs/api.md",
     "causeway.causal.examination.context_scores.CompiledScores.score_nocache": "called by causal-learn's search",
@@ -20,8 +19,6 @@ UNUSED = {
     "causeway.core.vocabulary.VERDICTS": TESTED,
     "causeway.fleet.deployment.deploy.prepare": "called by hand to make a trial deployment, as docs/fleet.md describes",
     "causeway.levels.explorer.query.Levels.quantiles": "what the explorer's page computes, for tests of the sketches",
-    "causeway.simulate.jobs.parallel_job.write_parallel_job": "the tests of roles of ranks simulate their jobs with it",
-    "causeway.validation.table_seeds.seeds_for": "the benchmarks and tests take their seeds from it",
     "causeway.numeric.intervals.difference": "belongs to the algebra of sets; tests compare faster sweeps with it",
 }
 """What no program names, with the reason why it stays."""

@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from support import ROOT, run_snakemake
+from support import ROOT, RULE_FILES, run_snakemake
 
 PAYLOAD = "</script><script>window.__pwn = 1</script><!--<script>"
 REPORTED = re.compile(r"\b(?:shown|report)\(")
@@ -56,7 +56,7 @@ def test_free_text_of_the_configuration_reaches_reported_jobs_escaped_alone():
     assert not re.search(axes["pattern"], "a<b")
     numbers = {"launches", "rows", "seed", "study", "first_seed", "links", "axes"}
     seen = set()
-    for path in sorted((ROOT / "rules").glob("*.smk")):
+    for path in RULE_FILES:
         for rule in re.split(r"\n(?=rule )", path.read_text(encoding="utf-8")):
             block = re.search(r"    params:\n((?:        .*\n)+)", rule)
             if REPORTED.search(rule) and block:

@@ -181,7 +181,11 @@ def test_lint_is_clean(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["snakefmt", "--check", "Snakefile", "rules"]],
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["snakefmt", "--check", "Snakefile", "rules", "lab/rules"],
+    ],
     ids=" ".join,
 )
 def test_format_is_clean(command):

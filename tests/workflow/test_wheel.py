@@ -86,9 +86,12 @@ def test_the_command_checks_and_plans_without_a_clone(installed, tmp_path):
     assert read.returncode == 0, read.stdout + read.stderr
     plan = run_in(installed, tmp_path, *command, "--dry-run")
     assert "write_overview" in plan.stdout, plan.stdout + plan.stderr
+    study = run_in(installed, tmp_path, *command, "--dry-run", "scaling")
+    assert study.returncode != 0
+    assert "No rule to produce scaling" in study.stdout + study.stderr
 
 
-def test_the_wheel_holds_the_workflow_once_and_no_tests(installed):
+def test_the_wheel_holds_the_workflow_once_and_neither_tests_nor_the_lab(installed):
     (wheel,) = installed.parent.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     workflow = {name.removeprefix("causeway/workflow/") for name in names if name.startswith("causeway/workflow/")}
@@ -99,4 +102,4 @@ def test_the_wheel_holds_the_workflow_once_and_no_tests(installed):
         "LICENSE",
         "setup.py",
     }  # setuptools takes modules beside the Snakefile for the package's
-    assert not [name for name in names if "tests" in name.split("/")]
+    assert not [name for name in names if {"tests", "lab"} & {*name.split("/")}]

@@ -115,7 +115,7 @@ class CauseSearch:
         return derived_seed(self.seed, self.dataset, self.target, scope, "rows")
 
     def extent(self, table: pa.Table) -> Extent:
-        """Return how far the outcome in some rows is examined."""
+        """Return how far the outcome in some rows is examined; `table` has all columns of the features."""
         interventions = user_interventions_of(self.causes["what_if"])
         return Extent(
             context=self.causes["context"],
@@ -126,7 +126,7 @@ class CauseSearch:
         )
 
 
-def search_causes(search: CauseSearch, ranks: Ranks, *, resumes: bool = False) -> None:
+def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -> None:
     """Write the documents of a target's causes (`DOCUMENTS`, and a folder per kernel).
 
     Each scope is searched by one rank; nothing of its outcome depends on which.
@@ -135,8 +135,8 @@ def search_causes(search: CauseSearch, ranks: Ranks, *, resumes: bool = False) -
     ----------
     search : CauseSearch
     ranks : Ranks
-    resumes : bool
-        Whether to take the scopes that an attempt before had finished.
+    code : sequence of str
+        As of `Parts`: with it, scopes that an attempt before had finished are taken.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def search_causes(search: CauseSearch, ranks: Ranks, *, resumes: bool = False) -
         packed = packed_features(search, blocks, own)
         give_back()
         choices = [dict(search.causes), search.seed]
-        with Parts(resumes=resumes) as parts:
+        with Parts(code=code) as parts:
             if 0 in shared:
                 draft = drafts / f"{DATASET_SCOPE}.json"
                 parts.do(
@@ -185,7 +185,9 @@ def search_causes(search: CauseSearch, ranks: Ranks, *, resumes: bool = False) -
 
 
 def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Kernel]) -> PackedFeatures:
-    """Return the rows of some kernels in which their causes are searched, at most `causes.max_rows` of each."""
+    """Return the rows of some kernels in which their causes are searched, at most `causes.max_rows` of each; `blocks`
+    as `row_blocks` has them.
+    """
     chosen = [
         capped(of_kernel(blocks, kernel.id), search.causes["max_rows"], search.seed_of_rows(kernel.id))
         for kernel in kernels
@@ -219,7 +221,7 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
 
 def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
     """Return the causes in the whole dataset: all kernels together, with fixed effects, each weighing the same. An only
-    kernel is searched once, here, and its outcome stands for both scopes.
+    kernel is searched once, here, and its outcome stands for both scopes. `blocks` as `row_blocks` has them.
     """
     chosen, n_kernels = pooled(blocks, search.causes["max_rows"], search.seed_of_rows(DATASET_SCOPE))
     table = in_time_order(read_features(search.features, chosen))

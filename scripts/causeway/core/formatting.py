@@ -100,12 +100,6 @@ def count_or_digits(value: float | None) -> str:
     return count(round(value)) if abs(value) >= 1000 else significant(value)
 
 
-def large_count(value: int) -> str:
-    """Return a number with its power of a thousand as a word: `372 million`."""
-    word, size = unit_for(value, ((" billion", 1e9), (" million", 1e6), ("", 1.0)))
-    return f"{significant(value / size)}{word}"
-
-
 def _unit_of_rounded(ns: float) -> tuple[str, float]:
     """Return the unit of a time that is written with three digits: 999.96 µs is 1 ms."""
     return time_unit(float(f"{ns:.2e}"))

@@ -30,7 +30,7 @@ def parser_of(what: str) -> argparse.ArgumentParser:
     parser.add_argument("--runs", nargs="*", default=[], help="repeat of the job of each export, likewise")
     parser.add_argument("--telemetry", type=Path, nargs="*", default=[], help="telemetry.parquet, if there is one")
     parser.add_argument("--seed", type=int, default=1, help="of resamples and of the control sample")
-    parser.add_argument("--resume", action="store_true", help="take the parts that an attempt before had finished")
+    parser.add_argument("--code", nargs="*", default=[], help="digests of code; with them, finished parts are kept")
     parser.add_argument("--log", help="the log's file; standard error if absent")
     return parser
 
@@ -59,5 +59,5 @@ def running(options: argparse.Namespace, *modules: str) -> Iterator[tuple[Ranks,
     """
     with ending_together(options.ranks, options.log) as ranks:
         ranks.load(*modules)
-        with Parts(ranks, resumes=options.resume) as parts:
+        with Parts(ranks, options.code) as parts:
             yield ranks, parts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
-from causeway.core.files.finished_parts import Part, digest_of, link, linked_back, marked
+from causeway.core.files.finished_parts import Part, count_as_made, digest_of, link, linked_back, marked, newest
 from causeway.core.logs import LOG
 from causeway.numeric.mpi import Ranks
 
@@ -19,27 +19,34 @@ class Parts:
     ----------
     ranks : Ranks, optional
         The ranks of the program, all of which do each part together; one alone without it.
-    resumes : bool
-        Whether to take what was finished before, and to keep what is finished now. A program that is measured, or
-        that no workflow runs, does all it is asked for.
+    code : sequence of str
+        Digests of the code that the step runs, as the rules give them (`modules`, `assets`). Without any, nothing is
+        kept and nothing that was finished before is taken: a program that is measured does all it is asked for.
     """
 
-    def __init__(self, ranks: Ranks | None = None, *, resumes: bool = True) -> None:
+    def __init__(self, ranks: Ranks | None = None, code: Sequence[str] = ()) -> None:
         self._ranks = ranks or Ranks()
-        self._resumes = resumes
+        self._code = tuple(code)
         self._failures: dict[str, Exception] = {}
         self._digests: dict[Path, str] = {}  # of the parts of this step that are finished, by what they made
         self._postponed: list[Part] = []
+        self._linked: list[tuple[Part, str]] = []
+        self._newest = 0  # when an input of the step was last changed
 
     def __enter__(self) -> "Parts":
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            for part in self._postponed:
-                self._do(part)
-            for failure in self._failures.values():
-                raise failure
+        if error is not None:
+            return
+        for part in self._postponed:
+            self._do(part)
+        if self._ranks.first:
+            for part, digest in self._linked:
+                if newest(part.makes) < self._newest:
+                    count_as_made(part, digest)
+        for failure in self._failures.values():
+            raise failure
 
     def do(
         self,
@@ -55,7 +62,7 @@ class Parts:
         """
         part = Part(name, work, tuple(map(Path, makes)), tuple(inputs), choices, tuple(needs))
         is_late = any(other.name in part.needs for other in self._postponed)
-        if self._resumes and self._ranks.of_first(lambda: is_late or part.mark.exists()):
+        if self._code and self._ranks.of_first(lambda: is_late or part.mark.exists()):
             self._postponed.append(part)
         else:
             self._do(part)
@@ -67,13 +74,16 @@ class Parts:
                 self._failures[part.name] = self._failures[name]
                 return
         digest = ""
-        if self._resumes:
-            digest = self._ranks.of_first(lambda: digest_of(part, self._digests))
+        if self._code:
+            digest = self._ranks.of_first(lambda: digest_of(part, self._code, self._digests))
+            outside = [path for path in part.inputs if Path(path) not in self._digests]
+            self._newest = max(self._newest, newest(outside) if self._ranks.first else 0)
             self._digests |= dict.fromkeys(part.makes, digest)
             if self._ranks.of_first(lambda: linked_back(part, digest)):
                 LOG.info("%s: finished before", part.name)
+                self._linked.append((part, digest))
                 return
-        keeps = self._resumes and self._ranks.first
+        keeps = self._code and self._ranks.first
         try:
             with marked(part) if keeps else contextlib.nullcontext():
                 part.work()

@@ -5,8 +5,8 @@ never from the order of the work.
 other samples and change published results: `generator_64` (comparisons of runs) and `generator_of_path` (rows that
 figures draw). Not here, with reasons of their own: `simulate.random_numbers` (the simulated exports and every number
 measured on them hang on its streams), `fleet.draws` (counter-based, so that any range of clients can be drawn alone),
-and `np.random.default_rng([seed, number, ...])` in `scaling` and `validation` (all parts are integers, which NumPy's
-`SeedSequence` mixes itself).
+and `np.random.default_rng([seed, number, ...])` in `lab` (all parts are integers, which NumPy's `SeedSequence` mixes
+itself).
 """
 
 import hashlib

@@ -28,10 +28,10 @@ from causeway.causal.data.scopes import feature_columns, in_time_order, observat
 from causeway.causal.discovery import discover, leakage_recheck, stability_selection
 from causeway.causal.preparation import leak_attribution, prepare
 from causeway.causal.selection import backward, forward
-from causeway.validation.cases import CASES, GENERATORS, drawn
-from causeway.validation.features_file import features_table
-from causeway.validation.scores import f1, score_claims
-from validation.measure_method import claims_of
+from lab.scripts.measure_method import claims_of
+from lab.validation.cases import CASES, GENERATORS, drawn
+from lab.validation.features_file import features_table
+from lab.validation.scores import f1, score_claims
 
 TABLES = {"medium": 6, "hard": 5, "few_rows": 6, "slow": 2, "pooled": 3, "sized": 3, "null_slow": 3}
 TABLES |= {"additive": 10, "additive_null": 3}

@@ -23,10 +23,10 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.discovery.verdicts import STRONG
 from causeway.causal.examination.examine import Extent, examine
 from causeway.numeric.effective_size import REFUSED_BELOW
-from causeway.validation.autocorrelated import autoregressive
-from causeway.validation.features_file import features_table
-from causeway.validation.generator import GeneratorSettings, KnownTable, draw
-from validation.measure_method import totals_of_table
+from lab.scripts.measure_method import totals_of_table
+from lab.validation.autocorrelated import autoregressive
+from lab.validation.features_file import features_table
+from lab.validation.generator import GeneratorSettings, KnownTable, draw
 
 SIZES = (50, 70, 100, 200, np.inf)
 SHARES = (0.0, 30.0, STRONG, 90.0, np.inf)

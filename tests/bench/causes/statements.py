@@ -28,9 +28,9 @@ from causeway.core.results import Search
 from causeway.findings.causes import cause_findings
 from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import Analysis
-from causeway.validation.cases import CASES, drawn
-from causeway.validation.features_file import features_table
-from validation.measure_method import totals_of_table
+from lab.scripts.measure_method import totals_of_table
+from lab.validation.cases import CASES, drawn
+from lab.validation.features_file import features_table
 
 COUNT = 200
 MOST_COLUMNS = 120

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from tests.unit.waiting.path_pieces import pieces_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
@@ -72,7 +73,7 @@ def main():
         links = linked(graph, explicit)
         said("graph", launches, before)
         paths = CriticalPaths(graph, links)
-        said(f"graph and path of {len(paths.pieces(measured(graph, links), 0)):,} pieces", launches, before)
+        said(f"graph and path of {len(pieces_of(paths, measured(graph, links), 0)):,} pieces", launches, before)
 
 
 def said(what, launches, before):

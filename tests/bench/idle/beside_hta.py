@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from tests.unit.waiting.path_pieces import pieces_of
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_table
@@ -40,7 +41,7 @@ def ours(trace, theirs):
             ranges = read_table(folder / "ranges.parquet", "ranges", ["start_ns", "name"]).to_pylist()
             step = min(row["start_ns"] for row in ranges if row["name"].startswith("ProfilerStep"))
     paths = CriticalPaths(graph, linked(graph, explicit))
-    pieces = paths.pieces(measured(graph, paths.links), paths.ranks()[0])
+    pieces = pieces_of(paths, measured(graph, paths.links), paths.ranks()[0])
     begin = pieces[0, 0]
     end = pieces[-1, 1]
     if step is not None:

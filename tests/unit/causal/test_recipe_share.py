@@ -24,7 +24,7 @@ write_scope(corrected, sys.argv[1])
 TRUTH = """
 import json
 import numpy as np
-from causeway.validation.truth import shares_and_slopes
+from lab.validation.truth import shares_and_slopes
 rng = np.random.default_rng(1)
 a, b, noise = rng.standard_normal((3, 2000))
 run_time = lambda parts, noise: 100 + 2 * parts[0] - parts[1] + noise
@@ -37,7 +37,13 @@ print(json.dumps([shares, of_value]))
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory):
-    copied = ("tests/unit/causal", "tests/unit/docs/test_architecture.py", "tests/unit/test_layout.py")
+    copied = (
+        "lab/__init__.py",
+        "lab/validation",
+        "tests/unit/causal",
+        "tests/unit/docs/test_architecture.py",
+        "tests/unit/test_layout.py",
+    )
     return Recipe("change_a_share.md", tmp_path_factory.mktemp("recipe"), copied)
 
 

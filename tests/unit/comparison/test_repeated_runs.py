@@ -1,4 +1,4 @@
-"""Runs of one program on a GPU (tests/data/experiments, `repeated_runs.py`): what is claimed of two that differ in nothing,
+"""Runs of one program on a GPU (lab/experiments/repeated_runs.py): what is claimed of two that differ in nothing,
 and of two that differ in how much one kernel reads.
 """
 

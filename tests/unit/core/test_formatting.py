@@ -129,14 +129,9 @@ def test_not_a_number_is_never_printed():
         formatting.significant(math.nan)
 
 
-def test_counts_are_whole_and_large_ones_have_a_word():
+def test_counts_are_whole():
     assert formatting.count(1_234_567.0) == "1,234,567"
     assert [formatting.count_or_digits(v) for v in (None, 12345.6, 1.5)] == ["–", "12,346", "1.5"]
-    assert [formatting.large_count(v) for v in (999, 372_000_000, 2_500_000_000)] == [
-        "999",
-        "372 million",
-        "2.5 billion",
-    ]
 
 
 def test_changes_that_belong_together_have_signs_and_decimals_alike():

@@ -5,14 +5,15 @@ import re
 import pytest
 import yaml
 
-from support import ROOT
+from support import ROOT, RULE_FILES
 
 SCHEMAS = {"datasets": ("properties", "dataset"), "config": ("properties", "filters", "propertyNames")}
 
 
 def beside_datasets():
     """Return the first parts of all outputs of the rules that hold no wildcard."""
-    rules = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").rglob("*.smk")))
+    files = [*RULE_FILES, *(ROOT / "rules" / "functions").glob("*.smk")]
+    rules = "".join(path.read_text(encoding="utf-8") for path in files)
     found = set(re.findall(r'"(?:<results>|results)/([A-Za-z][\w.-]*)', rules))
     figures = set(re.findall(r'per="run",\s+file="([\w.-]+)', rules))
     return found | figures

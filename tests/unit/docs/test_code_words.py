@@ -10,7 +10,13 @@ from test_words import private_words
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "scripts"
-MODULES = sorted(SCRIPTS.rglob("*.py"))
+LAB = ROOT / "lab"
+MODULES = sorted(
+    [
+        *SCRIPTS.rglob("*.py"),
+        *(path for part in ("scaling", "scripts", "validation") for path in (LAB / part).rglob("*.py")),
+    ]
+)
 PRIVATE = {
     r"\bcannot be told from\b": "distinguished from",
     r"\bby (?:its|their) places?\b|\bplaces? in the order\b|'s place,": "index, position",
@@ -46,7 +52,9 @@ NAMES_NOT_YET = frozenset({"causal", "plotting"})
 
 
 def wing_of(path):
-    """Return the wing of a module, or the stage of an entry script."""
+    """Return the wing of a module, the stage of an entry script, or the part of the lab."""
+    if path.is_relative_to(LAB):
+        return f"lab/{path.relative_to(LAB).parts[0]}"
     parts = path.relative_to(SCRIPTS).parts
     return parts[1] if parts[0] == "causeway" else f"scripts/{parts[0]}"
 

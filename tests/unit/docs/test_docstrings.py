@@ -15,6 +15,8 @@ from causeway.core.tables import SCHEMAS
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "scripts" / "causeway"
+STUDIES = (ROOT / "lab" / "scaling", ROOT / "lab" / "validation")
+MODULES = sorted(path for folder in (PACKAGE, *STUDIES) for path in folder.rglob("*.py"))
 MISSING = {
     "causal/preparation": 14,
     "comparison": 6,
@@ -34,7 +36,6 @@ MISSING = {
     "readers/pytorch": 2,
     "readers/sink": 31,
     "simulate": 2,
-    "validation": 1,
     "variability": 1,
     "variability/bins": 29,
     "variability/rows": 67,
@@ -165,19 +166,25 @@ def problems(source):
                     yield from of_function(method, text, f"{node.name}.{method.name}")
 
 
+def folder_of(path):
+    """Return the folder of a module, relative to the package or, of the lab, to the repository."""
+    base = PACKAGE if path.is_relative_to(PACKAGE) else ROOT
+    return path.parent.relative_to(base).as_posix()
+
+
 @functools.cache
 def found_in_folders():
-    """Return what is missing, as `module function: what`, by folder of the package: not while tests are collected,
+    """Return what is missing, as `module function: what`, by folder: not while tests are collected,
     which each of their processes does.
     """
     found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in MODULES:
         missing = [f"{path.stem} {what}" for what in problems(path.read_text(encoding="utf-8"))]
-        found.setdefault(path.parent.relative_to(PACKAGE).as_posix(), []).extend(missing)
+        found.setdefault(folder_of(path), []).extend(missing)
     return found
 
 
-FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")})
+FOLDERS = sorted({folder_of(path) for path in MODULES})
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -11,14 +11,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "scripts" / "causeway"
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.md"), *(ROOT / "lab").glob("*.md")]
+)
 """Recipes are left out: they name the files that a reader is to write, and have tests of their own."""
 WINGS = "|".join(sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
 BASES = (ROOT, ROOT / "scripts", PACKAGE)
-FILES = frozenset(path.name for base in ("scripts", "tests", "docs") for path in (ROOT / base).rglob("*.py"))
+FILES = frozenset(path.name for base in ("scripts", "tests", "docs", "lab") for path in (ROOT / base).rglob("*.py"))
 NO_CODE = frozenset({"causal/drafts/", "fleet/learn_from", "causeway.sif"})
 """Names that look like those of code: a folder of results, a key of the configuration, a container."""
-MODULES = sorted([*PACKAGE.parent.rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
+MODULES = sorted(path for base in ("scripts", "tests", "lab") for path in (ROOT / base).rglob("*.py"))
 STEMS = {path.parent.name if path.stem == "__init__" else path.stem for path in MODULES}
 SUFFIXES = frozenset(
     "bin csv gz html json jsonl key parquet pub py schema sig sqlite txt".split()  # of files of data and results

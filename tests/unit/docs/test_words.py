@@ -37,9 +37,15 @@ ALLOWED = r"\bswim[- ]lanes?\b|\b(?:memory|privacy) leaks\b|\btell[^.]{0,40} apa
 
 def texts():
     """Return the texts that a reader sees, by file: pages, captions, comments of settings, descriptions of schemas."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "config").glob("*.md")]
-    found = {page: page.read_text(encoding="utf-8") for page in [*pages, *(ROOT / "rules" / "captions").glob("*.rst")]}
-    for file in (ROOT / "config" / "schemas").iterdir():
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "config").glob("*.md"),
+        *(ROOT / "lab").glob("*.md"),
+    ]
+    captions = [path for part in ("rules", "lab/rules") for path in (ROOT / part / "captions").glob("*.rst")]
+    found = {page: page.read_text(encoding="utf-8") for page in [*pages, *captions]}
+    for file in [*(ROOT / "config" / "schemas").iterdir(), *(ROOT / "lab").rglob("*.schema.json")]:
         text = file.read_text(encoding="utf-8")
         found[file] = "\n".join(descriptions(json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)))
     for file in [ROOT / "config" / "config.yaml", *(ROOT / "config" / "columns").glob("*.yaml")]:

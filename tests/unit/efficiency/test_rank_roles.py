@@ -15,7 +15,7 @@ from causeway.efficiency.ranks.find_stragglers import find_stragglers
 from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.readers.normalise import normalise
-from causeway.simulate.jobs.parallel_job import KINDS, write_parallel_job
+from lab.parallel_job import KINDS, write_parallel_job
 from support import DATA
 
 CHOICES = {"bins": 8, "regions": 0, "kernel_wait_ns": 30, "small_kernel_us": 10}

@@ -1,4 +1,4 @@
-"""Slow steps of programs on an H200 whose slow steps were drawn at random (tests/data/experiments/library_programs.py):
+"""Slow steps of programs on an H200 whose slow steps were drawn at random (lab/experiments/library_programs.py):
 which steps are called slow, why, and what the host did in them.
 """
 

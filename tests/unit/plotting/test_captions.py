@@ -12,7 +12,7 @@ jinja2 = pytest.importorskip("jinja2")
 docutils = pytest.importorskip("docutils.core")
 
 ROOT = Path(__file__).resolve().parents[3]
-CAPTIONS = sorted((ROOT / "rules" / "captions").glob("*.rst"))
+CAPTIONS = sorted(path for part in ("rules", "lab/rules") for path in (ROOT / part / "captions").glob("*.rst"))
 FIGURES = [path for path in CAPTIONS if path.stem not in ("workflow", "overview")]
 OF_A_DATASET = ("demo", "launches")
 """Words that a caption has beside the others if its figure belongs to a dataset; and the target's name if it belongs

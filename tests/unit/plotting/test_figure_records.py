@@ -3,9 +3,11 @@
 import re
 
 import pytest
-from figure_records import ROOT, overview_links, records, rules_with
+from figure_records import overview_links, records, rules_with
 
-RULES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk"))}
+from support import ROOT, RULE_FILES
+
+RULES = {path.name: path.read_text(encoding="utf-8") for path in RULE_FILES}
 SCRIPTS = ROOT / "scripts"
 
 

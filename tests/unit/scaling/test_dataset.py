@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from causeway.core.tables import read_json, read_table
-from causeway.scaling.simulated_dataset import write_dataset
+from lab.scaling.simulated_dataset import write_dataset
 from support import digests_under
 
 

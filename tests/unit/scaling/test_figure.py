@@ -5,8 +5,8 @@ import re
 from test_model import PLANTED, SETTINGS, made_runs
 
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.scaling import draw_scaling
-from causeway.scaling.study import study
+from lab.scaling.figure import draw_scaling
+from lab.scaling.study import study
 
 
 def drawn(tmp_path, times, launcher, cores, load):

@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from causeway.core.tables import write_json
-from causeway.scaling import model, plan
-from causeway.scaling.study import PUBLISHED, study
-from causeway.scaling.timed_runs import REST, phases, runs_here, work
+from lab.scaling import model, plan
+from lab.scaling.study import PUBLISHED, study, write_study
+from lab.scaling.timed_runs import REST, phases, runs_here, work
 
 SETTINGS = {"launches": 4_000_000, "exports": 4, "ranks": [4, 1, 2], "repetitions": 2}
 
@@ -113,7 +112,7 @@ def test_the_study_fits_its_schema_and_models_work_where_ranks_share_cores(tmp_p
     whole = study(SETTINGS, 1, runs, launcher="srun", cores=None, load=0.0)
     here = study(SETTINGS, 1, runs, launcher="mpiexec", cores=2, load=3.0)
     for place, document in (("whole", whole), ("here", here)):
-        write_json(document, tmp_path / f"{place}.json", "scaling")
+        write_study(document, tmp_path / f"{place}.json")
     assert [point["shares_cores"] for point in here["strong"]] == [False, False, True]
     assert [4_000_000, 4] in whole["model"]["runs"]
     assert (whole["basis"], here["basis"]) == ("wall time", "CPU time of the busiest rank")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from causeway.validation.cases import CASES, drawn
-from causeway.validation.further_generators.additive import AdditiveSettings, draw_additive
-from causeway.validation.further_generators.special_cases import PREVALENCES, WORLDS, WorldSettings, draw_world
-from causeway.validation.time_truth import time_truth
+from lab.validation.cases import CASES, drawn
+from lab.validation.further_generators.additive import AdditiveSettings, draw_additive
+from lab.validation.further_generators.special_cases import PREVALENCES, WORLDS, WorldSettings, draw_world
+from lab.validation.time_truth import time_truth
 
 
 def world(name, seed=3):

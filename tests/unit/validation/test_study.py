@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from causeway.core.tables import SCHEMAS
-from causeway.validation.baselines import baseline_claims
-from causeway.validation.cases import CASES, chosen
-from causeway.validation.features_file import features_table, plain_columns
-from causeway.validation.generator import GeneratorSettings, KnownTable, draw
-from causeway.validation.result_page import as_markdown
-from causeway.validation.scores import Claim, f1, score_claims, share_scores
-from causeway.validation.selection import inclusion_probabilities, selection_scores
-from causeway.validation.truth import shares_and_slopes
+from lab.validation.baselines import baseline_claims
+from lab.validation.cases import CASES, chosen
+from lab.validation.features_file import features_table, plain_columns
+from lab.validation.generator import GeneratorSettings, KnownTable, draw
+from lab.validation.result_page import as_markdown
+from lab.validation.scores import Claim, f1, score_claims, share_scores
+from lab.validation.selection import inclusion_probabilities, selection_scores
+from lab.validation.truth import shares_and_slopes
 
 SETTINGS = GeneratorSettings(rows=300, columns=30, drivers=10, causes=3)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from causeway.validation.cases import CASES, GENERATORS
-from causeway.validation.table_seeds import CALIBRATION, GRADING, SEEDS, seeds_for
+from lab.validation.cases import CASES, GENERATORS
+from lab.validation.table_seeds import CALIBRATION, GRADING, SEEDS, seeds_for
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "config.yaml"
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from causeway.validation.further_generators.special_cases import WorldSettings, draw_world
-from causeway.validation.time_scores import TimeClaim, WhatIfClaim, opposite, same_cause, time_scores, what_if_scores
-from causeway.validation.time_truth import time_truth, what_if_truth
+from lab.validation.further_generators.special_cases import WorldSettings, draw_world
+from lab.validation.time_scores import TimeClaim, WhatIfClaim, opposite, same_cause, time_scores, what_if_scores
+from lab.validation.time_truth import time_truth, what_if_truth
 
 TABLE = draw_world(WorldSettings("correlated"), 5)
 CAUSE = TABLE.causes[0]

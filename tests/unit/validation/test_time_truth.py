@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from causeway.validation.further_generators.additive import AdditiveSettings, draw_additive
-from causeway.validation.generator import GeneratorSettings, KnownTable, draw
-from causeway.validation.time_truth import percentiles, time_truth, what_if_truth
+from lab.validation.further_generators.additive import AdditiveSettings, draw_additive
+from lab.validation.generator import GeneratorSettings, KnownTable, draw
+from lab.validation.time_truth import percentiles, time_truth, what_if_truth
 
 
 def by_hand(kernel, x, per_unit, base=1000.0):

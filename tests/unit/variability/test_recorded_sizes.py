@@ -1,5 +1,5 @@
 """Kernels of which each launch has another grid, of programs on an H200 whose sizes were drawn at random
-(tests/data/experiments/library_programs.py).
+(lab/experiments/library_programs.py).
 """
 
 import numpy as np

@@ -6,6 +6,7 @@ from causeway.waiting.graph.blocking_copies import DRAINED_NS
 from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS, LAST_PART
 from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE, Graph, HostCalls, Work
 from causeway.waiting.path.path_table import PathSums, last_ranks_of, rows_of
+from path_pieces import pieces_of
 
 
 def random_graph(seed):
@@ -106,7 +107,7 @@ def path_rows(paths, schedule, steps):
     for row in paths.ranks():
         rank = paths.graph.ranks[row]
         sums = PathSums(paths.graph, last_ranks, steps.get(rank))
-        sums.take(paths.pieces(schedule, row))
+        sums.take(pieces_of(paths, schedule, row))
         rows += rows_of(rank, sums)
     return rows
 
@@ -117,7 +118,7 @@ def kernel_ns(paths, schedule):
     total = np.zeros(len(paths.graph.texts), np.int64)
     for row in paths.ranks():
         sums = PathSums(paths.graph, last_ranks)
-        sums.take(paths.pieces(schedule, row))
+        sums.take(pieces_of(paths, schedule, row))
         total += sums.kernel_ns
     return total
 

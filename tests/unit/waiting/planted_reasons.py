@@ -28,12 +28,12 @@ from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.record import NOTICEABLE
 from causeway.readers.normalise import normalise
-from causeway.simulate.jobs.parallel_job import write_parallel_job
 from causeway.waiting.explain_waiting import sums_of, waiting_table
 from causeway.waiting.idle.export_pass import explain_export
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
+from lab.parallel_job import write_parallel_job
 
 LOADER, ALLOCATION, LOCK = range(1, 4)
 MARKS = {

@@ -1,5 +1,5 @@
 """Replays of programs that ran on a GPU, beside what the same programs took when they were changed
-(tests/data/experiments, `changed_programs.py`).
+(lab/experiments/changed_programs.py).
 """
 
 import json

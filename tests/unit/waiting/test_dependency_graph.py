@@ -12,6 +12,7 @@ from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.replayed import durations_of, replayed, returning_ns
+from path_pieces import pieces_of
 
 START_UP = 40
 WORDS = {NO_BOUND: None, BY_STREAM: "stream", BY_WORK: "work", BY_CALL: "call"}
@@ -45,7 +46,7 @@ def test_each_node_waited_for_what_the_rules_say_and_the_path_is_walked_back_by_
         schedule = measured(graph, links)
         for rank in paths.ranks():
             begin, end = paths.span(schedule, rank)
-            pieces = paths.pieces(schedule, rank)
+            pieces = pieces_of(paths, schedule, rank)
             assert (pieces[0, 0], pieces[-1, 1]) == (begin, end)
             assert (pieces[1:, 0] == pieces[:-1, 1]).all()
             assert painted(plain, schedule, paths, rank) == Counter(

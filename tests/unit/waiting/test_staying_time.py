@@ -10,6 +10,7 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import PathSums, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
+from path_pieces import pieces_of
 
 US = 1000
 SHIFT = 5_000 * US
@@ -78,7 +79,7 @@ def test_mpi_between_calls_is_no_host_code(tmp_path, mpi, profiler, in_mpi):
     between = {"host code between calls": 295 - in_mpi, "MPI": in_mpi}
     assert found == {name: time for name, time in between.items() if time}
     assert sum(sums.whole().values()) == 420 * US
-    pieces = paths.pieces(schedule, 0)
+    pieces = pieces_of(paths, schedule, 0)
     assert (pieces[1:, 0] == pieces[:-1, 1]).all()
 
 

@@ -10,14 +10,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from causeway.core.files.file_state import state_of
 from causeway.core.files.whole_files import write_whole
-from causeway.core.installation import PACKAGE
 
 FINISHED = Path(".snakemake", "causeway", "parts")
 """Below the folder of the analysis, in which every job runs."""
@@ -85,14 +83,14 @@ def link(part: Part, digest: str) -> None:
         part.folder.mkdir(parents=True)
         for number, file in enumerate(files):
             os.link(file, part.folder / str(number))
-        _record(part, [str(file) for file in files], digest)
+        _record(part, digest)
     except OSError:
         shutil.rmtree(part.folder, ignore_errors=True)
 
 
 def linked_back(part: Part, digest: str) -> bool:
     """Put the results of a part in their places if it was finished with the same digest, and they are as it wrote
-    them; return whether it did. They count as made now, later than all inputs of the step.
+    them; return whether it did.
     """
     try:
         record = json.loads((part.folder / RECORD).read_text(encoding="utf-8"))
@@ -104,11 +102,19 @@ def linked_back(part: Part, digest: str) -> bool:
         for file, path in zip(kept, map(Path, record["files"]), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             os.link(file, path)
-            os.utime(path)
-        _record(part, record["files"], digest)
     except (OSError, ValueError, KeyError, TypeError):  # none, or one that was cut short
         return False
     return True
+
+
+def count_as_made(part: Part, digest: str) -> None:
+    """Let the results of a part count as made now, as Snakemake takes those for old that an input of their step is
+    later than.
+    """
+    for file in _files(part.makes):
+        os.utime(file)
+    if (part.folder / RECORD).is_file():
+        _record(part, digest)
 
 
 def put_back() -> None:
@@ -131,23 +137,25 @@ def drop_removed() -> None:
                 shutil.rmtree(record.parent)
 
 
-def digest_of(part: Part, made: Mapping[Path, str]) -> str:
-    """Return the SHA-256 of what decides on a part's results: code of the package, choices, and its inputs.
+def digest_of(part: Part, code: Sequence[str], made: Mapping[Path, str]) -> str:
+    """Return the SHA-256 of what decides on a part's results: code, choices, and its inputs.
 
     Parameters
     ----------
     part : Part
+    code : sequence of str
+        Digests of the code that the step runs.
     made : mapping of Path to str
         Digests of earlier parts by what they made, which stand for these files: when they were written says nothing,
         as they may have been linked back. Other inputs have the states of their files.
     """
     states = [(str(path), made.get(path) or state_of(path)) for path in map(Path, part.inputs)]
-    return hashlib.sha256(json.dumps([_digest_of_code(), part.choices, states], default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([list(code), part.choices, states], default=str).encode()).hexdigest()
 
 
-@cache
-def _digest_of_code() -> str:
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(PACKAGE.rglob("*.py")))).hexdigest()
+def newest(paths: Iterable[str | Path]) -> int:
+    """Return when the file that changed last was changed, ns since 1970; 0 without any."""
+    return max((file.stat().st_mtime_ns for file in _files(map(Path, paths)) if file.exists()), default=0)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -163,9 +171,10 @@ def _state(file: Path) -> list[int]:
     return [state.st_size, state.st_mtime_ns]
 
 
-def _record(part: Part, files: list[str], digest: str) -> None:
-    states = [_state(part.folder / str(number)) for number in range(len(files))]
-    write_whole(part.folder / RECORD, json.dumps({"digest": digest, "files": files, "states": states}))
+def _record(part: Part, digest: str) -> None:
+    files = list(_files(part.makes))
+    facts = {"digest": digest, "files": [str(file) for file in files], "states": [_state(file) for file in files]}
+    write_whole(part.folder / RECORD, json.dumps(facts))
 
 
 def _remove(path: Path) -> None:

@@ -71,8 +71,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         slow (bool), excess (int64, ns, of slow transfers), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN
         where unknown); of shape (ranks, collectives): late, held (bool; late, and no rank that is not late arrives
         after it), last (bool; the only rank that arrives last), wait (int64, ns); of shape (ranks,): alike, how many
-        ranks its role has (int), latest, its largest lateness (int64, ns), and beyond, the lateness from which it is late
-        (float, ns).
+        ranks its role has (int), latest, its largest lateness (int64, ns), and beyond, what it must be later than to be
+        late (float, ns).
     """
     chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])

@@ -219,14 +219,6 @@ class CriticalPaths:
         parted = np.insert(pieces, rows + 1, more, axis=0)
         return parted[parted[:, 1] > parted[:, 0]]
 
-    def pieces(self, schedule: Schedule, rank: int) -> np.ndarray:
-        """Return the pieces of a rank's critical path in the order of time; int64, shape (pieces, 4), `walk.PIECE`.
-
-        They adjoin, from the rank's first node to the end of its last one: of equal ends that of work, the latest.
-        """
-        parts = list(self.chunks(schedule, rank))
-        return np.concatenate([np.zeros((0, len(PIECE)), np.int64), *parts[::-1]])
-
     def has_nodes(self, rank: int) -> bool:
         """Return whether a rank's row has any nodes."""
         return bool((np.diff([self.graph.work_of[rank], self.graph.calls_of[rank]]) > 0).any())

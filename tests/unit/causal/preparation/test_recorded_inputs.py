@@ -1,5 +1,5 @@
 """A kernel that chooses from a large table, of a program on an H200 whose choices were drawn at random
-(tests/data/experiments/library_programs.py).
+(lab/experiments/library_programs.py).
 """
 
 import numpy as np

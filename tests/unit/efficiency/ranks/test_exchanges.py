@@ -18,6 +18,7 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import keys_of, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
+from path_pieces import pieces_of
 
 US = 1000
 STEP = 1000
@@ -153,7 +154,7 @@ def test_a_replay_keeps_the_wait_for_the_late_rank_of_an_exchange(tmp_path, sche
         return
     assert left[rank == LATE].tolist() == [0] * ROUNDS
     assert left[rank != LATE].tolist() == [300 * US] * (2 * ROUNDS)
-    pieces = paths.pieces(as_measured, 0)
+    pieces = pieces_of(paths, as_measured, 0)
     number, keys = keys_of(graph, last_ranks_of(graph, as_measured), pieces)
     waits = next(at for at, key in enumerate(keys) if key[:2] == ("wait", f"rank 2 is late: {SEND}"))
     assert (pieces[number == waits, 1] - pieces[number == waits, 0]).sum() == ROUNDS * 300 * US

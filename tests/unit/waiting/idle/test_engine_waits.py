@@ -18,6 +18,7 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import joined_pieces, keys_of, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
+from path_pieces import pieces_of
 
 US = 1000
 PROCESS = 5 << 24
@@ -113,7 +114,7 @@ def test_a_free_host_still_waits_for_an_engine(tmp_path, name, waits, outer):
     free = replayed(graph, links, found["host_free"].durations)
     assert free.end.max() - free.start.min() == US * (160 if waits else 41)
     assert found["host_free"].naive_ns == US * (305 - 140 * waits)
-    pieces = paths.pieces(schedule, 0)
+    pieces = pieces_of(paths, schedule, 0)
     number, keys = keys_of(graph, last_ranks_of(graph, schedule), pieces)
     length = {key[:2]: int((pieces[number == at, 1] - pieces[number == at, 0]).sum()) for at, key in enumerate(keys)}
     if outer:

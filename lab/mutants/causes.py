@@ -1,0 +1,85 @@
+"""Mutants of the search for causes: a rule switched off, an interval made narrower, a wrong level chosen."""
+
+from lab.mutants.mutant import Mutant
+
+CAUSAL = "scripts/causeway/causal/"
+
+
+def _of(file: str, old: str, new: str, tests: str) -> Mutant:
+    return Mutant(CAUSAL + file, old, new, (f"causal/{tests}",))
+
+
+MUTANTS = {
+    "intervals of durations are narrower by half": _of(
+        "effects/scope_times.py", "half *= WIDER[name] *", "half *= 0.5 * WIDER[name] *", "effects/test_time_effects.py"
+    ),
+    "intervals of shares are narrower by half": _of(
+        "effects/contributions.py",
+        "NORMAL_QUANTILE * WIDER *",
+        "NORMAL_QUANTILE * 0.5 *",
+        "effects/test_contributions.py",
+    ),
+    "the level that takes most time is chosen": _of(
+        "effects/interventions.py",
+        "best = min(range(len(settings)), key=lambda at: means[at].value)",
+        "return max(range(len(settings)), key=lambda at: means[at].value)",
+        "effects/test_time_effects.py",
+    ),
+    "any level will do": _of(
+        "effects/interventions.py",
+        "    best = min(range(len(settings)), key=lambda at: means[at].value)\n"
+        "    if means[best].high < 0:\n"
+        "        return best\n",
+        "",
+        "effects/test_time_effects.py",
+    ),
+    "mediators take part in what a lever does": _of(
+        "effects/scope_times.py",
+        'if not total or arrow.role != "mediator" or arrow in arrows',
+        "if True",
+        "effects/test_time_effects.py",
+    ),
+    "sigma does not depend on causes": _of(
+        "effects/time_model.py", "(ratio - 1.0) * self.residual", "0.0 * ratio", "effects/test_time_effects.py"
+    ),
+    "every half-sample finds every parent": _of(
+        "discovery/stability_selection.py",
+        "    return found / draws",
+        "    return np.minimum(found, 0.0) + 1.0",
+        "discovery/test_stability_selection.py",
+    ),
+    "slow waves are evidence": _of("selection/lagged.py", "LEVEL = 0.05", "LEVEL = 1.0", "selection/test_lagged.py"),
+    "what defines a target may cause it": _of(
+        "discovery/discover.py",
+        "freed = without_definition(columns, rows, scope.target, base",
+        'freed = without_definition(columns, rows, "y", base',
+        "preparation/test_definition.py",
+    ),
+    "mediators hide levers": _of(
+        "discovery/discover.py",
+        "within = [*direct, *mediated]",
+        "within = [*direct]",
+        "discovery/test_total_effects.py",
+    ),
+    "the future is not looked at": _of(
+        "examination/falsification.py",
+        "failed = p_value < LEVEL and (",
+        'failed = name != "future_exposure" and p_value < LEVEL and (',
+        "examination/test_future_exposure.py",
+    ),
+    "thirds are not compared": _of(
+        "examination/falsification.py",
+        "failed = p_value < LEVEL and (",
+        'failed = name != "thirds" and p_value < LEVEL and (',
+        "examination/test_examine.py",
+    ),
+    "every statement is as probable": _of(
+        "report/probability.py",
+        "return min(facts.robustness / ENOUGH_ROBUSTNESS, 1.0)",
+        "return 1.0",
+        "report/test_probability.py",
+    ),
+    "whatever follows the time closely is a leaked feature": _of(
+        "preparation/exact_images.py", "EXACT_SPREAD = 0.003", "EXACT_SPREAD = 0.1", "preparation/test_exact_images.py"
+    ),
+}
