@@ -5,10 +5,7 @@ stall_reasons.parquet, datasets.json, provenance.json, schemas/, checksums.json.
 counter or table column, write_overview.
 """
 
-TARGET_FIGURES = (
-    *("causal_graphs", "causal_graph_dataset", "examined_causes", "agreement"),
-    *("parallel_coordinates_page", "parallel_coordinates", "bins", "kernels"),
-)
+TARGET_FIGURES = [name for name, figure in FIGURES.items() if figure.per == "target"]
 FIGURE_TABLES = {
     "bins": "bins.parquet",
     "ranking": "ranking.parquet",
@@ -116,7 +113,7 @@ rule write_overview:
         levels=expand("<results>/{dataset}/levels", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         figures=default_figures("overview", "explorer"),
-        schemas=document_schemas(),
+        schemas=[document_schemas()],
         assets=[assets("plotting/drawing"), assets("levels/explorer")],
         lib=modules("findings", "levels", "plotting", "variability"),
     output:

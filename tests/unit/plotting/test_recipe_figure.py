@@ -1,28 +1,27 @@
 """`docs/recipes/add_a_figure.md` is enough: followed in a copy of the repository, the default target makes the figure,
-the overview links to it, and its entry script draws it.
+the overview links to it, and its step draws it.
 """
 
 import re
 
 import pytest
-from plotting_samples import kernels_table
 
-from causeway.core.tables import write_table
 from recipe_pages import Recipe
 from support import run_snakemake
 
 DRAW = """
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from report.plot_launch_counts import main
-kernels, svg, log = sys.argv[1:]
-main(
-    SimpleNamespace(
-        input=SimpleNamespace(kernels=kernels),
-        output=SimpleNamespace(svg=svg),
-        log=[log],
-        wildcards=SimpleNamespace(dataset="demo", target="kernel_variability"),
-    )
+sys.path.insert(0, "tests/unit/plotting")
+sys.path.insert(0, "tests/unit/variability")
+import plotting_samples
+from report import plot_figures
+plot_figures.draw_graphs = plot_figures.draw_examined = plot_figures.draw_coordinates = lambda *_: None
+folder = plotting_samples.write_dataset(Path(sys.argv[1])) / "kernel_variability"
+clocks = folder.parent / "clocks.json"
+plot_figures.draw_target(
+    SimpleNamespace(wildcards=SimpleNamespace(dataset="demo"), input=SimpleNamespace(clocks=clocks)), folder
 )
 """
 LINKS = """
@@ -54,11 +53,9 @@ def test_the_overview_links_to_it(followed):
     assert followed.run("python", "-c", LINKS).strip() == "['figures/launch_counts.svg']"
 
 
-def test_the_entry_script_draws_it(followed, tmp_path):
-    kernels = tmp_path / "kernels.parquet"
-    write_table(kernels_table(), kernels, "kernel_summary")
-    svg = tmp_path / "launch_counts.svg"
-    followed.run("python", "-c", DRAW, str(kernels), str(svg), str(tmp_path / "log"))
+def test_the_step_draws_it(followed, tmp_path):
+    followed.run("python", "-c", DRAW, str(tmp_path))
+    (svg,) = tmp_path.rglob("launch_counts.svg")
     assert "Launches of each kernel, demo" in svg.read_text(encoding="utf-8")
 
 
