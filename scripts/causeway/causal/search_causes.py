@@ -185,8 +185,14 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
 
 
 def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Kernel]) -> PackedFeatures:
-    """Return the rows of some kernels in which their causes are searched, at most `causes.max_rows` of each; `blocks`
-    as `row_blocks` has them.
+    """Return the rows of some kernels in which their causes are searched, at most `causes.max_rows` of each.
+
+    Parameters
+    ----------
+    search : CauseSearch
+    blocks : Table
+        All rows and columns of `row_blocks`.
+    kernels : sequence of Kernel
     """
     chosen = [
         capped(of_kernel(blocks, kernel.id), search.causes["max_rows"], search.seed_of_rows(kernel.id))
@@ -221,7 +227,13 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
 
 def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
     """Return the causes in the whole dataset: all kernels together, with fixed effects, each weighing the same. An only
-    kernel is searched once, here, and its outcome stands for both scopes. `blocks` as `row_blocks` has them.
+    kernel is searched once, here, and its outcome stands for both scopes.
+
+    Parameters
+    ----------
+    search : CauseSearch
+    blocks : Table
+        All rows and columns of `row_blocks`.
     """
     chosen, n_kernels = pooled(blocks, search.causes["max_rows"], search.seed_of_rows(DATASET_SCOPE))
     table = in_time_order(read_features(search.features, chosen))
