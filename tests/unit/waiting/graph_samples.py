@@ -1,12 +1,12 @@
 """Small random graphs, and what each node waited for by the rules as they are written down, node by node."""
 
 import numpy as np
+from path_pieces import pieces_of
 
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
 from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS, LAST_PART
 from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE, Graph, HostCalls, Work
 from causeway.waiting.path.path_table import PathSums, last_ranks_of, rows_of
-from path_pieces import pieces_of
 
 
 def random_graph(seed):

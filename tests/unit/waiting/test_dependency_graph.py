@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from path_pieces import pieces_of
 from tests.unit.waiting.graph_samples import PlainLinks, in_time, path_rows, random_graph
 
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
@@ -12,7 +13,6 @@ from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.replayed import durations_of, replayed, returning_ns
-from path_pieces import pieces_of
 
 START_UP = 40
 WORDS = {NO_BOUND: None, BY_STREAM: "stream", BY_WORK: "work", BY_CALL: "call"}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from path_pieces import pieces_of
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import write_json
@@ -10,7 +11,6 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import PathSums, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
-from path_pieces import pieces_of
 
 US = 1000
 SHIFT = 5_000 * US

@@ -5,6 +5,7 @@ by hand, from the tables to what a late rank costs.
 import numpy as np
 import pytest
 from efficiency_samples import clocks, export
+from path_pieces import pieces_of
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
@@ -18,7 +19,6 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import keys_of, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
-from path_pieces import pieces_of
 
 US = 1000
 STEP = 1000

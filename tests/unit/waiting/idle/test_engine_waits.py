@@ -6,6 +6,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from path_pieces import pieces_of
 from reading import Read
 from tests.unit.waiting.waiting_samples import write_export
 
@@ -18,7 +19,6 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import joined_pieces, keys_of, last_ranks_of
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
-from path_pieces import pieces_of
 
 US = 1000
 PROCESS = 5 << 24
