@@ -28,7 +28,7 @@ rule discover_causes:
         dataset=one_of(TRACED),
     priority: SEARCH_FIRST
     conda:
-        "../envs/causal.yaml"
+        "../envs/causeway.yaml"
     threads: 1
     resources:
         mpi="mpiexec",

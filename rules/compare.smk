@@ -30,7 +30,7 @@ rule compare_runs:
     wildcard_constraints:
         pair=one_of(PAIRS),
     conda:
-        "../envs/causal.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=input_mb,
         runtime=input_minutes,
@@ -65,7 +65,7 @@ rule plot_comparison:
     wildcard_constraints:
         pair=one_of(PAIRS),
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=quick_minutes,
@@ -85,7 +85,7 @@ rule plot_history:
     benchmark:
         "<benchmarks>/plot_history.jsonl"
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=quick_minutes,
@@ -105,7 +105,7 @@ rule judge_gate:
     benchmark:
         "<benchmarks>/judge_gate.jsonl"
     conda:
-        "../envs/causal.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=1500,
         runtime=quick_minutes,
@@ -129,7 +129,7 @@ rule summarise_gate:
     benchmark:
         "<benchmarks>/summarise_gate.jsonl"
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=1500,
         runtime=quick_minutes,
@@ -159,6 +159,6 @@ rule gate:
         "<logs>/gate.log",
     retries: 0  # a closed gate stays closed
     conda:
-        "../envs/causal.yaml"
+        "../envs/causeway.yaml"
     script:
         "../scripts/compare/gate.py"

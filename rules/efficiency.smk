@@ -27,7 +27,7 @@ rule measure_efficiency:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/mpi.yaml"
+        "../envs/causeway.yaml"
     threads: 1
     resources:
         mpi="mpiexec",
@@ -67,7 +67,7 @@ rule measure_series:
     benchmark:
         "<benchmarks>/measure_series.jsonl"
     conda:
-        "../envs/ingest.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=1500,
         runtime=quick_minutes,
@@ -88,7 +88,7 @@ rule plot_series:
     benchmark:
         "<benchmarks>/plot_series.jsonl"
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=1500,
         runtime=quick_minutes,

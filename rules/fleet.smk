@@ -257,7 +257,7 @@ rule plot_fleet:
     benchmark:
         "<benchmarks>/plot_fleet.jsonl"
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=20,

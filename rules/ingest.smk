@@ -17,7 +17,7 @@ rule simulate_run:
     benchmark:
         "<benchmarks>/simulate_run/{run}.jsonl"
     conda:
-        "../envs/simulate.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=lambda wildcards, attempt: 5 * attempt,
@@ -38,7 +38,7 @@ rule convert_report:
     benchmark:
         "<benchmarks>/convert_report/{dataset}/{export}.jsonl"
     conda:
-        "../envs/ingest.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=rows_mb,
         runtime=input_minutes,
@@ -66,7 +66,7 @@ rule normalise_export:
         dataset=one_of(UNBATCHED),
     priority: SEARCH_FIRST
     conda:
-        "../envs/ingest.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=input_mb,
         runtime=input_minutes,
@@ -102,7 +102,7 @@ for number, (dataset, rows) in enumerate(BATCHES):
             f"<benchmarks>/normalise_exports/{dataset}/{number}.jsonl"
         priority: SEARCH_FIRST
         conda:
-            "../envs/ingest.yaml"
+            "../envs/causeway.yaml"
         resources:
             mem_mb=largest_mb,
             runtime=input_minutes,
@@ -131,7 +131,7 @@ rule align_clocks:
         dataset=one_of([name for name in DATASETS if name not in TELEMETRY]),
     priority: SEARCH_FIRST
     conda:
-        "../envs/ingest.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=1500,
         runtime=quick_minutes,

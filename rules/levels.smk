@@ -24,7 +24,7 @@ rule filter_export:
     wildcard_constraints:
         dataset=REDUCED,
     conda:
-        "../envs/levels.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=input_mb,
         runtime=input_minutes,
@@ -65,7 +65,7 @@ rule export_window:
         dataset=one_of(TRACED),
         window=r"[^/]+",  # the step says what a name may be
     conda:
-        "../envs/levels.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=4000,
         runtime=quick_minutes,

@@ -49,7 +49,7 @@ rule plot_figures:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=rows_mb,
         runtime=input_minutes,
@@ -133,7 +133,7 @@ rule write_overview:
     benchmark:
         "<benchmarks>/write_overview.jsonl"
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     resources:
         mem_mb=report_mb,
         runtime=input_minutes,  # the checksums read all results once
@@ -158,7 +158,7 @@ rule verify:
         "<logs>/verify.log",
     retries: 0
     conda:
-        "../envs/report.yaml"
+        "../envs/causeway.yaml"
     params:
         record=str(rules.write_overview.output.record),  # no input: no result is made, only looked at
         listing=listing(),

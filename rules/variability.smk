@@ -36,7 +36,7 @@ rule bin_launches:
         dataset=one_of(TRACED),
     priority: SEARCH_FIRST
     conda:
-        "../envs/mpi.yaml"
+        "../envs/causeway.yaml"
     threads: 1
     resources:
         mpi="mpiexec",

@@ -24,7 +24,7 @@ rule explain_waiting:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/mpi.yaml"
+        "../envs/causeway.yaml"
     threads: 1
     resources:
         mpi="mpiexec",

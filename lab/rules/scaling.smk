@@ -30,7 +30,7 @@ rule simulate_scaling:
     wildcard_constraints:
         launches="[0-9]+",
     conda:
-        "../../envs/mpi.yaml"
+        "../../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=plan.simulation_minutes,
@@ -53,7 +53,7 @@ rule measure_scaling:
     benchmark:
         "<benchmarks>/measure_scaling.jsonl"
     conda:
-        "../../envs/mpi.yaml"
+        "../../envs/causeway.yaml"
     resources:
         mpi="mpiexec",
         tasks=plan.tasks(config["scaling"]),
@@ -78,7 +78,7 @@ rule plot_scaling:
     benchmark:
         "<benchmarks>/plot_scaling.jsonl"
     conda:
-        "../../envs/report.yaml"
+        "../../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=20,

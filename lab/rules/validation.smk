@@ -19,7 +19,7 @@ rule measure_method:
     wildcard_constraints:
         case="[a-z_]+",
     conda:
-        "../../envs/causal.yaml"
+        "../../envs/causeway.yaml"
     resources:
         mem_mb=6000,
         runtime=lambda wildcards, attempt: 60 * attempt,
@@ -42,7 +42,7 @@ rule validate_causes:
     benchmark:
         "<benchmarks>/validate_causes.jsonl"
     conda:
-        "../../envs/causal.yaml"
+        "../../envs/causeway.yaml"
     resources:
         mem_mb=2000,
         runtime=20,
