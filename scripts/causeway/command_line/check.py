@@ -11,6 +11,7 @@ from typing import Any
 from causeway.command_line.exports_found import FoundExport, rank_of
 from causeway.command_line.too_short import too_short
 from causeway.core.formatting import time
+from causeway.core.installation import keep_pandas_out
 from causeway.inputs.quality import compared_documents, same_recordings
 from causeway.inputs.recorded_time import RecordedTime, recordings_of
 from causeway.readers.common.kernel_names import clean_text
@@ -59,6 +60,7 @@ def describe_export(export: FoundExport, position: int) -> Described:
         Of the export in its run, from 0.
     """
     with _errors_only(), tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
+        keep_pandas_out()
         folder = Path(name)
         path = export.path
         failure = None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.yaml_files import read_yaml
 from causeway.core.installation import workflow_folder
 from causeway.core.sheet import check_values
 
@@ -57,12 +58,11 @@ def check_settings(settings: Mapping[str, Any], with_pair: bool) -> None:
 
 def _check_schema(settings: Mapping[str, Any]) -> None:
     """Refuse what the workflow would refuse, with its sentence; its own configuration fills in the rest."""
-    import yaml
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
     folder = workflow_folder() / "config"
-    defaults = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    defaults = read_yaml(folder / "config.yaml")
     try:
         check_values(settings)
     except CausewayError as error:
@@ -102,10 +102,8 @@ def configuration_schema(folder: Path) -> dict[str, Any]:
 
 def _loaded(folder: Path, part: Any) -> Any:
     """Return a part of a schema with the files that it refers to in their places."""
-    import yaml
-
     if isinstance(part, Mapping):
         if isinstance(name := part.get("$ref"), str):
-            return _loaded(folder, yaml.safe_load((folder / name).read_text(encoding="utf-8")))
+            return _loaded(folder, read_yaml(folder / name))
         return {key: _loaded(folder, value) for key, value in part.items()}
     return [_loaded(folder, value) for value in part] if isinstance(part, list) else part

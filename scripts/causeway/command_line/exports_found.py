@@ -13,6 +13,7 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.file_state import state_of
+from causeway.core.files.yaml_files import read_yaml
 from causeway.core.formatting import first_of
 from causeway.core.installation import workflow_folder
 from causeway.readers.archives import archive_kind, unpack_archive
@@ -129,10 +130,8 @@ def dataset_name(text: str) -> str:
 @functools.cache
 def _taken_names() -> frozenset[str]:
     """Return the names that the sheet's schema refuses, as folders of other results have them."""
-    import yaml
-
-    schema = (workflow_folder() / "config" / "schemas" / "datasets.schema.yaml").read_text(encoding="utf-8")
-    return frozenset(yaml.safe_load(schema)["properties"]["dataset"]["not"]["enum"])
+    schema = read_yaml(workflow_folder() / "config" / "schemas" / "datasets.schema.yaml")
+    return frozenset(schema["properties"]["dataset"]["not"]["enum"])
 
 
 def find_exports(arguments: Iterable[str]) -> list[FoundExport]:

@@ -7,7 +7,6 @@ n independent ones. Ignoring this is the largest source of false causes.
 import math
 
 import numpy as np
-from scipy import fft
 
 MAX_LAGS = 1000
 """Longest lag that is summed. Longer dependence is a trend, which a lag window of a quarter of the rows shows as
@@ -70,6 +69,8 @@ def autocorrelations(columns: np.ndarray, lags: int) -> np.ndarray:
     ndarray of float32, shape (n_columns, lags)
         -1 to 1, the shortest lag first; 0 for a column without variance.
     """
+    from scipy import fft
+
     n_rows, n_columns = columns.shape
     size = fft.next_fast_len(n_rows + lags, real=True)
     found = np.zeros((n_columns, lags), dtype=np.float32)
@@ -187,6 +188,8 @@ def _time_at_one_coarseness(values: np.ndarray, beyond: float) -> float:
     centred = values - values.mean()
     if not centred.any():
         return 1.0
+    from scipy import fft
+
     size = fft.next_fast_len(2 * n, real=True)
     covariance = fft.irfft(np.abs(fft.rfft(centred, size)) ** 2, size)[: n // 2]
     rho = covariance[1:] / covariance[0]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
+from causeway.core.files.yaml_files import read_yaml
 from causeway.telemetry.text_values import flags_of, masks_of, numbers_of, states_of
 
 MAP = Path(__file__).resolve().parents[3] / "config" / "columns" / "telemetry.yaml"
@@ -57,7 +57,7 @@ class TelemetryFormat:
 @functools.cache
 def column_map() -> dict:
     """Return the map as its file has it."""
-    return yaml.safe_load(MAP.read_text(encoding="utf-8"))
+    return read_yaml(MAP)
 
 
 @functools.cache

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import stdtr
 
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.efficiency.steps.step_parts import StepParts
@@ -166,6 +165,8 @@ def _judge(parts: StepParts, at: int, usual: np.ndarray, random: np.random.Gener
     median = round(float(np.median(duration[usual])))
     excess = (int(duration[at]) - median) * parts.devices
     known = {"rank": parts.steps.rank, "step": int(parts.steps.number[at])}
+    from scipy.special import stdtr  # most exports have no slow step, and it takes a fifth of a second to load
+
     blocks = block_numbers(duration[usual].astype(float), int(usual.sum()))
     drawn = [resampled_rows(blocks, random) for _ in range(DRAWS)]
     one = random.integers(0, int(usual.sum()), DRAWS)

@@ -6,8 +6,8 @@ import functools
 import re
 
 import pyarrow as pa
-import yaml
 
+from causeway.core.files.yaml_files import read_yaml
 from causeway.core.installation import workflow_folder
 
 FOLDER = workflow_folder() / "config" / "columns"
@@ -22,7 +22,7 @@ def column_map(name: str) -> dict:
     FileNotFoundError
         If there is none.
     """
-    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return read_yaml(FOLDER / f"{name}.yaml")
 
 
 def plain_name(raw: str) -> str:
