@@ -57,7 +57,10 @@ def compile_checkout():
     names = [".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts) for path in with_numba]
     if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2:
         names.reverse()
-    imported = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
+    imported = (
+        "import importlib, sys\nfrom causeway.numeric.compiled import make_ready\n"
+        "for name in sys.argv[1:]: importlib.import_module(name); make_ready()"
+    )
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(ROOT / "scripts")
     subprocess.run([sys.executable, "-c", imported, *names], check=True, env=environment)

@@ -26,7 +26,7 @@ def test_a_write_outside_of_its_array_is_an_index_error(place):
 def test_what_is_loaded_from_the_cache_looks_as_well():
     """numba keeps code under the source it was made of, whatever the choices: here in a folder of its own."""
     for function in (gaps.add_pieces, moments._add_integers):
-        kept = Path(function._cache._cache_path)
+        kept = Path(function.dispatcher()._cache._cache_path)
         assert kept.is_relative_to(config.CACHE_DIR)
         assert not kept.is_relative_to(ROOT / "scripts")
         assert list(kept.glob(f"*{function.py_func.__name__}*.nbi"))

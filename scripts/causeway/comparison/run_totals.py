@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numba import int64, void
 
 from causeway.comparison.launches import LaunchBatch, Launches
 from causeway.comparison.matching import BLOCKS, Kernels
 from causeway.comparison.recordings import Recording
 from causeway.core.errors import NotComparableError
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled, int64, void
 
 CELLS = 4096
 """Most cells of a group over all ranks."""

@@ -3,9 +3,8 @@ size the caller knows.
 """
 
 import numpy as np
-from numba import int64, void
 
-from causeway.numeric.compiled import compiled_borrowing
+from causeway.numeric.compiled import compiled_borrowing, int64, void
 
 _M2 = int64[:, ::1]
 

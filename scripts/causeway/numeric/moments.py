@@ -8,10 +8,9 @@ on how they are spread over ranks; the one rounding is that of the final divisio
 import math
 
 import numpy as np
-from numba import float64, int64, void
 
 from causeway.core.errors import CausewayError
-from causeway.numeric.compiled import F8, I4, I8, compiled
+from causeway.numeric.compiled import F8, I4, I8, compiled, float64, int64, void
 from causeway.numeric.mpi import Ranks
 
 LIMB_BITS = 32

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from numba import int64, types
 
 from causeway.core.files.whole_files import written_whole
-from causeway.numeric.compiled import U1, compiled
+from causeway.numeric.compiled import U1, UniTuple, compiled, int64
 
 MAGIC = b"PAR1"
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
@@ -176,7 +175,7 @@ def _items(text: bytes) -> np.ndarray:
     return found[: count[0]].copy()
 
 
-@compiled(types.UniTuple(int64, 2)(U1, int64))
+@compiled(UniTuple(int64, 2)(U1, int64))
 def _varint(text, at):
     value = shift = np.int64(0)
     while at < text.size and shift < 64:

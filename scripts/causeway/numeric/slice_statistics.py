@@ -6,9 +6,8 @@ A slice, the rows of one bin, stays in the first-level cache while it is worked 
 import math
 
 import numpy as np
-from numba import float64, int32, int64, types, uint16, void
 
-from causeway.numeric.compiled import F8, I8, bits_of, compiled
+from causeway.numeric.compiled import F8, I8, UniTuple, bits_of, compiled, float64, int32, int64, uint16, void
 
 BUCKETS = 4096
 """Most buckets of the histogram in which order statistics are found: it stays in the first-level cache."""
@@ -64,7 +63,7 @@ def first_fall(values, before):
     return -1
 
 
-@compiled(types.UniTuple(float64, 2)(F8))
+@compiled(UniTuple(float64, 2)(F8))
 def _extremes(x):
     """Return the least and the largest of x; four of each at a time, as the next comparison need not wait for the
     last.
@@ -116,7 +115,7 @@ def _sum(x):
     return total + rest
 
 
-@compiled(types.UniTuple(float64, 2)(F8, float64))
+@compiled(UniTuple(float64, 2)(F8, float64))
 def _deviations(x, centre):
     """Return the sums of x - centre and of its square."""
     total = squares = 0.0

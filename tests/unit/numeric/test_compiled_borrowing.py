@@ -4,10 +4,9 @@ import sys
 
 import numpy as np
 import pytest
-from numba import int64, void
 from numba.core.errors import TypingError
 
-from causeway.numeric.compiled import I8, compiled_borrowing
+from causeway.numeric.compiled import I8, compiled_borrowing, int64, void
 
 WRITABLE = int64[::1]
 
@@ -36,8 +35,9 @@ def test_arrays_that_are_handed_on_and_views_of_them_are_as_referenced_as_before
 
 
 def test_a_function_that_makes_an_array_is_refused():
-    with pytest.raises(TypingError, match="empty"):
+    @compiled_borrowing(int64(int64), cache=False)
+    def _first(n):
+        return np.empty(n, np.int64)[0]
 
-        @compiled_borrowing(int64(int64), cache=False)
-        def _first(n):
-            return np.empty(n, np.int64)[0]
+    with pytest.raises(TypingError, match="empty"):
+        _first(1)

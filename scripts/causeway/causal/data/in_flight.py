@@ -6,10 +6,22 @@ held. An interval [start, end) is in flight at an instant t if start <= t < end,
 """
 
 import numpy as np
-from numba import boolean, float64, int32, int64, uint8, void
 
 from causeway.events.row_heap import copy_row, drop, rise, with_room
-from causeway.numeric.compiled import F8, I8, U1, U2, U4, compiled_borrowing
+from causeway.numeric.compiled import (
+    F8,
+    I8,
+    U1,
+    U2,
+    U4,
+    boolean,
+    compiled_borrowing,
+    float64,
+    int32,
+    int64,
+    uint8,
+    void,
+)
 
 NEVER = np.iinfo(np.int64).min
 FOREVER = np.iinfo(np.int64).max

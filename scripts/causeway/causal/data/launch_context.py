@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import int64, void
 
 from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER
 from causeway.causal.data.in_flight import ALONE, LaunchSweep, TransferSweep
@@ -16,7 +15,7 @@ from causeway.core.codes import NO_OTHER
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
 from causeway.core.tables import open_table
-from causeway.numeric.compiled import I4, U4, compiled
+from causeway.numeric.compiled import I4, U4, compiled, int64, void
 
 BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
 """CUPTI's copy kinds by direction."""

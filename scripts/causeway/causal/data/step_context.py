@@ -7,15 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
-from numba import int32, int64, void
 
 from causeway.causal.data.feature_roles import LAUNCH_IN_STEP
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.core.clock import Clock
 from causeway.core.tables import read_table, table_metadata
 from causeway.core.vocabulary import CALLED_SINCE
-from causeway.events.event_blocks import chunks, numbers
-from causeway.numeric.compiled import compiled
+from causeway.numeric.compiled import compiled, int32, int64, void
 from causeway.numeric.intervals import window_of
 
 OPEN_STEPS = 8

@@ -12,9 +12,9 @@ cruder estimate: it takes a third of the values for one, and does not hold the o
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from causeway.causal.statistics.basis import two_valued
+from causeway.numeric.order_statistics import rankdata
 
 TAIL = 0.95
 """Quantile of the standardised residuals above which launches are counted: the 99th of a third of 300 launches is the

@@ -10,11 +10,11 @@ from importlib.util import find_spec
 
 import numpy as np
 from scipy.special import stdtr
-from scipy.stats import false_discovery_control, rankdata
 
 from causeway.causal.data.outcome import BaselineCause
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.prepare import CONTROL_NAMES
+from causeway.numeric.order_statistics import false_discovery_control, rankdata
 
 MOST_NAMED = 15
 SCREENED = 300

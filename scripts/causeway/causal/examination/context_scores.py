@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import float64, int64
 
-from causeway.numeric.compiled import compiled
+from causeway.numeric.compiled import compiled, float64, int64
 
 LEAST_VARIANCE = 1e-12
 """A column of which those before it leave no more than this share of its variance adds nothing to a regression."""

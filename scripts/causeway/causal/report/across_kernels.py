@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf
@@ -19,6 +18,7 @@ from causeway.causal.data.six_digits import six_digits
 from causeway.causal.report.probability import StatementFacts, is_doubtful, probability_of
 from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
+from causeway.numeric.order_statistics import false_discovery_control
 
 MAX_Q = 0.05
 UNKNOWN_SIZE = "neither a change of the mean or the spread nor a share of the variance can be told from zero"

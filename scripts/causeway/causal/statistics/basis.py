@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 from scipy.special import ndtri
-from scipy.stats import rankdata
+
+from causeway.numeric.order_statistics import rankdata
 
 NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""

@@ -1,10 +1,9 @@
 """How often each rank of an export launched each configuration, and for how long."""
 
 import numpy as np
-from numba import int64, void
 
 from causeway.events.few_values import few_distinct
-from causeway.numeric.compiled import I4, I8, U4, compiled
+from causeway.numeric.compiled import I4, I8, U4, compiled, int64, void
 
 
 class LaunchSums:

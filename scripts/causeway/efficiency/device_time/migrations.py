@@ -5,13 +5,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from numba import int64, void
 
 from causeway.core.codes import MIGRATIONS, PREFETCHED
 from causeway.core.tables import open_table, read_table
 from causeway.events.event_blocks import Block, chunks, merged, numbers, times
 from causeway.numeric import intervals
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled, int64, void
 
 MOST_KERNELS = 20
 """Kernels that are listed, those with the longest time under migrations."""

@@ -8,12 +8,10 @@ and all times are exact integers.
 """
 
 import numpy as np
-from numba import int64, void
-from numba.types import UniTuple
 
 from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
-from causeway.numeric.compiled import I4, I8, U1, compiled, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled, compiled_borrowing, int64, void
 
 KINDS = 5
 UNKNOWN = np.iinfo(np.int64).min
@@ -174,7 +172,8 @@ def _idle_cause(since, until, called, wait):
 
 
 @compiled_borrowing(
-    void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64)
+    void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64),
+    rows_of=("rows",),
 )
 def _take(
     rows, kinds, starts, ends, calls, now, stops, reach, edges, bin_at, low, high, spans, total, binned, within, idle,
@@ -202,7 +201,7 @@ def _take(
         reach[row, kinds[i]] = max(reach[row, kinds[i]], ends[i])
 
 
-@compiled(void(I8, I8, I8, int64[::1], int64[::1], int64[::1]))
+@compiled(void(I8, I8, I8, int64[::1], int64[::1], int64[::1]), rows_of=("key",))
 def remember(key, start, end, keys, starts, ends):
     """Keep calls by key in a hash table in which each key has one slot; a later call with another key of that slot
     replaces it.
@@ -222,7 +221,7 @@ def remember(key, start, end, keys, starts, ends):
             ends[slot] = end[i]
 
 
-@compiled(void(I8, I8, I8, I8, int64[::1], int64[::1]))
+@compiled(void(I8, I8, I8, I8, int64[::1], int64[::1]), rows_of=("key",))
 def recall(key, keys, starts, ends, start, end):
     """Write start and end of the call with each key, or leave them as they are."""
     mask = keys.size - 1
@@ -246,7 +245,7 @@ QUEUE = 1024
 """Longest queue that is counted; a stream of a device holds about as many launches."""
 
 
-@compiled(void(I4, I4, U1, I8, I8, I8, I8, int64, int64, int64[::1], _M2, _M2, int64[::1], _M2))
+@compiled(void(I4, I4, U1, I8, I8, I8, I8, int64, int64, int64[::1], _M2, _M2, int64[::1], _M2), rows_of=("devices",))
 def take_streams(
     devices, streams, launch, starts, ends, call_starts, call_ends, small, wait, before, gaps, ring, filled, path
 ):
@@ -305,7 +304,7 @@ COPY_FIELDS = ("copies", "duration_ns", "sized", "bytes", "sized_ns")
 """Per direction: copies and their durations; those with a known size, their bytes and durations."""
 
 
-@compiled(void(I4, U1, I8, I8, I8, int64[:, :, ::1]))
+@compiled(void(I4, U1, I8, I8, I8, int64[:, :, ::1]), rows_of=("devices",))
 def take_copies(devices, kinds, starts, ends, sizes, found):
     """Add up transfers by direction; a size below 0 is unknown."""
     for i in range(starts.size):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import float64, int64, void
 
 from causeway.core.clock import Clock
 from causeway.core.names.build_numbers import names_of_one_kernel
@@ -13,7 +12,7 @@ from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.events.few_values import few_pairs
-from causeway.numeric.compiled import F8, I4, I8, U4, compiled
+from causeway.numeric.compiled import F8, I4, I8, U4, compiled, float64, int64, void
 from causeway.numeric.mpi import Ranks
 
 BLOCKS = 32

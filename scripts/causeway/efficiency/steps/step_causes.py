@@ -14,6 +14,7 @@ import numpy as np
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.efficiency.steps.step_parts import StepParts
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
+from causeway.numeric.order_statistics import false_discovery_control
 from causeway.numeric.seeds import generator
 
 WARM_UP_RATIO = 1.5
@@ -147,8 +148,6 @@ def causes_of(found: Sequence[dict]) -> StepCauses:
     rows = [row for one in judged for row in one.pop("causes")]
     tested = [row for row in rows if row["cause"] != OTHER]
     if tested:
-        from scipy.stats import false_discovery_control  # half a second, which a run without slow steps does not need
-
         for row, q in zip(tested, false_discovery_control([row["q_value"] for row in tested]), strict=True):
             row["q_value"] = float(q)
             if q <= LEVEL and row["low_ns"] > 0 and row["share"] >= MIN_SHARE:

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import float64, int64, void
 
 from causeway.core.codes import PATH_KINDS
 from causeway.core.tables import SCHEMAS, open_table
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled, float64, int64, void
 
 PATH = {f"critical path: {kind}": f"share of the critical path: {words}" for kind, words in PATH_KINDS.items()}
 """Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""

@@ -4,9 +4,8 @@ Only begins ascend, so what reaches beyond the open cell is written at once, as 
 """
 
 import numpy as np
-from numba import int64, void
 
-from causeway.numeric.compiled import I8, U4, compiled_borrowing
+from causeway.numeric.compiled import I8, U4, compiled_borrowing, int64, void
 
 # busy series of a device: covered time of the first four is exclusive in this order, "active" ones count each event for
 # itself

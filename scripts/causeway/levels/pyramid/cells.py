@@ -6,10 +6,9 @@ series has one open cell, which is closed into the output when a row of a later 
 """
 
 import numpy as np
-from numba import int64, uint16, uint32, void
 
 from causeway.levels.pyramid.sketch import bucket_of
-from causeway.numeric.compiled import I8, U2, U4, compiled, compiled_borrowing
+from causeway.numeric.compiled import I8, U2, U4, compiled, compiled_borrowing, int64, uint16, uint32, void
 
 LIMB = (1 << 32) - 1
 CELL, END, COUNT, SUM, SQUARE_0, SQUARE_1, SQUARE_2, LOW, HIGH, TOUCHED = range(10)

@@ -1,10 +1,9 @@
 """Compiled sums of closed cells: rows of equal series and cell become one, in any order and without loss."""
 
 import numpy as np
-from numba import int64, uint16, uint32, void
 
 from causeway.levels.pyramid.cells import LIMB
-from causeway.numeric.compiled import I8, U2, U4, compiled
+from causeway.numeric.compiled import I8, U2, U4, compiled, int64, uint16, uint32, void
 
 
 @compiled(void(I8, int64[::1], int64[::1]))

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numba import int64
 
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, extremes, open_table, read_table
-from causeway.numeric.compiled import I8, U4, compiled
+from causeway.numeric.compiled import I8, U4, compiled, int64
 from causeway.numeric.slice_statistics import first_fall
 
 CHUNK_ROWS = 1 << 16

@@ -10,9 +10,8 @@ so values find their bucket by a table that is made with its own mapping.
 import numpy as np
 from ddsketch import DDSketch
 from ddsketch.mapping import LogarithmicMapping
-from numba import int64, void
 
-from causeway.numeric.compiled import I8, U2, bits_of, compiled_borrowing
+from causeway.numeric.compiled import I8, U2, bits_of, compiled_borrowing, int64, void
 
 LARGEST = (1 << 53) - 1
 """Values above (104 days in ns) count as this one; the exact maximum stands beside the sketch."""

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pyarrow as pa
-from numba import boolean, int64
 
 from causeway.events.few_values import few_pairs
-from causeway.numeric.compiled import U2, U4, compiled
+from causeway.numeric.compiled import U2, U4, boolean, compiled, int64
 
 SLOTS = 256
 """Slots of the cache from (rank, device, stream) to number: a power of two."""

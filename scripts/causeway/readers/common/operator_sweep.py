@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numba import int64, types, void
 
-from causeway.numeric.compiled import I8, compiled_borrowing
+from causeway.numeric.compiled import I8, Array, UniTuple, compiled_borrowing, int32, int64, void
 from causeway.readers.common.operators import BACKWARD, FORWARD, MODULE, OPERATOR, OPTIMIZER
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -63,9 +62,9 @@ class Paths:
         return found[::-1]
 
 
-_RW = types.Array(int64, 1, "C")
-_SLOTS = types.Array(types.int32, 1, "C")
-_STACKS = types.Array(int64, 3, "C")
+_RW = Array(int64, 1, "C")
+_SLOTS = Array(int32, 1, "C")
+_STACKS = Array(int64, 3, "C")
 
 
 @compiled_borrowing(int64(int64, int64, _SLOTS, _RW, _RW, _RW))
@@ -115,7 +114,7 @@ def _open_range(thread, start, end, name, flags, inputs, stacks, depth):
     depth[thread] = top
 
 
-@compiled_borrowing(types.UniTuple(int64, 5)(int64, int64, _STACKS, _RW, _SLOTS, _RW, _RW, _RW), forceinline=True)
+@compiled_borrowing(UniTuple(int64, 5)(int64, int64, _STACKS, _RW, _SLOTS, _RW, _RW, _RW), forceinline=True)
 def _around(thread, time, stacks, depth, slots, parent, names, count):
     """Return what encloses a call that a thread makes at a time: a column of what `around_calls` returns."""
     leaf = outermost = shape = int64(-1)
@@ -138,7 +137,7 @@ def _around(thread, time, stacks, depth, slots, parent, names, count):
 
 
 @compiled_borrowing(
-    void(*[I8] * 8, _STACKS, _RW, _SLOTS, *[_RW] * 3, types.Array(int64, 2, "C"))
+    void(*[I8] * 8, _STACKS, _RW, _SLOTS, *[_RW] * 3, Array(int64, 2, "C")), rows_of=("start", "call_start")
 )  # fmt: skip
 def _sweep(
     start, end, name, flags, inputs, thread, call_start, call_thread, stacks, depth, slots, parent, names, count, found

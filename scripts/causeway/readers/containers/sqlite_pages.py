@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numba import boolean, int64, types
 
-from causeway.numeric.compiled import I8, U1, byte_at, compiled, signed_big_endian
+from causeway.numeric.compiled import I8, U1, UniTuple, boolean, byte_at, compiled, int64, signed_big_endian
 from causeway.readers.common.constants import NULL
 from causeway.readers.containers.sqlite_names import SQLITE, has_journal
 
@@ -220,7 +219,7 @@ def count_rows(buffer, pages, size, usable):
 # takes longer than what these functions do, since its references are counted.
 
 
-@compiled(types.UniTuple(int64, 2)(int64, int64))
+@compiled(UniTuple(int64, 2)(int64, int64))
 def _varint(at, end):
     """Return a number of seven bits per byte, the highest first, up to nine bytes (section 1.6), and where it ends:
     -1 if beyond `end`.

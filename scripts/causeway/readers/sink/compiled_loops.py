@@ -1,15 +1,14 @@
 """Compiled loops of `distinct`, `joins` and `stream_order`: loaded only for exports that are worth it."""
 
 import numpy as np
-from numba import int64, types, void
 
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, Array, UniTuple, compiled, int64, void
 from causeway.readers.common.constants import NULL, WRAPPED
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@compiled(int64(types.Array(int64, 2, "C", readonly=True), int64[::1], int64[::1]))
+@compiled(int64(Array(int64, 2, "C", readonly=True), int64[::1], int64[::1]))
 def number_rows(table, first, inverse):
     """Number the columns of a table, which are rows of events, in order of first occurrence.
 
@@ -56,7 +55,7 @@ def number_rows(table, first, inverse):
     return known
 
 
-@compiled(types.UniTuple(int64, 2)(I8, I8, int64[::1]))
+@compiled(UniTuple(int64, 2)(I8, I8, int64[::1]))
 def falls(stream, series, latest):
     """Find where a series falls below the last value of its stream, other than by coming to the end of its 32 bits.
 
@@ -87,7 +86,7 @@ def falls(stream, series, latest):
     return count, first
 
 
-@compiled(types.UniTuple(int64, 2)(I8, I8, I8, I8, int64[:, ::1]))
+@compiled(UniTuple(int64, 2)(I8, I8, I8, I8, int64[:, ::1]))
 def outlasting(stream, series, start, end, latest):
     """Find launches that end after a later one of their stream, of another launch call, has ended.
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numba import int64
 
 from causeway.core.tables import ROW_GROUP_ROWS, STATISTICS, extended
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled, int64
 from causeway.numeric.slice_statistics import slice_statistics
 from causeway.variability.bins.large_bins import LargeBin
 from causeway.variability.rows.transfer_links import by_value

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled, int64, void
 from causeway.variability.bins.bins import BinTable
 from causeway.variability.rows.sources import Source
 from causeway.variability.rows.targets import Sample

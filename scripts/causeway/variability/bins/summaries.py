@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pyarrow as pa
-from numba import float64, int64, void
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.numeric.between_groups import FEWEST_SIZES, BetweenGroups
-from causeway.numeric.compiled import F8, I4, I8, bits_of, compiled
+from causeway.numeric.compiled import F8, I4, I8, bits_of, compiled, float64, int64, void
 from causeway.numeric.moments import Moments
 from causeway.variability.bins.ranking import robust_cv
 from causeway.variability.rows.configurations import Configurations

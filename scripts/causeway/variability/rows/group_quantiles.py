@@ -10,9 +10,8 @@ millisecond are then exact, so that the passes that are made anyway suffice.
 import copy
 
 import numpy as np
-from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, bits_of, compiled
+from causeway.numeric.compiled import I4, I8, bits_of, compiled, int64, void
 
 FIRST_BITS = 6
 """Buckets per power of two in the first histogram, as a power of two itself."""

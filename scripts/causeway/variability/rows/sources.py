@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numba import int32, int64
 
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.tables import STRETCH_ROWS, extremes, open_table, read_json
-from causeway.numeric.compiled import I8, U4, compiled
+from causeway.numeric.compiled import I8, U4, compiled, int32, int64
 from causeway.numeric.slice_statistics import first_fall
 
 CHUNK_ROWS = 1 << 16

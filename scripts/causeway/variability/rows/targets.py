@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numba import float64, int32, int64, void
 
 from causeway.core.errors import CausewayError, TableError
 from causeway.core.vocabulary import MEMORY_STALL
-from causeway.numeric.compiled import F8, I4, I8, compiled
+from causeway.numeric.compiled import F8, I4, I8, compiled, float64, int32, int64, void
 from causeway.numeric.moments import Moments, exponent_range, require_finite
 from causeway.variability.rows.configurations import Configurations
 from causeway.variability.rows.group_quantiles import keys_of, values_of

@@ -6,10 +6,8 @@ Or, where asked for: the one with the launch's correlation id.
 """
 
 import numpy as np
-from numba import boolean, int64, void
-from numba.types import UniTuple
 
-from causeway.numeric.compiled import I4, I8, compiled, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, UniTuple, boolean, compiled, compiled_borrowing, int64, void
 
 NONE = -1
 MOST_DEVICES = 1 << 16

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import int64, void
 
 from causeway.core.codes import MIGRATIONS
 from causeway.core.errors import TableError
 from causeway.core.reduced import why_not
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric import intervals
-from causeway.numeric.compiled import I8, U2, U4, compiled
+from causeway.numeric.compiled import I8, U2, U4, compiled, int64, void
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.sources import Chunk, Source, TableRows
 from causeway.variability.rows.transfer_links import NONE, UNKNOWN, by_value, link, link_by_correlation

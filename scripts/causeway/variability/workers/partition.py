@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import int64
 
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled, int64
 from causeway.variability.rows.sources import Chunk, RowGroups, Source
 
 OPEN_END = 1 << 62

@@ -1,9 +1,8 @@
 """Waits for events of other streams that the export records: which work waited for which."""
 
 import numpy as np
-from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled, int64, void
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import windows
 

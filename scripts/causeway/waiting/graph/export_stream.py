@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numba import int32, int64, uint8, void
 
 from causeway.core.clock import Clock
-from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.numeric.compiled import I4, I8, U1, compiled, int32, int64, uint8, void
 from causeway.waiting.graph.device_work import Rows, work_sources
 from causeway.waiting.graph.export_in_memory import QUEUE_THREAD, scopes_of
 from causeway.waiting.graph.graph_builder import GraphBuilder

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numba import int64, void
 
 from causeway.core.codes import MIGRATIONS
 from causeway.events.event_blocks import chunks, numbers, times
-from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled, int64, void
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import int64
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, link
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW

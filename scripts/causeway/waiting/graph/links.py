@@ -9,10 +9,8 @@ room on the device.
 """
 
 import numpy as np
-from numba import int32, int64, uint8, void
-from numba.types import UniTuple
 
-from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled_borrowing, int32, int64, uint8, void
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
 from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import int32, int64
 
-from causeway.numeric.compiled import I4, I8, compiled
+from causeway.numeric.compiled import I4, I8, compiled, int32, int64
 from causeway.numeric.intervals import Set
 from causeway.waiting.graph.scratch import Scratch, windows
 

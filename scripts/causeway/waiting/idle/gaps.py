@@ -6,9 +6,8 @@ the host's, from q on the device's; work enqueued before a waited for the device
 """
 
 import numpy as np
-from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing, int64, void
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,

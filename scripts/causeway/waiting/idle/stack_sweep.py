@@ -2,9 +2,7 @@
 made launches, by their key.
 """
 
-from numba import boolean, int64, void
-
-from causeway.numeric.compiled import I4, I8, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, boolean, compiled_borrowing, int64, void
 
 DEPTH = 64
 """Activities open at once on one thread; further ones count as what encloses them."""

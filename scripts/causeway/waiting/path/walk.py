@@ -1,8 +1,6 @@
 """Walks back from the last node of a rank to its first, each time to what bound the node's start."""
 
-from numba import int64
-
-from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, NO_BOUND
 
 (

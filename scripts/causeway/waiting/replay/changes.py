@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import int32, int64, void
 
-from causeway.numeric.compiled import I4, compiled
+from causeway.numeric.compiled import I4, compiled, int32, int64, void
 from causeway.numeric.intervals import overlap
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph

@@ -8,10 +8,8 @@ most what was measured. So without a change every node runs exactly when it ran.
 """
 
 import numpy as np
-from numba import boolean, int32, int64, uint8, void
-from numba.types import UniTuple
 
-from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing
+from causeway.numeric.compiled import I4, I8, U1, UniTuple, boolean, compiled_borrowing, int32, int64, uint8, void
 from causeway.waiting.graph.links import (
     BY_CALL,
     BY_STREAM,

@@ -1,10 +1,4 @@
-"""The decorator and the array types of functions that numba compiles.
-
-Each function states its signature, so it is compiled for exactly those types, and when its module is imported: never in
-the middle of a measured pass, never a second time for an array that happens to be read-only. The compiled code is kept
-on disk beside the module (or in `NUMBA_CACHE_DIR`), so only the first import after an installation compiles. Where
-neither that nor the user's home can be written, as in a module of a centre or on a node without homes, it is kept in a
-folder of the user's own among the temporary files. No function holds Python's global lock while it runs.
+"""numba: functions with their signatures, where their code is kept, and what only compiled code has.
 
 numba looks once whether scipy offers linear algebra, for `numpy.convolve` and `numpy.correlate` in compiled code, which
 nothing here uses. That import is a tenth of a second and 18 MB in each process that works without scipy, so
@@ -14,18 +8,44 @@ nothing here uses. That import is a tenth of a second and 18 MB in each process 
 import os
 import stat
 import tempfile
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from llvmlite import ir
 from numba import config, njit, types
-from numba.extending import intrinsic
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic, typeof_impl
 from numba.misc.appdirs import AppDirs
 
 from causeway.core.installation import hidden
+from causeway.numeric.compiled.stated_types import Intrinsic, Signature, StatedType, TypedFunction
 
 with hidden("scipy.linalg"):
     import numba.np.arraymath  # noqa: F401
+
+
+def dispatcher_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Return numba's function, which `compile_for` compiles; `options` are those of `numba.njit`."""
+    return njit(**{"cache": _CAN_KEEP_CODE, "nogil": True, **options})(function)
+
+
+def compile_for(dispatcher: Any, signatures: Sequence[Signature], before: Callable[[], None]) -> None:
+    """Compile a function for its signatures, or load it from where code is kept, and for nothing else later.
+
+    `before` is called before it is compiled, not where it is loaded.
+    """
+    compiler = dispatcher._compiler
+    compile_one = compiler.compile
+
+    def compile_after(*arguments: Any) -> Any:
+        before()
+        return compile_one(*arguments)
+
+    compiler.compile = compile_after
+    for signature in signatures:
+        dispatcher.compile(signature.build(types))
+    dispatcher.disable_compile()
 
 
 def _is_writable(folder: Path) -> bool:
@@ -61,27 +81,7 @@ def _can_keep_code() -> bool:
     return True
 
 
-compiled = partial(njit, cache=_can_keep_code(), nogil=True)
-compiled_borrowing = partial(compiled, _nrt=False)
-"""The same without reference counts of arrays: for functions that neither make nor return an array.
-
-The caller holds every array as long as the function runs. Counting costs two atomic operations for each array of each
-call, and numba removes few of them from branches (https://github.com/numba/numba/issues/2345 and 2350): a loop that
-hands arrays on to functions of its own takes several times as long. numba refuses to compile a function that makes an
-array here, or copies one to another. With `forceinline=True` a part of a loop that is given many arrays costs nothing.
-"""
-
-
-def _read_only(kind: types.Type) -> types.Array:
-    return types.Array(kind, 1, "C", readonly=True)
-
-
-I8, U4, U2, U1, F8 = (
-    _read_only(kind) for kind in (types.int64, types.uint32, types.uint16, types.uint8, types.float64)
-)
-"""One-dimensional inputs: Arrow's columns are read-only, and arrays that are not are accepted as well."""
-I4 = _read_only(types.int32)
-"""Numbers of groups, kernels and ranks: half the memory traffic of int64."""
+_CAN_KEEP_CODE = _can_keep_code()
 
 
 @intrinsic
@@ -116,3 +116,14 @@ def signed_big_endian(_, end):
         return builder.bswap(builder.load(pointer, align=1))
 
     return types.int64(types.int64), load
+
+
+_INTRINSICS = {"bits_of": bits_of, "byte_at": byte_at, "signed_big_endian": signed_big_endian}
+
+
+# what compiled code may name beside numba's own
+typeof_impl.register(TypedFunction, lambda function, _: types.Dispatcher(function.dispatcher()))
+typeof_impl.register(StatedType, lambda kind, _: types.NumberClass(kind.build(types)))
+typeof_impl.register(
+    Intrinsic, lambda function, _: cpu_target.typing_context.resolve_value_type(_INTRINSICS[function.name])
+)
