@@ -13,6 +13,7 @@ from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.core.clock import Clock
 from causeway.core.tables import read_table, table_metadata
 from causeway.core.vocabulary import CALLED_SINCE
+from causeway.events.event_blocks import chunks, numbers
 from causeway.numeric.compiled import compiled, int32, int64, void
 from causeway.numeric.intervals import window_of
 
