@@ -138,14 +138,14 @@ def test_a_second_run_does_nothing(real):
     ("module", "again", "untouched"),
     [
         (
-            "inputs/quality.py",
-            {"check_quality", "summarise_findings", "write_overview"},
-            {"normalise_export", "bin_launches", "discover_causes"},
+            "findings/causes.py",
+            {"write_overview"},
+            {"normalise_export", "align_clocks", "discover_causes", "plot_figures"},
         ),
         (
             "plotting/drawing/theme.py",
-            {"plot_bins", "write_overview"},
-            {"normalise_export", "check_quality", "assemble_features"},
+            {"plot_figures", "write_overview"},
+            {"normalise_export", "align_clocks", "discover_causes"},
         ),
         ("core/tables.py", {"normalise_export", "bin_launches", "discover_causes"}, set()),
     ],

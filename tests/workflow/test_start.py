@@ -325,5 +325,5 @@ def assert_planned(command, elsewhere):
     """Assert that a command, given in another folder, plans the rules of the damaged outputs because they are named."""
     done = run_by_progress([*command, "--dry-run"], [], cwd=elsewhere, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
-    for rule in ("normalise_export", "check_quality"):
+    for rule in ("normalise_export", "align_clocks"):
         assert re.search(rf"rule {rule}:", done.stdout), done.stdout

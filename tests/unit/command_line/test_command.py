@@ -372,9 +372,9 @@ def test_progress_follows_the_lines_of_snakemake(capsys):
 
     progress = WorkflowProgress(sys.stderr)
     progress.began -= 60
-    for line in ("rule check_quality:", "    input: x", "2 of 8 steps (25%) done", "localrule all:"):
+    for line in ("rule align_clocks:", "    input: x", "2 of 8 steps (25%) done", "localrule all:"):
         progress.follow(line)
-    assert capsys.readouterr().err == "2 of 8 steps, about 3 min 00 s left, check_quality\n"
+    assert capsys.readouterr().err == "2 of 8 steps, about 3 min 00 s left, align_clocks\n"
     assert progress.text().endswith("all")
     assert [seconds_in_words(value) for value in (59.9, 61, 3661)] == ["59 s", "1 min 01 s", "1 h 01 min"]
 
