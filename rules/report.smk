@@ -143,7 +143,7 @@ rule write_overview:
         links=overview_links(),
         levels=bool(config["levels"]["metrics"]),
         launches=config["levels"]["explorer_launches"],
-        listing=listing(),
+        listing=as_parameter(listing()),
         settings=as_parameter(config),
         steps=steps_of_workflow,
         code=code_digest,

@@ -57,4 +57,4 @@ def steps_of_workflow(wildcards):
     own = [rule for rule in workflow.rules if not Path(rule.snakefile).is_relative_to(BASE / "lab")]
     named = {rule.name: rule.shellcmd or rule.script for rule in own}
     texts = {name: " ".join(str(text).split()).removeprefix("../") for name, text in named.items() if text}
-    return json.dumps(texts, sort_keys=True)
+    return as_parameter(texts)

@@ -72,15 +72,13 @@ def check_config():
         check_values(config)
     except CausewayError as error:
         raise stopped(f"configuration: {error}") from None
-    schema = configuration_schema(BASE / "config" / "schemas")
-    if not surely_fits(config, schema):
-        try:
-            validate(config, "../../config/schemas/config.schema.yaml")
-        except WorkflowError as error:
-            raise stopped(
-                f"configuration: {violation_of(error)}; config/schemas/config.schema.yaml describes every key"
-            ) from None
-    config.update(with_whole_numbers(config, schema))
+    try:
+        validate(config, "../../config/schemas/config.schema.yaml")
+    except WorkflowError as error:
+        raise stopped(
+            f"configuration: {violation_of(error)}; config/schemas/config.schema.yaml describes every key"
+        ) from None
+    config.update(with_whole_numbers(config, configuration_schema(BASE / "config" / "schemas")))
 
 
 def row_checker(name):

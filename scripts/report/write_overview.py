@@ -92,7 +92,7 @@ def records(job) -> tuple:
 
 def write_records(job) -> None:
     """Write what the configuration has, the schemas of all documents, and what the run was made of."""
-    write_json({"schema_version": "1", **job.params.listing}, job.output.listing, "listing")
+    write_json({"schema_version": "1", **json.loads(job.params.listing)}, job.output.listing, "listing")
     for schema in sorted(SCHEMA_FOLDER.glob("*.schema.json")):
         write_whole(Path(job.output.schemas) / schema.name, schema.read_bytes())
     write_provenance(job)

@@ -50,7 +50,12 @@ def run_other(folder, *arguments):
 def test_the_rules_are_planned_under_their_new_names(other):
     run = run_other(other, "--dry-run", "--quiet", "host")
     assert run.returncode == 0, run.stdout
-    for rule in ("causeway_normalise_export", "causeway_discover_causes", "causeway_write_overview", "rule sizes"):
+    for rule in (
+        "causeway_normalise_export",
+        "causeway_discover_measured_causes",
+        "causeway_write_overview",
+        "rule sizes",
+    ):
         assert rule in run.stdout
     assert "simulate_run" not in run.stdout
 

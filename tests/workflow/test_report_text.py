@@ -49,12 +49,15 @@ def test_the_escaped_parameter_is_the_value():
 
 def test_free_text_of_the_configuration_reaches_reported_jobs_escaped_alone():
     """Parameters of rules with an item in the report are numbers, words that the schema lists or whose characters it
-    bounds (axes), or escaped.
+    bounds (axes, targets), our own (links, steps, code), or escaped.
     """
     schema = yaml.safe_load((ROOT / "config" / "schemas" / "config.schema.yaml").read_text(encoding="utf-8"))
     axes = schema["properties"]["figures"]["properties"]["coordinates_axes"]["items"]
-    assert not re.search(axes["pattern"], "a<b")
-    numbers = {"launches", "rows", "seed", "study", "first_seed", "links", "axes"}
+    targets = schema["properties"]["targets"]["properties"]
+    for items in (axes, targets["counters"]["items"], targets["tables"]["items"]):
+        assert not re.search(items["pattern"], "a<b")
+    numbers = {"launches", "rows", "seed", "study", "first_seed", "levels", "axes", "targets"}
+    ours = {"links", "steps", "code", "config_hash"}
     seen = set()
     for path in RULE_FILES:
         for rule in re.split(r"\n(?=rule )", path.read_text(encoding="utf-8")):
@@ -62,5 +65,5 @@ def test_free_text_of_the_configuration_reaches_reported_jobs_escaped_alone():
             if REPORTED.search(rule) and block:
                 for name, value in re.findall(r"^        (\w+)=(.*)", block[1], flags=re.MULTILINE):
                     seen.add(name)
-                    assert name in numbers or value.startswith("as_parameter("), (path.name, name)
+                    assert name in numbers | ours or value.startswith("as_parameter("), (path.name, name)
     assert {"settings", "rows"} <= seen

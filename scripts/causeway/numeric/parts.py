@@ -70,7 +70,7 @@ class Parts:
     def _do(self, part: Part) -> None:
         for name in part.needs:
             if name in self._failures:
-                LOG.error("%s: not done, as it needs: %s", part.name, name)
+                self._say(LOG.error, "%s: not done, as it needs: %s", part.name, name)
                 self._failures[part.name] = self._failures[name]
                 return
         digest = ""
@@ -80,7 +80,7 @@ class Parts:
             self._newest = max(self._newest, newest(outside) if self._ranks.first else 0)
             self._digests |= dict.fromkeys(part.makes, digest)
             if self._ranks.of_first(lambda: linked_back(part, digest)):
-                LOG.info("%s: finished before", part.name)
+                self._say(LOG.info, "%s: finished before", part.name)
                 self._linked.append((part, digest))
                 return
         keeps = self._code and self._ranks.first
@@ -90,10 +90,14 @@ class Parts:
                 if keeps:
                     link(part, digest)
         except CausewayError as error:  # on several ranks, one that all of them have agreed on
-            LOG.error("%s: %s", part.name, error)
+            self._say(LOG.error, "%s: %s", part.name, error)
             self._failures[part.name] = error
         except Exception as error:
             if self._ranks.size > 1:  # the others do not know of it, so the program has to end
                 raise
             LOG.exception("%s", part.name)
             self._failures[part.name] = error
+
+    def _say(self, log: Callable[..., None], *words: str | CausewayError) -> None:
+        if self._ranks.first:
+            log(*words)
