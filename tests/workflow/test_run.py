@@ -140,7 +140,7 @@ def test_a_second_run_does_nothing(real):
         (
             "findings/causes.py",
             {"write_overview"},
-            {"normalise_export", "align_clocks", "discover_causes", "plot_figures"},
+            {"normalise_export", "align_clocks", "discover_causes"},
         ),
         (
             "plotting/drawing/theme.py",
