@@ -69,7 +69,7 @@ def export(
         {"configuration": len(names) + i, "kernel": 0} | dict.fromkeys(LAUNCH_SHAPE) | {"grid_x": x}
         for i, x in enumerate(grids)
     ]
-    written = {name: rows for name, rows in tables.items() if rows}
+    written = {name: rows for name, rows in with_calls(tables).items() if rows}
     for name, rows in written.items():
         write(folder, name, rows)
     busy = tables["launches"] + tables["transfers"]
@@ -132,3 +132,34 @@ def collective_rows(one: RankCollectives) -> list[tuple]:
     words = [one.names[at] for at in one.name], [one.communicators[at] for at in one.communicator]
     numbers = [None if number == UNNUMBERED else number for number in one.sequence.tolist()]
     return list(zip(one.start.tolist(), one.end.tolist(), *words, numbers, one.bytes.tolist(), strict=True))
+
+
+def with_calls(tables):
+    """Return tables, lists of rows by name, in which calls have their numbers and work the call that made it: of those
+    of its rank with its correlation number the one that returns last.
+    """
+    calls = sorted(tables.get("calls", []), key=lambda row: row["start_ns"])
+    calls = [row | {"call": number} for number, row in enumerate(calls)]
+    made = {}
+    for row in calls:
+        key = row["rank"], row.get("correlation")
+        if key[1] is not None and (key not in made or end_of(row) >= end_of(made[key])):
+            made[key] = row
+    work = {
+        name: [row | call_of(made.get((row["rank"], row.get("correlation")))) for row in tables[name]]
+        for name in ("launches", "transfers", "graphs")
+        if name in tables
+    }
+    return dict(tables) | work | ({"calls": calls} if "calls" in tables else {})
+
+
+def end_of(call):
+    return call["start_ns"] + call["duration_ns"]
+
+
+def call_of(call):
+    """Return the columns of work that a call made; none of them without a call."""
+    if call is None:
+        return {}
+    columns = {"call": call["call"], "call_start_ns": call["start_ns"], "call_end_ns": end_of(call)}
+    return columns | {"thread": call.get("thread")}

@@ -80,7 +80,7 @@ def digests(folder):
 
 
 def run(folder, *command):
-    paths = [folder / "scripts", folder / "tests" / "unit" / "efficiency"]
+    paths = [folder / "scripts", folder / "tests", folder / "tests" / "unit" / "efficiency"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     done = subprocess.run(
         [sys.executable, *map(str, command)],

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.waiting.graph_samples import kernel_ns
 from tests.unit.waiting.known_scheduler import Costs, ProgramOf, Run
 
+from causeway.events.device_events import UNKNOWN
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY
-from causeway.waiting.graph.device_work import NOT_KNOWN
 from causeway.waiting.graph.export_in_memory import joined
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
 from causeway.waiting.graph.link_ranks import linked
@@ -42,8 +42,7 @@ def graph_of(run, with_events):
         "kind": np.array([KERNEL] * 5 + [COLLECTIVE, COPY])[name],
         "name": names[name],
         "operator": 0 * rank - 1,
-        "correlation": correlation,
-        "asked": np.full(len(rank), NOT_KNOWN),
+        "asked": np.full(len(rank), UNKNOWN),
         "memory": np.full(len(rank), OTHER_MEMORY),
     }
     begun, done, caller, call, made = run.calls.T
@@ -54,10 +53,13 @@ def graph_of(run, with_events):
         "thread": 0 * caller,
         "name": np.array([texts.code(one) for one in CALLS])[call],
         "waits": np.array([0, 2, 0])[call],
-        "correlation": made,
+        "call": np.arange(len(call)),
         "outer": np.arange(len(call)),
         "scope": np.where(call == 1, ALL_STREAMS, NO_SCOPE),
     }
+    number = {key: at for at, key in enumerate(zip(caller.tolist(), made.tolist(), strict=True)) if key[1] >= 0}
+    keys = zip(rank.tolist(), correlation.tolist(), strict=True)
+    rows["call"] = np.array([number.get(key, -1) for key in keys], np.int64)
     rows["call"], host = joined(rows, host, texts)
     ranks = list(range(len(run.ranks)))
     together = np.stack([start[(rank == one) & (name == 5)] for one in ranks])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from efficiency_samples import with_calls
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, write_json, write_table
 
@@ -46,7 +47,7 @@ def write_export(folder, tables, export="e0"):
     used = sorted({(row["rank"], row.get("device", 0)) for name in EVENTS for row in tables.get(name, [])})
     devices = [{"rank": rank, "device": device} for rank, device in used]
     dimensions = {"kernels": kernels, "configurations": shapes, "devices": devices}
-    for name, rows in (tables | dimensions).items():
+    for name, rows in with_calls(tables | dimensions).items():
         if rows:
             write(folder, name, rows)
     document = {"export": export, "status": "read", "time": {"has_start": True}, "analyses": {}}

@@ -18,6 +18,15 @@ LAUNCH_SHAPE = (
 GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
 """Of these the size of the grid and of its blocks, from which `launch_threads` are known."""
 
+CALL = (
+    column("call", U32, nullable=True),
+    *columns("call_start_ns call_end_ns", I64, "ns", nullable=True),
+    column("thread", U32, nullable=True),
+)
+"""The host's call that made work of a device: its number in `calls`, its times and its thread. Of nested calls the one
+that returns last; null where the export does not say.
+"""
+
 STAR_TABLES: dict[str, pa.Schema] = {
     # facts, ordered by start_ns, then by the order in the export
     "launches": pa.schema(
@@ -30,6 +39,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("range", U32, nullable=True),
             column("correlation", I64, nullable=True),
             *columns("operator shape", U32, nullable=True),  # of the call that made it; null: not known
+            *CALL,
         ]
     ),
     "transfers": pa.schema(
@@ -43,6 +53,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("stream", U32),
             column("correlation", I64, nullable=True),
             column("migration_cause", U8, nullable=True),  # of pages of managed memory, as CUPTI numbers it
+            *CALL,
         ]
     ),
     "ranges": pa.schema(
@@ -57,6 +68,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
     "calls": pa.schema(
         [
             *columns("start_ns duration_ns", I64, "ns"),
+            column("call", U32),
             column("rank", U32),
             column("thread", U32, nullable=True),
             column("name", pa.dictionary(pa.int32(), TEXT)),
@@ -118,6 +130,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("device", U16),
             column("stream", U32, nullable=True),
             column("correlation", I64, nullable=True),
+            *CALL,
         ]
     ),
     # when the profiler itself was at work in a rank's process, and at what; rows of a rank do not overlap
@@ -209,8 +222,9 @@ STAR_TABLES: dict[str, pa.Schema] = {
 }
 OPTIONAL_COLUMNS = {
     "devices": ("compute_capability",),
-    "launches": ("operator", "shape"),
-    "transfers": ("migration_cause",),
+    "launches": ("operator", "shape", *(field.name for field in CALL)),
+    "transfers": ("migration_cause", *(field.name for field in CALL)),
+    "graphs": tuple(field.name for field in CALL),
     "shapes": ("layout",),
     "steps": ("called_ns", "called_duration_ns"),
     "kernel_summary": ("variance_between", "between_sum", "size_variance", "size_constant", "size_slope"),

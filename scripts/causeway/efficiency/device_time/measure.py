@@ -27,7 +27,7 @@ from causeway.events.few_values import few_pairs
 from causeway.numeric import intervals
 
 COPY_KINDS = 256
-EVENT = ("start", "end", "rank", "device", "stream", "kind", "correlation", "returned", "launch")
+EVENT = ("start", "end", "rank", "device", "stream", "kind", "called", "returned", "launch")
 """What the sweeps need of launches, transfers and graphs."""
 Windows = Mapping[int, tuple[int, int]]
 """Begin and end of a time by rank, ns, own clock."""
@@ -201,12 +201,6 @@ class _Host:
         self.sweeps: dict[tuple[int, int], Sweep] = {}
         self.mpi_ranks: set[int] = set()
 
-    def passing(self, blocks):
-        """Yield blocks of calls unchanged, and count each."""
-        for block in blocks:
-            self.take(block)
-            yield block
-
     def take(self, block: event_streams.Block) -> None:
         threads, code = few_pairs(block["rank"], block["thread"])
         for at, (rank, thread) in enumerate(threads):
@@ -281,9 +275,8 @@ def measure(
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
     sets = {rank: [found.get((rank, name), nothing) for name in names] for rank in opened.windows}
     host = _Host(windows, sets)
-    calls = event_streams.Calls(
-        host.passing(event_streams.merged([event_streams.calls(opened.folder), event_streams.mpi_calls(opened.folder)]))
-    )
+    for block in event_streams.merged([event_streams.calls(opened.folder), event_streams.mpi_calls(opened.folder)]):
+        host.take(block)
     edge = np.array([windows[rank] for rank, _ in opened.devices], np.int64).reshape(-1, 2)
     sweep = Sweep(edge[:, 0], edge[:, 1], edges, [sets[rank] for rank, _ in opened.devices], limits.kernel_wait_ns)
     n_devices = len(opened.devices)
@@ -306,17 +299,13 @@ def measure(
     ]
     for block in event_streams.merged([event_streams.only(source, EVENT) for source in sources]):
         device = _device_indices(block, index_of, opened.folder)
-        called, returned = calls.find(block)
-        sweep.take(device, block["kind"], block["start"], block["end"], called)
+        sweep.take(device, block["kind"], block["start"], block["end"], block["called"])
         kept = (block["launch"] == 1) | ~np.isin(block["kind"], OF_NO_STREAM)
         if not kept.all():
             block = {name: values[kept] for name, values in block.items()}
             device = device[kept]
-            called = called[kept]
-            returned = returned[kept]
-        streams.take(block, device, called, returned, limits, path)
+        streams.take(block, device, limits, path)
     sweep.finish()
-    calls.drain()
     gaps = sorted(streams.index_of.items())
     return Measured(
         opened=opened,
@@ -362,8 +351,8 @@ class _StreamGaps:
         self._filled = np.zeros(0, np.int64)
         self._ring = np.zeros((0, QUEUE), np.int64)
 
-    def take(self, block, device, called, returned, limits, path) -> None:
-        """Take launches and transfers, ordered by start, with their device's index and the times of their calls."""
+    def take(self, block: event_streams.Block, device: np.ndarray, limits: Limits, path: np.ndarray) -> None:
+        """Take launches and transfers, ordered by start, with their device's index."""
         pairs, code = few_pairs(device, block["stream"])
         stream = _renumbered([self.index_of.setdefault(pair, len(self.index_of)) for pair in pairs], code)
         fresh = len(self.index_of) - len(self.gaps)
@@ -372,7 +361,6 @@ class _StreamGaps:
             self._before = np.append(self._before, np.full(fresh, UNKNOWN))
             self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
             self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
-        columns = (block["launch"], block["start"], block["end"], called, returned)
-        events = [np.ascontiguousarray(column) for column in columns]
+        events = [np.ascontiguousarray(block[name]) for name in ("launch", "start", "end", "called", "returned")]
         held = (self._before, self.gaps, self._ring, self._filled)
         take_streams(device, stream, *events, limits.small_kernel_ns, limits.kernel_wait_ns, *held, path)

@@ -11,11 +11,10 @@ import numpy as np
 
 from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
+from causeway.events.device_events import UNKNOWN
 from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled, compiled_borrowing, int64, void
 
 KINDS = 5
-UNKNOWN = np.iinfo(np.int64).min
-"""The absent time of a call."""
 CAUSES = tuple(IDLE_CAUSES)
 """Why a device was idle before an event; see `Sweep.idle`."""
 
@@ -199,39 +198,6 @@ def _take(
             if idle_since < until:
                 idle[row, _idle_cause(idle_since, until, calls[i], wait)] += until - idle_since
         reach[row, kinds[i]] = max(reach[row, kinds[i]], ends[i])
-
-
-@compiled(void(I8, I8, I8, int64[::1], int64[::1], int64[::1]), rows_of=("key",))
-def remember(key, start, end, keys, starts, ends):
-    """Keep calls by key in a hash table in which each key has one slot; a later call with another key of that slot
-    replaces it.
-
-    Keys are rank and correlation number, numbers follow each other, so a slot is used again after as many calls as
-    the table has slots. Of nested calls with one number (runtime and driver) the one that returns last is kept: it
-    made the launch.
-    """
-    mask = keys.size - 1
-    for i in range(key.size):
-        if key[i] < 0:
-            continue
-        slot = (key[i] ^ (key[i] >> 40)) & mask
-        if keys[slot] != key[i] or end[i] > ends[slot]:
-            keys[slot] = key[i]
-            starts[slot] = start[i]
-            ends[slot] = end[i]
-
-
-@compiled(void(I8, I8, I8, I8, int64[::1], int64[::1]), rows_of=("key",))
-def recall(key, keys, starts, ends, start, end):
-    """Write start and end of the call with each key, or leave them as they are."""
-    mask = keys.size - 1
-    for i in range(key.size):
-        if key[i] < 0:
-            continue
-        slot = (key[i] ^ (key[i] >> 40)) & mask
-        if keys[slot] == key[i]:
-            start[i] = starts[slot]
-            end[i] = ends[slot]
 
 
 STREAM_FIELDS = ("events", "host_ns", "kernel_wait_ns", "other_ns", "overlap_ns", "queue_max")

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from causeway.core.schemas import GRID_AND_BLOCK, launch_threads
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
-from causeway.efficiency.device_time.sweep import UNKNOWN
+from causeway.events.device_events import UNKNOWN, device_events
 
 MOST_BEFORE = 0.1
 """Share of a rank's launches that may have been called before the recording began: these are then in no step. Of more
@@ -40,33 +39,16 @@ def called_since(folder: Path, annotated: bool) -> dict[int, int]:
     since: dict[int, int] = {}
     before: dict[int, int] = {}
     total: dict[int, int] = {}
-    calls = event_streams.Calls(event_streams.calls(folder))
-    for batch in event_streams.chunks(
-        folder, "launches", ["start_ns", "duration_ns", "rank", "queue_ns", "correlation"]
-    ):
-        block = _of_calls(batch)
+    for block, _ in device_events(folder, "launches"):
         ranks, many = np.unique(block["rank"], return_counts=True)
         total |= {rank: total.get(rank, 0) + more for rank, more in zip(ranks.tolist(), many.tolist(), strict=True)}
-        new = [rank for rank in ranks.tolist() if rank not in since]
-        known = calls.find(block)[0] != UNKNOWN if new else np.empty(0, bool)
-        for rank in new:
+        for rank in [rank for rank in ranks.tolist() if rank not in since]:
             mine = np.flatnonzero(block["rank"] == rank)
-            called = np.flatnonzero(known[mine])
+            called = np.flatnonzero(block["called"][mine] != UNKNOWN)
             before[rank] = before.get(rank, 0) + (int(called[0]) if called.size else mine.size)
             if called.size:
                 since[rank] = int(block["start"][mine[called[0]]])
     return {rank: start for rank, start in since.items() if annotated or before[rank] <= MOST_BEFORE * total[rank]}
-
-
-def _of_calls(batch: pa.RecordBatch) -> event_streams.Block:
-    """Return what launches are found among calls by."""
-    block = event_streams.times(batch)
-    queue = event_streams.numbers(batch.column("queue_ns"), -1)
-    return block | {
-        "rank": batch.column("rank").to_numpy(),
-        "correlation": event_streams.numbers(batch.column("correlation"), -1),
-        "returned": np.where(queue < 0, UNKNOWN, block["start"] - queue),
-    }
 
 
 def threads_of(folder: Path) -> np.ndarray:
@@ -95,22 +77,19 @@ def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_str
         return
     kernels = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_numpy()
     threads = threads_of(folder)
-    calls = event_streams.Calls(event_streams.calls(folder))
-    wanted = ["start_ns", "duration_ns", "configuration", "rank", "queue_ns", "correlation"]
-    for batch in event_streams.chunks(folder, "launches", wanted):
-        block = _of_calls(batch)
+    for block, batch in device_events(folder, "launches", ["configuration"]):
         configuration = batch.column("configuration").to_numpy()
         block |= {
             "kernel": kernels[configuration].astype(np.int64),
             "threads": threads[configuration],
         }
-        called, returned = calls.find(block)
+        called = block["called"]
         ranks, index = np.unique(block["rank"], return_inverse=True)
         first = np.array([since.get(rank, _BY_START) for rank in ranks.tolist()], np.int64)[index]
         known = (called != UNKNOWN) & (first != _BY_START)
         moment = np.where(known, called, block["start"])
         block["moment"] = np.where(~known & (block["start"] < first) & (first != _BY_START), IN_NO_STEP, moment)
-        block["until"] = np.where(known, returned, block["end"])
+        block["until"] = np.where(known, block["returned"], block["end"])
         yield block
 
 
@@ -122,13 +101,9 @@ def called_launches(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.n
     folder : Path
         The export's tables.
     """
-    calls = event_streams.Calls(event_streams.calls(folder))
-    wanted = ["start_ns", "duration_ns", "rank", "queue_ns", "correlation"]
-    for batch in event_streams.chunks(folder, "launches", wanted):
-        block = _of_calls(batch)
-        called, _ = calls.find(block)
-        known = called != UNKNOWN
-        yield block["rank"][known], called[known], (block["end"] - block["start"])[known]
+    for block, _ in device_events(folder, "launches"):
+        known = block["called"] != UNKNOWN
+        yield block["rank"][known], block["called"][known], (block["end"] - block["start"])[known]
 
 
 def transfer_moments(folder: Path) -> Iterator[event_streams.Block]:
@@ -139,11 +114,9 @@ def transfer_moments(folder: Path) -> Iterator[event_streams.Block]:
     folder : Path
         The export's tables.
     """
-    calls = event_streams.Calls(event_streams.calls(folder))
-    for block in event_streams.transfers(folder):
-        called, _ = calls.find(block)
-        known = called != UNKNOWN
-        yield {"end": block["end"][known], "rank": block["rank"][known], "moment": called[known]}
+    for block, _ in device_events(folder, "transfers"):
+        known = block["called"] != UNKNOWN
+        yield {"end": block["end"][known], "rank": block["rank"][known], "moment": block["called"][known]}
 
 
 def ends_of_calls(folder: Path, rank: int, moments: np.ndarray) -> np.ndarray:

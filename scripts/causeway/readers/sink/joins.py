@@ -1,7 +1,7 @@
-"""Which range encloses a launch call, and which call made a launch: streaming joins of event streams that are ordered
+"""Which range encloses a call, and which call made what a device did: streaming joins of event streams that are ordered
 by start.
 
-Memory is bounded by what is open at a time: ranges not yet closed, and the latest launch calls.
+Memory is bounded by what is open at a time: ranges not yet closed, and the latest calls.
 """
 
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from causeway.readers.common.constants import NULL
-from causeway.readers.sink.batches import EventBatch
+from causeway.readers.sink.batches import EventBatch, is_repeated, repeated
 
 AHEAD_NS = 1_000_000_000
-"""How much later than its launch a call may seem to start: host and device clocks are converted, not shared."""
+"""How much later than its work a call may seem to start: host and device clocks are converted, not shared."""
 
 CALLS_HELD = 1 << 18
 """Launch calls held while their launches are awaited; a device is at most a few thousand launches behind."""
@@ -20,9 +20,10 @@ CALLS_HELD = 1 << 18
 DEPTH = 64
 """Steps outwards from a range that has ended, all times together; deeper nesting is left to a compiled loop."""
 
-_LINKED = ("range", "operator", "inputs")
-"""What a launch takes over from the call that made it."""
-_WORK_ITEMS = "work_items"
+_FACTS = ("begin", "end", "call", "thread", "range", "operator", "inputs", "work_items")
+"""What is known of the call that made work of a device: its times, its number, its thread, the range, operator and
+inputs around it, and whether it was given work-items.
+"""
 
 
 def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -126,14 +127,14 @@ class OpenRanges:
             self._seen += len(block)
 
 
-class LaunchCalls:
-    """The calls of an ordered stream by correlation; gives each launch the times and the range of its call.
+class WorkCalls:
+    """The calls of an ordered stream by correlation; gives launches, copies and graphs the call that made them.
 
     Parameters
     ----------
-    blocks : iterator of (EventBatch, ndarray of int64, ndarray of int64, ndarray of int64)
-        Events with start_ns, duration_ns, process, correlation, ordered by start; and each one's range, operator and
-        inputs, or `NULL`.
+    blocks : iterator of (EventBatch, ndarray of int64, ndarray of int64, ndarray of int64, ndarray of int64)
+        Events with start_ns, duration_ns, process, thread, correlation, ordered by start; and each one's number, range,
+        operator and inputs, or `NULL`.
     launching : ndarray of bool, shape (names,), or None
         Whether a call of that name (by the events' `name`) launches a kernel; for `unanswered`.
     work_items : ndarray of bool, shape (names,), or None
@@ -156,8 +157,7 @@ class LaunchCalls:
         self._latest = None
         self._launching = launching
         self._work_items = work_items
-        columns = ("key", "begin", "end", *_LINKED, _WORK_ITEMS)
-        self._held = np.empty(0, [*((name, "<i8") for name in columns), ("launching", "?")])
+        self._held = np.empty(0, [*((name, "<i8") for name in ("key", *_FACTS)), ("launching", "?")])
         self.unanswered = 0
 
     @staticmethod
@@ -174,16 +174,17 @@ class LaunchCalls:
             if block is None:
                 self._done = True
                 break
-            rows, *linked = block
+            rows, *facts = block
             self._latest = int(rows["start_ns"][-1])
             more = np.empty(len(rows), self._held.dtype)
             more["key"] = self._keys(rows)
             more["begin"] = rows["start_ns"]
             more["end"] = rows["start_ns"] + rows["duration_ns"]
-            for name, values in zip(_LINKED, linked, strict=True):
+            more["thread"] = rows["thread"]
+            for name, values in zip(("call", "range", "operator", "inputs"), facts, strict=True):
                 more[name] = values
             more["launching"] = False if self._launching is None else self._launching[rows["name"]]
-            more[_WORK_ITEMS] = False if self._work_items is None else self._work_items[rows["name"]]
+            more["work_items"] = False if self._work_items is None else self._work_items[rows["name"]]
             fresh.append(more[more["key"] >= 0])
             if sum(map(len, fresh)) > CALLS_HELD:
                 break
@@ -199,22 +200,28 @@ class LaunchCalls:
                 self.unanswered += int(self._held["launching"][~keep].sum())
                 self._held = self._held[keep]
 
-    def find(self, launches: EventBatch) -> tuple[np.ndarray, ...]:
-        """Return for each launch (ordered by start) its call's end in ns, its range, operator and inputs, whether
-        it was given work-items (0 or 1), and its call's begin in ns, all int64 of shape (n,) and `NULL` where unknown.
+    def find(self, work: EventBatch) -> dict[str, np.ndarray]:
+        """Return what is known of the call that made each row: begin and end in ns, call, thread, range, operator,
+        inputs, and whether it was given work-items (0 or 1); int64 of shape (n,), `NULL` where unknown. Rows come in
+        the order in which `pieces_in_order` gives them.
         """
-        names = ("end", *_LINKED, _WORK_ITEMS, "begin")
-        linked = [np.full(len(launches), NULL) for _ in names]
-        if len(launches):
-            self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
-            if len(self._held):
-                keys = self._keys(launches)
-                at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
-                hit = (self._held["key"][at] == keys) & (keys >= 0)
-                for name, values in zip(names, linked, strict=True):
-                    values[hit] = self._held[name][at[hit]]
-                self._held["launching"][at[hit]] = False  # answered
-        return tuple(linked)
+        if is_repeated(work["correlation"]) and work["correlation"][0] < 0:
+            return self.unknown(work)
+        facts = {name: np.full(len(work), NULL) for name in _FACTS}
+        self._load_until(int(work["start_ns"][-1]) + AHEAD_NS)
+        if len(self._held):
+            keys = self._keys(work)
+            at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
+            hit = (self._held["key"][at] == keys) & (keys >= 0)
+            for name, values in facts.items():
+                values[hit] = self._held[name][at[hit]]
+            self._held["launching"][at[hit]] = False  # answered
+        return facts
+
+    @staticmethod
+    def unknown(work: EventBatch) -> dict[str, np.ndarray]:
+        """Return what `find` does where nothing is known."""
+        return dict.fromkeys(_FACTS, repeated(NULL, len(work)))
 
     def drain(self) -> None:
         """Read the stream to its end."""
@@ -222,3 +229,20 @@ class LaunchCalls:
             self._load_until(np.iinfo(np.int64).max)
         self.unanswered += int(self._held["launching"].sum())
         self._held = self._held[:0]
+
+
+def pieces_in_order(sources: list[Iterator[EventBatch]]) -> Iterator[tuple[int, EventBatch]]:
+    """Give the rows of sources that are ordered by start, piece by piece, with the number of the source: none reaches
+    beyond what is loaded of all sources, so that the call of each is near.
+    """
+    full = [(block for block in source if len(block)) for source in sources]
+    loaded = [next(source, None) for source in full]
+    while any(block is not None for block in loaded):
+        bound = min(int(block["start_ns"][-1]) for block in loaded if block is not None)
+        for at, block in enumerate(loaded):
+            if block is None:
+                continue
+            cut = int(np.searchsorted(block["start_ns"], bound, "right"))
+            if cut:
+                yield at, block[:cut]
+            loaded[at] = block[cut:] if cut < len(block) else next(full[at], None)

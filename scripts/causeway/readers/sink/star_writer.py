@@ -4,6 +4,7 @@ Kernels and configurations are numbered in order of first appearance in the laun
 same run read from two formats gives equal tables.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,16 +17,17 @@ from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, open_table
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.kernel_names import kernel_class, says_communication
 from causeway.readers.common.operators import OPERATOR
-from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
+from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
 from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_rows
 from causeway.readers.sink.event_times import RecordingDigest
-from causeway.readers.sink.joins import LaunchCalls, OpenRanges
+from causeway.readers.sink.joins import OpenRanges, WorkCalls, pieces_in_order
 from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOperators, OperatorNumbers
 from causeway.readers.sink.records import RECORDS, CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import Cuts, StreamOrder
 from causeway.readers.sink.table_columns import (
     FinalNumbers,
+    call_columns,
     coded_text,
     collective_columns,
     dependency_columns,
@@ -72,6 +74,7 @@ class StarWriter:
         self.digest = RecordingDigest()
         # places, in the order of all launches, of those that are repeated, or of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
+        self._of_transfers: tuple[int, int] | None = None  # their first start and last end
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
         # kernels that ranges around their launches call communication, by code
@@ -81,13 +84,12 @@ class StarWriter:
     def write(self) -> None:
         """Write every table that has rows."""
         with _RangesAndCalls(self) as joined:
-            self._write_launches(joined.launch_calls, joined.operators)
-            joined.launch_calls.drain()
+            self._write_work(joined.work_calls, joined.operators)
+            joined.work_calls.drain()
             joined.operators.close()
             joined.open_ranges.drain()
             joined.drain_operators()
-            self._check(joined.launch_calls.unanswered)
-        self._write_events("transfers", self._transfer_columns)
+            self._check(joined.work_calls.unanswered)
         self._write_events("samples", self._sample_columns)
         sink = self.sink
         self._write_events("mpi", lambda rows: mpi_columns(rows, sink.mpi_names.texts))
@@ -96,7 +98,6 @@ class StarWriter:
         self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
         self._write_events("cpu_samples", lambda rows: host_columns(rows, sink.sampled_names.texts))
         self._write_events("dependencies", dependency_columns)
-        self._write_events("graphs", self._graph_columns)
         repeated_rows = {kind: rows.count for kind, rows in self._repeated.items() if rows.count}
         named = ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in repeated_rows.items())
         sink.issues.add("repeated_events", sum(repeated_rows.values()), named)
@@ -122,10 +123,10 @@ class StarWriter:
             facts.streams[rank] = facts.streams.get(rank, 0) + count
         ranks = {code: int(self.rank[code]) for code in self.sink.processes.working if self.rank[code] >= 0}
         self.sink.overhead.settle(ranks, facts.first_ns or 0, facts.last_ns or 0, issues)
-        self._write_table("profiler_overhead", self.sink.overhead.table(ranks))
-        self._write_table("other_contexts", self.sink.other_contexts.table(ranks, issues))
+        self.write_table("profiler_overhead", self.sink.overhead.table(ranks))
+        self.write_table("other_contexts", self.sink.other_contexts.table(ranks, issues))
 
-    def _of_ranks(self, rows: EventBatch) -> EventBatch:
+    def of_ranks(self, rows: EventBatch) -> EventBatch:
         """Return the rows of processes that are ranks; count the others."""
         mine = looked_up(self.rank, rows["process"]) >= 0
         if mine.all():
@@ -133,7 +134,7 @@ class StarWriter:
         self.sink.issues.add("other_processes", int((~mine).sum()))
         return rows[mine]
 
-    def _span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
+    def span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
         """Widen the export's span by events in order of their starts; transfers matter where there are no launches."""
         first = int(start[0])
         last = int((start + duration).max())
@@ -143,7 +144,8 @@ class StarWriter:
         facts.last_ns = last if facts.last_ns is None else max(facts.last_ns, last)
         facts.has_start = True
 
-    def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
+    def note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
+        """Note that devices had work of processes; integers of shape (n,)."""
         first, _ = distinct_rows([process, device])
         self.used_processes.update(process[first].tolist())
         self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
@@ -151,75 +153,35 @@ class StarWriter:
     def _events(self, kind: str) -> Iterator[EventBatch]:
         """Give the events of a kind in order, each once."""
         for block in self.sink.events(kind):
-            again = self._again(kind, block)
+            again = self.again(kind, block)
             yield block[~again] if again.any() else block
 
-    def _again(self, kind: str, block: EventBatch) -> np.ndarray:
+    def again(self, kind: str, block: EventBatch) -> np.ndarray:
         """Return which of the next events of a kind, n of them, stood there before; bool, shape (n,)."""
         return self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
 
-    def _write_launches(self, calls: LaunchCalls, operators: LaunchOperators) -> None:
-        if not self.sink.n_launches:
-            return
-        early = without = seen = 0
-        numbers = OperatorNumbers(operators)
-        ranged = self._communication_ranges(operators)
-        is_mixed = not self.sink.work_item_calls.isdisjoint(self.sink.call_names.texts)
-        grids = GridsInBlocks(self.sink.configurations, self.sink.issues, is_mixed)
-        kernels = np.array([row[0] for row in self.sink.configuration_rows()], np.int64)
-        with self.sink.writer("launches") as writer:
-            for block in self.sink.events("launches"):
-                again = self._again("launches", block)
-                rows = self._of_ranks(block[~again] if again.any() else block)
-                if len(rows) < len(block):
-                    out = np.flatnonzero(again | (looked_up(self.rank, block["process"]) < 0))
-                    self.launches_left_out.append(seen + out)
-                seen += len(block)
-                if not len(rows):
-                    continue
-                queue = rows["queue_ns"]
-                begin = end = ranges = operator = inputs = work_items = repeated(NULL, len(rows))
-                if self.sink.count_of("calls"):
-                    end, ranges, operator, inputs, work_items, begin = calls.find(rows)
-                    waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
-                    early += int(((waited < 0) & (end != NULL)).sum())
-                    without += int((end == NULL).sum())
-                    queue = np.where(queue != NULL, queue, waited)
-                if not is_repeated(queue) or queue[0] != NULL:
-                    queue = np.where(queue < 0, NULL, queue)
-                    self.facts.queue_known += int((queue != NULL).sum())
-                self._span(rows["start_ns"], rows["duration_ns"], launches=True)
-                self._note_devices(rows["process"], rows["device"])
-                self.stream_order.take(rows, begin, end)
-                self.sink.other_contexts.note_launches(*(rows[one] for one in ("process", "device", "start_ns")))
-                of_kernel = kernels[rows["configuration"]]
-                if ranged is not None:
-                    ranged.take(rows, of_kernel, operator)
-                self.digest.take(rows["start_ns"], rows["duration_ns"], of_kernel, self.sink.kernels.texts)
-                writer.write(
-                    pa.table(
-                        {
-                            "start_ns": rows["start_ns"],
-                            "duration_ns": rows["duration_ns"],
-                            "configuration": self.configurations.of(grids.of(rows["configuration"], work_items)),
-                            "rank": looked_up(self.rank, rows["process"]),
-                            "device": rows["device"],
-                            "stream": rows["stream"],
-                            "queue_ns": nullable(queue, pa.int64()),
-                            "range": nullable(ranges, pa.uint32()),
-                            "correlation": nullable(rows["correlation"], pa.int64()),
-                            **numbers.columns(operator, inputs),
-                        }
-                    )
-                )
-            self.facts.tables["launches"] = writer.rows
-        self._cut_overruns()
-        if ranged is not None:
-            self.communicating = ranged.kernels()
-        self._write_operators(numbers)
-        if self.sink.count_of("calls"):
-            self.sink.issues.add("started_before_call_returned", early)
-            self.sink.issues.add("no_launch_calls", without)
+    def _write_work(self, calls: WorkCalls, operators: LaunchOperators) -> None:
+        """Write launches, transfers and graphs, each row with the call that made it, in one pass over all of them."""
+        launches = _Launches(self, operators)
+        columns_of = {"launches": launches.columns, "transfers": self._transfer_columns, "graphs": self._graph_columns}
+        blocks = {"launches": launches.blocks(), **{kind: self._events(kind) for kind in ("transfers", "graphs")}}
+        kinds = [kind for kind in columns_of if self.sink.count_of(kind)]
+        find = calls.find if self.sink.count_of("calls") else calls.unknown
+        with contextlib.ExitStack() as stack:
+            writers = {kind: stack.enter_context(self.sink.writer(kind)) for kind in kinds}
+            for at, block in pieces_in_order([blocks[kind] for kind in kinds]):
+                rows = self.of_ranks(block)
+                if len(rows):
+                    call = find(rows)
+                    columns = columns_of[kinds[at]](rows, call) | call_columns(call)
+                    writers[kinds[at]].write(pa.table({"rank": looked_up(self.rank, rows["process"]), **columns}))
+            self.facts.tables |= {kind: writer.rows for kind, writer in writers.items()}
+        if "launches" in kinds:
+            self._cut_overruns()
+            launches.finish()
+        if self._of_transfers:
+            first, last = self._of_transfers
+            self.span(np.array([first]), last - first, launches=False)
 
     def _cut_overruns(self) -> None:
         """Cut launches that run over their successors, in the table that was just written."""
@@ -238,21 +200,8 @@ class StarWriter:
         cut = f"{self.cuts.total_ns / 1e6:,.3f} ms were cut off, at most {self.cuts.longest_ns / 1e6:,.3f} ms of one"
         self.sink.issues.add("outlasting", self.cuts.count, cut)
 
-    def _communication_ranges(self, operators: LaunchOperators) -> CommunicationRanges | None:
-        """Return what finds kernels that ranges call communication; None where no range says so."""
-        names = (*self.sink.range_names.texts, *self.sink.operator_names.names.texts)
-        if not self.sink.count_of("calls") or not any(map(says_communication, names)):
-            return None
-        classes = [kernel_class(name, self.sink.communication) for name in self.sink.kernels.texts]
-        return CommunicationRanges(operators, [one == COMMUNICATION_KERNEL for one in classes])
-
-    def _write_operators(self, numbers: OperatorNumbers) -> None:
-        """Write the operators and shapes that launches refer to."""
-        self._write_table("operators", numbers.operator_table())
-        self._write_table("shapes", numbers.shape_table())
-        self.sink.issues.add("operators_left_out", numbers.lost)
-
-    def _write_table(self, name: str, table: pa.Table) -> None:
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """Write a whole table, unless it has no rows."""
         if table.num_rows:
             with self.sink.writer(name) as writer:
                 writer.write(table)
@@ -264,15 +213,17 @@ class StarWriter:
             return
         with self.sink.writer(kind) as writer:
             for block in self._events(kind):
-                rows = self._of_ranks(block)
+                rows = self.of_ranks(block)
                 if len(rows):
                     rank = looked_up(self.rank, rows["process"])
                     writer.write(pa.table({"rank": rank, **columns_of(rows)}))
             self.facts.tables[kind] = writer.rows
 
-    def _transfer_columns(self, rows: EventBatch) -> dict:
-        self._span(rows["start_ns"], rows["duration_ns"], launches=False)
-        self._note_devices(rows["process"], rows["device"])
+    def _transfer_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
+        start = rows["start_ns"]
+        first, last = self._of_transfers or (int(start[0]), 0)
+        self._of_transfers = first, max(last, int((start + rows["duration_ns"]).max()))
+        self.note_devices(rows["process"], rows["device"])
         columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
         for name in ("bytes", "correlation"):
             columns[name] = nullable(rows[name], pa.int64())
@@ -291,8 +242,8 @@ class StarWriter:
         metric = coded_text(rows["metric"], self.sink.metrics.texts)
         return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
 
-    def _graph_columns(self, rows: EventBatch) -> dict:
-        self._note_devices(rows["process"], rows["device"])
+    def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
+        self.note_devices(rows["process"], rows["device"])
         return graph_columns(rows)
 
     def _write_counters(self) -> None:
@@ -331,7 +282,7 @@ class StarWriter:
             if rows.device is None
             else np.where((rows.device < 0) | (rows.device > 0xFFFF), NULL, rows.device)
         )
-        self._note_devices(process[device != NULL], device[device != NULL])
+        self.note_devices(process[device != NULL], device[device != NULL])
         self.used_processes.update(np.unique(process).tolist())
         columns = {
             "launch": np.arange(first, first + n) if rows.launch is None else rows.launch,
@@ -341,7 +292,7 @@ class StarWriter:
             "device": nullable(device, pa.uint16()),
         }
         if rows.start_ns is not None and len(start := rows.start_ns[rows.start_ns != NULL]):
-            self._span(start, 0, launches=True)
+            self.span(start, 0, launches=True)
         for column in fields:
             values = rows.values[column.name]
             if isinstance(values, np.ndarray):
@@ -398,6 +349,97 @@ class StarWriter:
         self.facts.tables["devices"] = len(rows)
 
 
+class _Launches:
+    """Launches on their way into their table.
+
+    Parameters
+    ----------
+    star : StarWriter
+    operators : LaunchOperators
+    """
+
+    def __init__(self, star: StarWriter, operators: LaunchOperators) -> None:
+        sink = star.sink
+        self._star = star
+        self._sink = sink
+        self._early = self._without = 0
+        self._numbers = OperatorNumbers(operators)
+        self._ranged = self._communication_ranges(operators)
+        is_mixed = not sink.work_item_calls.isdisjoint(sink.call_names.texts)
+        self._grids = GridsInBlocks(sink.configurations, sink.issues, is_mixed)
+        self._kernels = np.array([row[0] for row in sink.configuration_rows()], np.int64)
+
+    def _communication_ranges(self, operators: LaunchOperators) -> CommunicationRanges | None:
+        """Return what finds kernels that ranges call communication; None where no range says so."""
+        sink = self._sink
+        names = (*sink.range_names.texts, *sink.operator_names.names.texts)
+        if not sink.count_of("calls") or not any(map(says_communication, names)):
+            return None
+        classes = [kernel_class(name, sink.communication) for name in sink.kernels.texts]
+        return CommunicationRanges(operators, [one == COMMUNICATION_KERNEL for one in classes])
+
+    def blocks(self) -> Iterator[EventBatch]:
+        """Give the launches of ranks in order, each once; note the places of the others."""
+        star = self._star
+        seen = 0
+        for block in self._sink.events("launches"):
+            again = star.again("launches", block)
+            rows = star.of_ranks(block[~again] if again.any() else block)
+            if len(rows) < len(block):
+                out = np.flatnonzero(again | (looked_up(star.rank, block["process"]) < 0))
+                star.launches_left_out.append(seen + out)
+            seen += len(block)
+            yield rows
+
+    def columns(self, rows: EventBatch, call: dict[str, np.ndarray]) -> dict:
+        """Return the columns of n > 0 rows but the rank and those of their calls, which are `WorkCalls.find`'s."""
+        star = self._star
+        end = call["end"]
+        queue = rows["queue_ns"]
+        if not is_repeated(end):
+            waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
+            self._early += int(((waited < 0) & (end != NULL)).sum())
+            self._without += int((end == NULL).sum())
+            queue = np.where(queue != NULL, queue, waited)
+        elif self._sink.count_of("calls"):
+            self._without += len(rows)
+        if not is_repeated(queue) or queue[0] != NULL:
+            queue = np.where(queue < 0, NULL, queue)
+            star.facts.queue_known += int((queue != NULL).sum())
+        star.span(rows["start_ns"], rows["duration_ns"], launches=True)
+        star.note_devices(rows["process"], rows["device"])
+        star.stream_order.take(rows, call["begin"], end)
+        self._sink.other_contexts.note_launches(*(rows[name] for name in ("process", "device", "start_ns")))
+        of_kernel = self._kernels[rows["configuration"]]
+        if self._ranged is not None:
+            self._ranged.take(rows, of_kernel, call["operator"])
+        star.digest.take(rows["start_ns"], rows["duration_ns"], of_kernel, self._sink.kernels.texts)
+        return {
+            "start_ns": rows["start_ns"],
+            "duration_ns": rows["duration_ns"],
+            "configuration": star.configurations.of(self._grids.of(rows["configuration"], call["work_items"])),
+            "device": rows["device"],
+            "stream": rows["stream"],
+            "queue_ns": nullable(queue, pa.int64()),
+            "range": nullable(call["range"], pa.uint32()),
+            "correlation": nullable(rows["correlation"], pa.int64()),
+            **self._numbers.columns(call["operator"], call["inputs"]),
+        }
+
+    def finish(self) -> None:
+        """Write the operators and shapes that launches refer to; count what was not found."""
+        star = self._star
+        if self._ranged is not None:
+            star.communicating = self._ranged.kernels()
+        star.write_table("operators", self._numbers.operator_table())
+        star.write_table("shapes", self._numbers.shape_table())
+        issues = self._sink.issues
+        issues.add("operators_left_out", self._numbers.lost)
+        if self._sink.count_of("calls"):
+            issues.add("started_before_call_returned", self._early)
+            issues.add("no_launch_calls", self._without)
+
+
 class _RangesAndCalls:
     """The ordered ranges and calls, written as they are read, and open for the joins that need them."""
 
@@ -420,7 +462,7 @@ class _RangesAndCalls:
         if "calls" not in self.writers:
             self.operators.close()
         work_items = np.array([name in self.sink.work_item_calls for name in self.sink.call_names.texts], bool)
-        self.launch_calls = LaunchCalls(self._calls(), launching, work_items)
+        self.work_calls = WorkCalls(self._calls(), launching, work_items)
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -433,7 +475,7 @@ class _RangesAndCalls:
             return
         writer = self.writers["ranges"]
         for block in self.star._events("ranges"):
-            rows = self.star._of_ranks(block)
+            rows = self.star.of_ranks(block)
             if not len(rows):
                 continue
             self.star.other_processes.update(distinct(rows["process"])[0].tolist())
@@ -460,18 +502,20 @@ class _RangesAndCalls:
         if "calls" not in self.writers:
             return
         for block in self.star._events("calls"):
-            rows = self.star._of_ranks(block)
+            rows = self.star.of_ranks(block)
             if not len(rows):
                 continue
+            writer = self.writers["calls"]
+            number = np.arange(writer.rows, writer.rows + len(rows))
             columns = host_columns(rows, self.sink.call_names.texts)
-            columns["correlation"] = nullable(rows["correlation"], pa.int64())
-            self.writers["calls"].write(pa.table({"rank": self.star.rank[rows["process"]], **columns}))
-            yield rows, self.open_ranges.find(rows), *self.operators.find(rows)
+            columns |= {"call": number, "correlation": nullable(rows["correlation"], pa.int64())}
+            writer.write(pa.table({"rank": self.star.rank[rows["process"]], **columns}))
+            yield rows, number, self.open_ranges.find(rows), *self.operators.find(rows)
 
     def _operators(self) -> Iterator[EventBatch]:
         """Give operators and modules of the host, and write the operators."""
         for block in self.star._events("operators"):
-            rows = self.star._of_ranks(block[block["flags"] & OPERATOR != 0])
+            rows = self.star.of_ranks(block[block["flags"] & OPERATOR != 0])
             if len(rows):
                 if "host_operators" not in self.writers:
                     self.writers["host_operators"] = self.sink.writer("host_operators")

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import SYNCHRONISATIONS
+from causeway.core.schemas.star_tables import CALL
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.constants import NO_STREAM, NULL
 from causeway.readers.common.kernel_names import kernel_id, short_name
@@ -78,6 +79,13 @@ def graph_columns(rows: EventBatch) -> dict:
     stream = rows["stream"].astype(np.int64)
     columns["stream"] = nullable(np.where(stream == NO_STREAM, NULL, stream), pa.uint32())
     return columns | {"correlation": nullable(rows["correlation"], pa.int64())}
+
+
+def call_columns(call: dict[str, np.ndarray]) -> dict:
+    """Return the columns of the call that made work of a device, as `WorkCalls.find` gives them."""
+    names = {"call": "call", "thread": "thread", "call_start_ns": "begin", "call_end_ns": "end"}
+    kinds = {field.name: field.type for field in CALL}
+    return {column: nullable(call[name], kinds[column]) for column, name in names.items()}
 
 
 class FinalNumbers:

@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS, OF_PAGEABLE_MEMORY
 from causeway.core.tables import open_table, read_table
-from causeway.events.event_blocks import chunks, numbers, times
+from causeway.events.device_events import UNKNOWN, device_events
+from causeway.events.event_blocks import Block, numbers
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
-from causeway.waiting.graph.host_calls import NOT_KNOWN
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
 
-FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "correlation", "asked", "memory")
+FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "call", "asked", "memory")
 PAGEABLE_KIND, UNKNOWN_KIND = (
     next(number for number, word in MEMORY_KINDS.items() if word == wanted) for wanted in ("pageable", "unknown")
 )
@@ -24,7 +23,7 @@ Rows = dict[str, np.ndarray]
 
 def device_work(folder: Path, texts: Texts, *, full_names: bool = False) -> Rows:
     """Return an export's device work, in its own clock: `FIELDS`, int64 of shape (n,); `asked` is when it was enqueued
-    as far as the queue time says, else `NOT_KNOWN`. Kernels have their short names, or their full ones.
+    as far as the queue time says, else `UNKNOWN`. Kernels have their short names, or their full ones.
 
     Raises
     ------
@@ -40,11 +39,6 @@ def work_sources(folder: Path, texts: Texts, *, full_names: bool = False) -> lis
     return [_launches(folder, texts, full_names), _transfers(folder, texts), _graphs(folder, texts)]
 
 
-def _identity(batch: pa.RecordBatch) -> Rows:
-    rows = {name: batch.column(name).to_numpy().astype(np.int64) for name in ("rank", "device", "stream")}
-    return times(batch) | rows | {"correlation": numbers(batch.column("correlation"), -1)}
-
-
 def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
     if not (folder / "launches.parquet").is_file():
         return
@@ -55,11 +49,10 @@ def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
     names = [row["name"] if full_names else row["short_name"][:LONGEST_NAME] for row in kernels]
     name = np.array([texts.code(one) for one in names], np.int64)[of]
     operators = _operators(folder, texts)
-    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
     with open_table(folder / "launches.parquet", "launches") as file:
         known = operators.size > 0 and "operator" in file.schema_arrow.names
-    for batch in chunks(folder, "launches", [*wanted, "operator"] if known else wanted):
-        rows = _identity(batch)
+    for block, batch in device_events(folder, "launches", ["configuration", *(["operator"] if known else [])]):
+        rows = _numbers(block)
         configuration = batch.column("configuration").to_numpy()
         queue = numbers(batch.column("queue_ns"), -1)
         operator = numbers(batch.column("operator").cast("int64"), -1) if known else np.full(queue.size, -1)
@@ -67,7 +60,7 @@ def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
             "kind": kind[configuration],
             "name": name[configuration],
             "operator": np.where(operator < 0, -1, operators[operator]) if known else operator,
-            "asked": np.where(queue < 0, NOT_KNOWN, rows["start"] - queue),
+            "asked": np.where(queue < 0, UNKNOWN, rows["start"] - queue),
             "memory": np.full(queue.size, OTHER_MEMORY),
         }
 
@@ -81,24 +74,24 @@ def _operators(folder: Path, texts: Texts) -> np.ndarray:
 
 
 def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
-    wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", "correlation", "src_kind", "dst_kind"]
     words = [COPY_KINDS.get(kind, "unknown") for kind in range(256)]
     codes = np.array(
         [[texts.code(f"copy ({word}{memory})") for word in words] for memory in ("", OF_PAGEABLE_MEMORY, "")], np.int64
     )
-    for batch in chunks(folder, "transfers", wanted):
-        # what the driver moves of managed memory is no work that a stream orders
-        batch = batch.filter(pa.array(~np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)))
-        n = batch.num_rows
+    for block, batch in device_events(folder, "transfers", ["src_kind", "dst_kind"]):
         kind = batch.column("copy_kind").to_numpy()
         memory = _memory(kind, *(numbers(batch.column(side), UNKNOWN_KIND) for side in ("src_kind", "dst_kind")))
-        yield _identity(batch) | {
+        n = batch.num_rows
+        rows = _numbers(block) | {
             "kind": np.full(n, COPY),
             "name": codes[memory, kind],
             "operator": np.full(n, -1),
-            "asked": np.full(n, NOT_KNOWN),
+            "asked": np.full(n, UNKNOWN),
             "memory": memory,
         }
+        # what the driver moves of managed memory is no work that a stream orders
+        ordered = ~np.isin(kind, MIGRATIONS)
+        yield rows if ordered.all() else {name: values[ordered] for name, values in rows.items()}
 
 
 def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -111,16 +104,16 @@ def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndar
 
 def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
     """Give executions of whole graphs; one whose stream is not recorded is on a stream of its own."""
-    for batch in chunks(folder, "graphs", ["start_ns", "duration_ns", "rank", "device", "stream", "correlation"]):
+    for block, batch in device_events(folder, "graphs", no_stream=(1 << 32) - 1):
         n = batch.num_rows
-        yield times(batch) | {
-            "rank": batch.column("rank").to_numpy().astype(np.int64),
-            "device": batch.column("device").to_numpy().astype(np.int64),
-            "stream": numbers(batch.column("stream").cast("int64"), 1 << 32),
-            "correlation": numbers(batch.column("correlation"), -1),
+        yield _numbers(block) | {
             "kind": np.full(n, GRAPH),
             "name": np.full(n, texts.code("a whole graph")),
             "operator": np.full(n, -1),
-            "asked": np.full(n, NOT_KNOWN),
+            "asked": np.full(n, UNKNOWN),
             "memory": np.full(n, OTHER_MEMORY),
         }
+
+
+def _numbers(block: Block) -> Rows:
+    return {name: block[name].astype(np.int64) for name in ("start", "end", "rank", "device", "stream", "call")}

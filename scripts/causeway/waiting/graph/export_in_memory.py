@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock
+from causeway.events.device_events import UNKNOWN
 from causeway.waiting.graph.device_work import FIELDS as WORK_FIELDS
 from causeway.waiting.graph.device_work import Rows, device_work
 from causeway.waiting.graph.host_calls import FIELDS as CALL_FIELDS
 from causeway.waiting.graph.host_calls import (
-    NOT_KNOWN,
     NOTHING,
     OWN_STREAM,
     WHOLE_RANK,
@@ -96,20 +96,17 @@ def joined(work: Rows, calls: Rows, texts: Texts) -> tuple[np.ndarray, Rows]:
     top = np.flatnonzero(outer == np.arange(outer.size))
     index = np.full(outer.size, -1)
     index[top] = np.arange(top.size)
-    keys = np.where(calls["correlation"] >= 0, calls["rank"] << 40 | calls["correlation"], -1)
-    by_key = np.argsort(keys, kind="stable")
-    wanted = work["rank"] << 40 | np.maximum(work["correlation"], 0)
-    at = np.searchsorted(keys[by_key], wanted, "right") - 1
-    found = (work["correlation"] >= 0) & (at >= 0)
-    found[found] &= keys[by_key][at[found]] == wanted[found]
-    call = np.full(wanted.size, -1)
-    call[found] = index[outer[by_key[at[found]]]]
+    highest = max(calls["call"].max(initial=-1), work["call"].max(initial=-1))
+    place = np.full(highest + 2, -1)  # by number; the last is that of -1
+    place[calls["call"]] = index[outer]
+    place[-1] = -1
+    call = place[work["call"]]
     kept = {name: values[top] for name, values in calls.items()} if top.size < outer.size else dict(calls)
     inner = np.flatnonzero(calls["waits"] > kept["waits"][index[outer]]) if outer.size else outer
     kept["waits"][index[outer[inner]]] = calls["waits"][inner]
     kept["scope"][index[outer[inner]]] = calls["scope"][inner]
     call[call >= 0] = np.where(kept["start"][call[call >= 0]] <= work["start"][call >= 0], call[call >= 0], -1)
-    own = np.flatnonzero((call < 0) & (work["asked"] != NOT_KNOWN))
+    own = np.flatnonzero((call < 0) & (work["asked"] != UNKNOWN))
     for rank in np.unique(work["rank"][own]).tolist():
         mine = own[work["rank"][own] == rank]
         mine = mine[np.argsort(work["asked"][mine], kind="stable")]
@@ -127,9 +124,9 @@ def _enqueued(work: Rows, rank: int, asked: np.ndarray, recorded: bool, texts: T
     them, as `with_waits`: where calls are `recorded`, waits are as well.
     """
     if recorded:
-        return with_waits(asked, np.full(asked.size, NOT_KNOWN), texts)
+        return with_waits(asked, np.full(asked.size, UNKNOWN), texts)
     mine = work["rank"] == rank
-    queued = np.where(work["asked"] == NOT_KNOWN, work["start"], work["asked"])[mine]
+    queued = np.where(work["asked"] == UNKNOWN, work["start"], work["asked"])[mine]
     return with_waits(asked, unseen_waits(asked, queued, work["end"][mine]), texts)
 
 

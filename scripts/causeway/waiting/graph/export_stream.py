@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock
+from causeway.events.device_events import UNKNOWN
 from causeway.numeric.compiled import I4, I8, U1, compiled, int32, int64, uint8, void
 from causeway.waiting.graph.device_work import Rows, work_sources
 from causeway.waiting.graph.export_in_memory import QUEUE_THREAD, scopes_of
 from causeway.waiting.graph.graph_builder import GraphBuilder
 from causeway.waiting.graph.host_calls import (
-    NOT_KNOWN,
     NOTHING,
     OWN_STREAM,
     WHOLE_RANK,
@@ -23,9 +23,6 @@ from causeway.waiting.graph.host_calls import (
 )
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
 from causeway.waiting.graph.scratch import windows
-
-SPREAD = 0x9E3779B1
-"""Odd factor by which the high bits of a correlation number move its place in the table of calls."""
 
 
 class OutOfOrderError(Exception):
@@ -45,7 +42,7 @@ def stream_export(
     ranks : list of int
         The export's ranks; its tables are read once for each.
     calls : int
-        Rows of its table of calls, and two for accesses to managed memory.
+        The numbers of its calls are below that.
     full_names : bool
 
     Raises
@@ -162,19 +159,18 @@ def _by_start(parts: list[Rows]) -> Rows:
 
 
 class _Calls:
-    """Outermost calls of a rank, found by the correlation numbers of all, inner ones as well."""
+    """Outermost calls of a rank, found by the numbers of all, inner ones as well, which are below `most`."""
 
     def __init__(self, builder: GraphBuilder, rank: int, most: int) -> None:
         self._builder = builder
         self._rank = rank
         array = builder.scratch.array
         self._count = 0
-        self._start, self._end, self._scope = (array(most, np.int64) for _ in range(3))
-        self._thread, self._name = (array(most, np.int32) for _ in range(2))
-        self._waits, self._first_waits, self._made, self._by = (array(most, np.uint8) for _ in range(4))
-        slots = 1 << max(2 * most - 1, 1).bit_length()
-        self._keys = array(slots, np.int64)
-        self._rows = array(slots, np.int32)
+        places = most + 2  # two for accesses to managed memory
+        self._start, self._end, self._scope = (array(places, np.int64) for _ in range(3))
+        self._thread, self._name = (array(places, np.int32) for _ in range(2))
+        self._waits, self._first_waits, self._made, self._by = (array(places, np.uint8) for _ in range(4))
+        self._top = array(most, np.int32, -1)
         self._held = np.full(16, -1)
         self._asked: list[np.ndarray] = []
         self._work: list[tuple[np.ndarray, np.ndarray]] = []  # when it was enqueued and ended, where no calls are
@@ -189,9 +185,9 @@ class _Calls:
         if missing > 0:
             self._held = np.concatenate([self._held, np.full(missing, -1)])
         self._count = _take_calls(
-            rows["start"], rows["end"], thread, rows["name"], rows["waits"], scope, rows["correlation"], self._held,
+            rows["start"], rows["end"], thread, rows["name"], rows["waits"], scope, rows["call"], self._held,
             self._count, self._start, self._end, self._thread, self._name, self._first_waits, self._waits, self._scope,
-            self._keys, self._rows,
+            self._top,
         )  # fmt: skip
         self._builder.scratch.used(scope.size)
 
@@ -199,16 +195,16 @@ class _Calls:
         """Return for each work its outermost call; -1: not known, -2 - i: the i-th that only a queue time tells of."""
         call = np.empty(rows["start"].size, np.int32)
         _join(
-            rows["start"], rows["correlation"], rows["source"], rows["stream"], self._start, self._waits, self._keys,
-            self._rows, self._scope, self._by, self._made, call,
+            rows["start"], rows["call"], rows["source"], rows["stream"], self._start, self._waits, self._top,
+            self._scope, self._by, self._made, call,
         )  # fmt: skip
-        alone = np.flatnonzero((call == -1) & (rows["asked"] != NOT_KNOWN))
+        alone = np.flatnonzero((call == -1) & (rows["asked"] != UNKNOWN))
         call[alone] = -2 - self._alone - np.arange(alone.size)
         self._alone += alone.size
         if alone.size:
             self._asked.append(rows["asked"][alone])
         if not self._count:
-            self._work.append((np.where(rows["asked"] == NOT_KNOWN, rows["start"], rows["asked"]), rows["end"]))
+            self._work.append((np.where(rows["asked"] == UNKNOWN, rows["start"], rows["asked"]), rows["end"]))
         return call
 
     def finish(self, clock: Clock, call: np.ndarray) -> None:
@@ -288,32 +284,22 @@ class _Calls:
         self._builder.calls.append(**columns)
 
 
-@compiled(int64(int64, I8))
-def _slot(key, keys):
-    """Return the slot of a correlation number, or the empty one where it belongs."""
-    mask = keys.size - 1
-    at = (key + (key // keys.size) * SPREAD) & mask  # calls one after the other lie side by side
-    while keys[at] != 0 and keys[at] != key + 1:
-        at = (at + 1) & mask
-    return at
-
-
 @compiled(
     int64(
         I8, I8, I4, I8, I8, I8, I8, int64[::1], int64, int64[::1], int64[::1], int32[::1], int32[::1], uint8[::1],
-        uint8[::1], int64[::1], int64[::1], int32[::1],
+        uint8[::1], int64[::1], int32[::1],
     )
 )  # fmt: skip
 def _take_calls(
-    start, end, thread, name, waits, scope, correlation, held, count, out_start, out_end, out_thread, out_name,
-    first_waits, out_waits, out_scope, keys, rows,
+    start, end, thread, name, waits, scope, number, held, count, out_start, out_end, out_thread, out_name, first_waits,
+    out_waits, out_scope, tops,
 ):  # fmt: skip
-    """Write the outermost calls, and under each correlation number the outermost call around its call; return how many
+    """Write the outermost calls, and for each call the outermost one around it; return how many
     outermost calls there are so far. What an inner call waits for counts for the outermost, if it is more.
 
     Parameters
     ----------
-    start, end, thread, name, waits, scope, correlation : arrays, shape (k,)
+    start, end, thread, name, waits, scope, number : arrays, shape (k,)
         Calls in their order.
     held : array of int64, shape (threads,)
         The latest outermost call of each thread; -1: none.
@@ -321,8 +307,8 @@ def _take_calls(
         Outermost calls so far.
     out_start, out_end, out_thread, out_name, first_waits, out_waits, out_scope : arrays, output
         Outermost calls; `first_waits` is what they themselves wait for.
-    keys, rows : arrays of int64 and int32, shape (slots,), output
-        Correlation number + 1 (0: empty) and outermost call.
+    tops : array of int32, shape (calls,), output
+        The outermost call, by a call's number.
     """
     for i in range(start.size):
         top = held[thread[i]]
@@ -341,25 +327,23 @@ def _take_calls(
             first_waits[top] = waits[i]
             out_waits[top] = waits[i]
             out_scope[top] = scope[i]
-        if correlation[i] >= 0:
-            slot = _slot(correlation[i], keys)
-            keys[slot] = correlation[i] + 1
-            rows[slot] = top
+        if number[i] >= 0:
+            tops[number[i]] = top
     return count
 
 
-@compiled(void(I8, I8, I8, I8, I8, U1, I8, I4, int64[::1], uint8[::1], uint8[::1], int32[::1]))
-def _join(start, correlation, source, stream, call_start, waits, keys, rows, scope, by, made, call):
+@compiled(void(I8, I8, I8, I8, I8, U1, I4, int64[::1], uint8[::1], uint8[::1], int32[::1]))
+def _join(start, number, source, stream, call_start, waits, tops, scope, by, made, call):
     """Write the outermost call of each work, -1 where it is not known or began later; let a call that waits for the
     work it made wait for that work's stream, of later sources rather, of one source of the last.
 
     Parameters
     ----------
-    start, correlation, source, stream : arrays of int64, shape (k,)
-        Of work.
+    start, number, source, stream : arrays of int64, shape (k,)
+        Of work; `number` is that of its call, -1: not known.
     call_start, waits : arrays of int64 and uint8, shape (m,)
         Of outermost calls.
-    keys, rows : arrays, shape (slots,)
+    tops : array of int32, shape (calls,)
         See `_take_calls`.
     scope, by, made : arrays of int64 and uint8, shape (m,), output
         What each call waits for, the source that said so + 1 (0: none did), and whether it made work.
@@ -367,13 +351,10 @@ def _join(start, correlation, source, stream, call_start, waits, keys, rows, sco
     """
     for i in range(start.size):
         call[i] = -1
-        if correlation[i] < 0:
+        if number[i] < 0 or number[i] >= tops.size:
             continue
-        slot = _slot(correlation[i], keys)
-        if keys[slot] == 0:
-            continue
-        top = rows[slot]
-        if call_start[top] > start[i]:
+        top = tops[number[i]]
+        if top < 0 or call_start[top] > start[i]:
             continue
         call[i] = top
         made[top] = 1

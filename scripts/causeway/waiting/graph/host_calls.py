@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.codes import MIGRATIONS
+from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import chunks, numbers, times
 from causeway.numeric.compiled import I8, compiled, int64, void
 from causeway.waiting.graph.distinct_rows import distinct_rows
@@ -15,9 +16,7 @@ from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 NO_THREAD = (1 << 32) - 1
 NOTHING, OWN_STREAM, WHOLE_RANK = range(3)
 """What a call waits for, by its name."""
-NOT_KNOWN = np.iinfo(np.int64).min
-"""A moment that is not known."""
-FIELDS = ("start", "end", "rank", "thread", "name", "waits", "correlation", "outer")
+FIELDS = ("start", "end", "rank", "thread", "name", "waits", "correlation", "call", "outer")
 LONGEST_NAME = 120
 
 _OWN = re.compile(
@@ -106,12 +105,13 @@ def _accesses(folder: Path) -> list[tuple[int, int]]:
 def _access(rank: int, moment: int, thread: int, texts: Texts) -> Rows:
     facts = {"start": moment, "end": moment, "rank": rank, "thread": thread, "name": texts.code(ACCESS)}
     return {
-        name: np.array([value], np.int64) for name, value in (facts | {"waits": NOTHING, "correlation": -1}).items()
+        name: np.array([value], np.int64)
+        for name, value in (facts | {"waits": NOTHING, "correlation": -1, "call": -1}).items()
     }
 
 
 def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
-    for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation"]):
+    for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation", "call"]):
         names = batch.column("name")
         words = [text[:LONGEST_NAME] for text in names.dictionary.to_pylist()]
         at = names.indices.to_numpy()
@@ -121,6 +121,7 @@ def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
             "name": np.array([texts.code(word) for word in words], np.int64)[at],
             "waits": np.array([waits_of(word) for word in words], np.int64)[at],
             "correlation": numbers(batch.column("correlation"), -1),
+            "call": batch.column("call").to_numpy().astype(np.int64),
         }
 
 
@@ -159,7 +160,7 @@ def _outermost(threads, starts, ends, latest, outer):
 def unseen_waits(asked: np.ndarray, queued: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the end of the work of a rank after which its host went on to enqueue each piece of work, as far as can
     be told where no calls are recorded: all work that was enqueued before had ended, the last of it since the piece
-    before was enqueued. `NOT_KNOWN` where work was in flight. int64, shape (k,), ns.
+    before was enqueued. `UNKNOWN` where work was in flight. int64, shape (k,), ns.
 
     Parameters
     ----------
@@ -171,9 +172,9 @@ def unseen_waits(asked: np.ndarray, queued: np.ndarray, end: np.ndarray) -> np.n
     order = np.argsort(queued, kind="stable")
     latest = np.maximum.accumulate(end[order])
     at = np.searchsorted(queued[order], asked)
-    found = np.where(at > 0, latest[at - 1], NOT_KNOWN) if at.size else asked
+    found = np.where(at > 0, latest[at - 1], UNKNOWN) if at.size else asked
     before = np.concatenate([asked[:1], asked[:-1]])
-    return np.where((found <= asked) & (found > before), found, NOT_KNOWN)
+    return np.where((found <= asked) & (found > before), found, UNKNOWN)
 
 
 def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows, np.ndarray]:
@@ -185,11 +186,11 @@ def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows
     asked : ndarray of int64, shape (k,), ns
         Ascending.
     ended : ndarray of int64, shape (k,), ns
-        When each wait ended; `NOT_KNOWN`: there is none.
+        When each wait ended; `UNKNOWN`: there is none.
     texts : Texts
     """
-    waited = np.flatnonzero(ended != NOT_KNOWN)
-    index = np.arange(asked.size) + np.cumsum(ended != NOT_KNOWN)
+    waited = np.flatnonzero(ended != UNKNOWN)
+    index = np.arange(asked.size) + np.cumsum(ended != UNKNOWN)
     m = asked.size + waited.size
     calls = {"start": np.empty(m, np.int64), "end": np.empty(m, np.int64)}
     for times_of in calls.values():

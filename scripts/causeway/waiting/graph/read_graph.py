@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock
+from causeway.core.tables import open_table
 from causeway.events.event_blocks import chunks
 from causeway.waiting.graph.export_in_memory import joined_exports
 from causeway.waiting.graph.export_stream import OutOfOrderError, stream_export
@@ -68,12 +69,22 @@ def _read(
         builder.add(*joined_exports(unit, builder.texts, full_names=full_names))
         return
     ((folder, clock),) = unit.items()
-    stream_export(builder, folder, clock, ranks[folder], _rows(folder, "calls") + 2, full_names=full_names)
+    stream_export(builder, folder, clock, ranks[folder], _numbers_of_calls(folder), full_names=full_names)
 
 
 def _rows(folder: Path, table: str) -> int:
     path = folder / f"{table}.parquet"
     return pq.ParquetFile(path).metadata.num_rows if path.is_file() else 0
+
+
+def _numbers_of_calls(folder: Path) -> int:
+    """Return a number above those of all calls, which ascend."""
+    path = folder / "calls.parquet"
+    if not path.is_file():
+        return 0
+    with open_table(path, "calls") as file:
+        last = file.read_row_group(file.num_row_groups - 1, ["call"]) if file.num_row_groups else None
+    return last.column("call")[-1].as_py() + 1 if last else 0
 
 
 def _ranks_of(folder: Path) -> list[int]:

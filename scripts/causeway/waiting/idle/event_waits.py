@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from causeway.events.event_blocks import chunks, numbers
-from causeway.waiting.idle.host_timeline import AHEAD_NS
 
 WAIT = "wait"
 """Kind of the rows of `dependencies` by which a stream waits for an event."""
@@ -42,7 +41,7 @@ class EventWaits:
     def read_until(self, moment: int) -> None:
         """Take the waits that were asked for up to a moment."""
         found = [self._rows]
-        while self._latest is None or self._latest <= moment + AHEAD_NS:
+        while self._latest is None or self._latest <= moment:
             item = next(self._source, None)
             if item is None:
                 self._latest = np.iinfo(np.int64).max

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
+from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import Block
 from causeway.events.few_values import few_distinct
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.device_events import FIRST_COPY, DeviceEvents, EventRows
 from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
-from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
+from causeway.waiting.idle.gaps import PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
+from causeway.waiting.idle.named_events import FIRST_COPY, EventRows, NamedEvents
 from causeway.waiting.idle.profiler_time import ProfilerTime
-from causeway.waiting.idle.stack_sweep import RANK_SPREAD
 from causeway.waiting.idle.taken_time import TakenTime
 from causeway.waiting.idle.totals import IdleSums
 from causeway.waiting.steps_by_rank import Steps
@@ -106,11 +106,11 @@ class Known:
     def grow(self, devices: int, streams: int) -> None:
         """Make room for devices and streams that were not seen before."""
         if devices > len(self.state):
-            fresh = np.full((devices - len(self.state), len(STATE)), ABSENT)
+            fresh = np.full((devices - len(self.state), len(STATE)), UNKNOWN)
             fresh[:, STATE.index("name") :] = 0
             self.state = np.concatenate([self.state, fresh])
         if streams > self.called.size:
-            self.called = np.append(self.called, np.full(streams - self.called.size, ABSENT))
+            self.called = np.append(self.called, np.full(streams - self.called.size, UNKNOWN))
 
 
 class ExportPass:
@@ -140,7 +140,7 @@ class ExportPass:
         self.bound = bound
         self.longest = max(bound, MOST_START_UP_NS)
         self.latencies = latencies
-        self.events = DeviceEvents(folder)
+        self.events = NamedEvents(folder)
         self.details = Activities()
         self.host = HostTimeline(folder, self.details)
         self.waits = EventWaits(folder)
@@ -160,8 +160,9 @@ class ExportPass:
         rows = self.streams.of_pairs(device, block["stream"], 32) if self.waits.recorded else device[:0]
         self.known.grow(len(self.devices.keys), len(self.streams.keys))
         latest = int(block["start"][-1])
-        self.host.read_until(latest)
-        self.waits.read_until(latest)
+        called = int(block["called"].max())
+        self.host.read_until(latest, called)
+        self.waits.read_until(max(latest, called))
         before = np.empty(rows.size, np.int64)
         for pieces in self._pieces_of(block, device, rows, before):
             self._count(pieces, block, before)
@@ -171,7 +172,7 @@ class ExportPass:
         self, block: Block, device: np.ndarray, rows: np.ndarray, before: np.ndarray
     ) -> Iterator[np.ndarray]:
         """Give the idle pieces of a block's events, as many at once as there is room for."""
-        names = ("stream", "start", "end", "returned", "name", "key")
+        names = ("stream", "start", "end", "called", "returned", "name", "call")
         stream, *columns = (np.ascontiguousarray(block[name]) for name in names)
         events = (device, stream, rows, *columns)
         host = self.host
@@ -259,12 +260,8 @@ class ExportPass:
     def _sources(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return for whose event the stream of each piece waited; int64, shape (pieces,), as `EventWaits.find`."""
         at = pieces[:, _FIELD["event"]]
-        slots = self.host.slots
-        key = block["key"][at]
-        slot = (key + (key >> 40) * RANK_SPREAD) & (len(slots) - 1)
-        start = np.where((key >= 0) & (slots[slot, 0] == key + 1), slots[slot, 1], block["returned"][at])
         rank, stream = (block[name][at].astype(np.int64) for name in ("rank", "stream"))
-        return self.waits.find(rank, stream, before[at], start)
+        return self.waits.find(rank, stream, before[at], block["called"][at])
 
     def _codes_of_waits(self, which: np.ndarray) -> np.ndarray:
         """Return the code of each wait as `_waited_for` names it; int64, shape (n,), as `which`."""

@@ -5,8 +5,7 @@ work was enqueued when its launch call returned, at q, or at b where the call wa
 the host's, from q on the device's; work enqueued before a waited for the device alone, and is queued behind other work.
 """
 
-import numpy as np
-
+from causeway.events.device_events import UNKNOWN
 from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing, int64, void
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
@@ -16,10 +15,8 @@ from causeway.waiting.idle.reason_words import (
     START_UP,
     UNKNOWN_REASON,
 )
-from causeway.waiting.idle.stack_sweep import BLOCKING, CODE, END, KEY, START, THREAD, USER, slot_of
+from causeway.waiting.idle.stack_sweep import BLOCKING, CALL, CODE, THREAD, USER
 
-ABSENT = np.iinfo(np.int64).min
-"""The absent time of a call or a device."""
 NO_STREAM = (1 << 32) - 1
 """Stream of work whose stream is not recorded."""
 NO_CALL, NO_THREAD, HOST, QUEUED, NODES, IDLE_START, QUEUED_START, LATE_START, HELD = MEANINGS = range(9)
@@ -83,15 +80,13 @@ def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activi
     return _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, q, event)
 
 
-@compiled_borrowing(int64(int64, int64, int64, _M2, _M2, _W), forceinline=True)
-def _most_pieces(call, a, start, slots, segments, offsets):
+@compiled_borrowing(int64(int64, int64, int64, int64, _M2, _W), forceinline=True)
+def _most_pieces(thread, a, start, returned, segments, offsets):
     """Return how many pieces the gap [a, start) may have."""
-    if call < 0:
+    if thread < 0:
         return 8
-    thread = slots[call, THREAD]
-    returned = min(slots[call, END], start)
     low = _first_after(segments, offsets[thread], offsets[thread + 1], a)
-    high = _first_after(segments, low, offsets[thread + 1], max(returned, a))
+    high = _first_after(segments, low, offsets[thread + 1], max(min(returned, start), a))
     return 8 + 2 * (high - low + 1)
 
 
@@ -115,7 +110,7 @@ def _split_gap(
     call : int
         The event's call in `slots`; -1: not known.
     returned : int, ns
-        The end of the call by the queue time or `ABSENT`.
+        When the work was enqueued, or `UNKNOWN`.
     queued : int
         The code of `QUEUED`.
     bound, longest : int, ns
@@ -123,11 +118,11 @@ def _split_gap(
     slots, segments, offsets, activities : arrays
         As in `take_events`.
     """
-    if call < 0 and returned == ABSENT:
+    if returned == UNKNOWN:
         return _write(pieces, n, device, UNKNOWN_REASON, NO_CALL, 0, a, start, event)
     if call >= 0 and activities[slots[call, CODE], 1] and slots[call, USER] == device + 1:
         return _write(pieces, n, device, GRAPH_INTERNAL, NODES, 0, a, start, event)
-    q = min(slots[call, END] if call >= 0 else returned, start)
+    q = min(returned, start)
     if q <= a:
         ready = min(a + bound, start)
         n = _write(pieces, n, device, START_UP, QUEUED_START, 0, a, ready, event)
@@ -152,7 +147,9 @@ def _reach_to(known, end, name, stream):
         known[STREAM] = stream if stream != NO_STREAM else -1
 
 
-@compiled_borrowing(int64(int64, I4, U4, I4, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, int64, _M2, _W, _W, _M2, _W))
+@compiled_borrowing(
+    int64(int64, I4, U4, I4, I8, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, int64, _M2, _W, _W, _M2, _W)
+)
 def take_events(
     begin_at,
     devices,
@@ -160,9 +157,10 @@ def take_events(
     stream_rows,
     starts,
     ends,
+    called_at,
     returned,
     names,
-    keys,
+    calls,
     slots,
     segments,
     offsets,
@@ -184,10 +182,10 @@ def take_events(
         Row of the device and number of the stream; events are ordered by start.
     stream_rows : array of int32, shape (n,) or (0,)
         Row of the stream in `called`; empty where that is not asked for.
-    starts, ends, returned, names, keys : arrays, shape (n,)
-        ns, the end of the call by the queue time or `ABSENT`, a number that stands for the event's name,
-        and the key of its call or -1.
-    slots : array of int64, shape (a power of two, 6)
+    starts, ends, called_at, returned, names, calls : arrays, shape (n,)
+        ns, begin and end of the call or `UNKNOWN`, a number that stands for the event's name, and the number of its
+        call or -1.
+    slots : array of int64, shape (a power of two, 4)
         Calls, `stack_sweep.SLOT`.
     segments, offsets : arrays of int64, shapes (segments, 4) and (threads + 1,)
         `stack_sweep.SEGMENT`, ordered by thread and time; where each thread's begin.
@@ -212,14 +210,15 @@ def take_events(
         d = int64(devices[i])
         start = starts[i]
         known = state[d]
-        slot = slot_of(keys[i], mask)
-        call = slot if keys[i] >= 0 and slots[slot, KEY] == keys[i] + 1 else int64(-1)
-        if known[FIRST] == ABSENT:
+        slot = calls[i] & mask
+        call = slot if calls[i] >= 0 and slots[slot, CALL] == calls[i] + 1 else int64(-1)
+        if known[FIRST] == UNKNOWN:
             known[FIRST] = start
             known[NOW] = start
         if start > known[NOW]:
             a = min(max(known[NOW], known[REACH]), start)
-            if n + _most_pieces(call, a, start, slots, segments, offsets) > pieces.shape[0]:
+            thread = slots[call, THREAD] if call >= 0 else int64(-1)
+            if n + _most_pieces(thread, a, start, returned[i], segments, offsets) > pieces.shape[0]:
                 written[0] = n
                 return i
             if a < start:
@@ -234,10 +233,8 @@ def take_events(
         if i < stream_rows.size:
             row = stream_rows[i]
             before[i] = called[row]
-            if call >= 0:
-                called[row] = slots[call, START]
-            elif returned[i] != ABSENT:
-                called[row] = returned[i]
+            if called_at[i] != UNKNOWN:
+                called[row] = called_at[i]
         _reach_to(known, ends[i], names[i], int64(streams[i]))
     written[0] = n
     return starts.size

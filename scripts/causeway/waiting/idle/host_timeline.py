@@ -10,7 +10,7 @@ import numpy as np
 from causeway.core.vocabulary import HOST_KINDS
 from causeway.events.event_blocks import Block, chunks, merged, numbers, times
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.device_events import EventRows, call_keys
+from causeway.waiting.idle.named_events import EventRows
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
     OPEN,
@@ -21,8 +21,6 @@ from causeway.waiting.idle.stack_sweep import (
     take_activities,
 )
 
-AHEAD_NS = 10_000_000
-"""How much later than its launch a call may seem to begin: the clocks of host and device are converted, not shared."""
 CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
 MOST_SEGMENTS = 1 << 19
@@ -39,7 +37,7 @@ class HostTimeline:
     ----------
     threads : EventRows
         Keys are rank * 2^32 + thread.
-    slots : ndarray of int64, shape (CALL_SLOTS, 6)
+    slots : ndarray of int64, shape (CALL_SLOTS, 4)
         `stack_sweep.SLOT`.
     segments, offsets : ndarray of int64, shapes (segments, 4) and (threads + 1,)
         `stack_sweep.SEGMENT`, ordered by thread and time; where each thread's begin.
@@ -60,15 +58,15 @@ class HostTimeline:
         self._blocks = merged([self._ranges(folder), *sources])
 
     def _named(self, folder: Path, table: str) -> Iterator[Block]:
-        extra = ["correlation"] if table == "calls" else []
+        extra = ["call"] if table == "calls" else []
         for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank", "thread", "name", *extra]):
             names = batch.column("name")
             codes = np.array([self.activities.of(table, text) for text in names.dictionary.to_pylist()], np.int64)
             rank = batch.column("rank").to_numpy()
-            key = call_keys(rank, numbers(batch.column("correlation"), -1)) if extra else np.full(batch.num_rows, -1)
+            call = batch.column("call").to_numpy().astype(np.int64) if extra else np.full(batch.num_rows, -1)
             thread = numbers(batch.column("thread"), NO_THREAD)
             code = codes[names.indices.to_numpy()]
-            yield times(batch) | {"rank": rank, "thread": thread, "code": code, "key": key}
+            yield times(batch) | {"rank": rank, "thread": thread, "code": code, "call": call}
 
     def _ranges(self, folder: Path) -> Iterator[Block]:
         for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "rank", "thread", "kind", "name"]):
@@ -85,11 +83,11 @@ class HostTimeline:
                 "thread": numbers(batch.column("thread"), NO_THREAD),
                 "code": codes[names.indices.to_numpy()],
             }
-            yield {name: values[chosen] for name, values in block.items()} | {"key": np.full(n, -1)}
+            yield {name: values[chosen] for name, values in block.items()} | {"call": np.full(n, -1)}
 
-    def read_until(self, moment: int) -> None:
-        """Take what began up to a moment, and `AHEAD_NS` more for calls; segments are final up to the moment."""
-        while self._latest is None or self._latest <= moment + AHEAD_NS:
+    def read_until(self, moment: int, called: int) -> None:
+        """Take what began up to a moment, and up to when a call began; segments are final up to the moment."""
+        while self._latest is None or self._latest <= max(moment, called):
             block = next(self._blocks, None)
             if block is None:
                 self._latest = np.iinfo(np.int64).max
@@ -110,7 +108,7 @@ class HostTimeline:
             self._depth = np.append(self._depth, np.zeros(fresh, np.int64))
             self._open = np.concatenate([self._open, np.zeros((fresh, DEPTH, len(OPEN)), np.int64)])
         events = block["start"], block["end"], block["code"]
-        remember_calls(block["key"], *events, rows, self.slots)
+        remember_calls(block["call"], block["code"], rows, self.slots)
         room = np.empty((2 * (block["start"].size + int(self._depth.sum())) + 1, len(SEGMENT)), np.int64)
         n = take_activities(rows, *events, self._now, self._depth, self._open, self.activity_table(), room)
         self._new.append(room[:n].copy())

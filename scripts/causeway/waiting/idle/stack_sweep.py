@@ -1,5 +1,5 @@
-"""Nested activities of host threads as disjoint segments, in one sweep over events ordered by start; and the calls that
-made launches, by their key.
+"""Nested activities of host threads as disjoint segments, in one sweep over events ordered by start; and what the
+latest calls did.
 """
 
 from causeway.numeric.compiled import I4, I8, boolean, compiled_borrowing, int64, void
@@ -8,30 +8,20 @@ DEPTH = 64
 """Activities open at once on one thread; further ones count as what encloses them."""
 SEGMENT = ("thread", "begin", "end", "code")
 OPEN = ("begin", "end", "code")
-SLOT = ("key", "start", "end", "code", "thread", "user")
-"""Fields of a segment, of an open activity, and of a call, whose key is 1 + `call_keys` (0: none) and whose user is
-1 + the device that last ran its work.
+SLOT = ("call", "code", "thread", "user")
+"""Fields of a segment, of an open activity, and of a call: 1 + its number (0: none), its activity, its thread's row,
+and 1 + the device that last ran its work. A call's slot is its number modulo the slots.
 """
-KEY, START, END, CODE, THREAD, USER = range(len(SLOT))
+CALL, CODE, THREAD, USER = range(len(SLOT))
 STEP, SAMPLED, OPERATOR, PLAIN, CAUSE, BLOCKING = range(-3, 3)
 """Priorities: of activities at one moment the one with the highest counts: of blocking calls the outermost, of others
 the innermost. Operators count where there is no call and no range but that of a step, sampled code where there is no
 operator either.
 """
-RANK_SPREAD = 648_055
-"""Slots between the calls of two ranks: 2^20 over the golden ratio, which keeps any number of ranks apart."""
 _M2 = int64[:, ::1]
 _M3 = int64[:, :, ::1]
 _W = int64[::1]
 _R2 = int64[:, ::1]
-
-
-@compiled_borrowing(int64(int64, int64))
-def slot_of(key, mask):
-    """Return the slot of a call's key: numbers of calls follow each other, so a rank's calls use slot after slot, and
-    one is used again after as many calls as there are slots.
-    """
-    return (key + (key >> 40) * RANK_SPREAD) & mask
 
 
 @compiled_borrowing(boolean(_W, _W, _R2))
@@ -123,22 +113,16 @@ def close_segments(until, now, depth, opened, activities, segments):
     return n
 
 
-@compiled_borrowing(void(I8, I8, I8, I8, I4, _M2))
-def remember_calls(keys, starts, ends, codes, threads, slots):
-    """Keep calls by key in a table in which each key has one slot; a later call with another key of that slot replaces
-    it. Of nested calls with one number (runtime and driver) the one that returns last is kept: it made the launch.
-    """
+@compiled_borrowing(void(I8, I8, I4, _M2))
+def remember_calls(calls, codes, threads, slots):
+    """Keep the latest calls, by their numbers; a number below 0 is of no call."""
     mask = slots.shape[0] - 1
-    for i in range(keys.size):
-        key = keys[i]
-        if key < 0:
+    for i in range(calls.size):
+        call = calls[i]
+        if call < 0:
             continue
-        slot = slots[slot_of(key, mask)]
-        if slot[KEY] != key + 1 or ends[i] > slot[END]:
-            if slot[KEY] != key + 1:
-                slot[USER] = 0
-            slot[KEY] = key + 1
-            slot[START] = starts[i]
-            slot[END] = ends[i]
-            slot[CODE] = codes[i]
-            slot[THREAD] = threads[i]
+        slot = slots[call & mask]
+        slot[CALL] = call + 1
+        slot[CODE] = codes[i]
+        slot[THREAD] = threads[i]
+        slot[USER] = 0

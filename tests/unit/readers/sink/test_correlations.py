@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from reading import Read, kernel
 
-from causeway.efficiency.device_time.event_streams import keys
 from causeway.readers.common.constants import NULL
 from causeway.readers.sink.records import FittingCorrelations
 
@@ -30,11 +29,14 @@ def test_launches_find_their_calls_whatever_the_upper_half_holds(process, tmp_pa
     read = Read(trace(tmp_path / "trace.json", correlations), tmp_path / "tables")
     assert read.launches.column("queue_ns").to_pylist() == [5000] * 6
     assert read.count("no_launch_calls") == read.count("out_of_range") == 0
-    rank, correlation = (read.launches.column(name).to_numpy() for name in ("rank", "correlation"))
-    found = keys(rank, correlation)  # as the other wings join them
-    assert (len(set(found.tolist())), int((found < 0).sum())) == (6, 0)
-    calls = read.calls
-    assert set(keys(calls.column("rank").to_numpy(), calls.column("correlation").to_numpy())) == set(found)
+    calls = {row["call"]: row for row in read.calls.to_pylist()}
+    for row in read.launches.to_pylist():
+        call = calls[row["call"]]
+        assert (call["rank"], call["correlation"]) == (row["rank"], row["correlation"])
+        assert call["start_ns"] == row["call_start_ns"] == row["start_ns"] - 10_000 - 1000 * row["rank"]
+        assert call["start_ns"] + call["duration_ns"] == row["call_end_ns"] == row["start_ns"] - 5000
+        assert call["thread"] == row["thread"]
+    assert len(calls) == 6
 
 
 def test_fitting_correlations_keep_apart_what_was_apart():

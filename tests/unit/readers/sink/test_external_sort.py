@@ -10,7 +10,7 @@ from causeway.readers.common.numbers import integer, integers
 from causeway.readers.sink import external_sort, joins
 from causeway.readers.sink.batches import EventBatch, is_repeated, repeated
 from causeway.readers.sink.external_sort import ExternalSort
-from causeway.readers.sink.joins import LaunchCalls, OpenRanges, _innermost_of_deep, innermost
+from causeway.readers.sink.joins import OpenRanges, WorkCalls, _innermost_of_deep, innermost
 from causeway.readers.sink.records import RowCodes
 from causeway.readers.sink.table_columns import FinalNumbers
 
@@ -173,14 +173,22 @@ def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
             return mine[-1] if mine else NULL
 
         open_ranges = OpenRanges(blocks_of(ranges, rng))
-        made = LaunchCalls(
-            (block, open_ranges.find(block), *np.full((2, len(block)), NULL)) for block in blocks_of(calls, rng)
+        numbers = iter(np.split(np.arange(n_calls), np.arange(1, n_calls)))
+        made = WorkCalls(
+            (
+                block,
+                np.concatenate([next(numbers) for _ in block]),
+                open_ranges.find(block),
+                *np.full((2, len(block)), NULL),
+            )
+            for block in blocks_of(calls, rng)
         )
         found = [made.find(block) for block in blocks_of(launches, rng)]
         made.drain()
         open_ranges.drain()
-        ends, of = (np.concatenate([part[place] for part in found] or [np.empty(0)]) for place in (0, 1))
-        for launch, end, range_number in zip(launches, ends, of, strict=True):
+        facts = ("begin", "end", "range", "call", "thread")
+        of = [np.concatenate([part[name] for part in found] or [np.empty(0)]) for name in facts]
+        for launch, begin, end, range_number, number, thread in zip(launches, *of, strict=True):
             mine = [
                 c
                 for c in calls
@@ -190,8 +198,12 @@ def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
             ]
             last = max((c["start_ns"] + c["duration_ns"] for c in mine), default=NULL)
             assert end == last
-            if len(mine) == 1:
-                assert range_number == holder(mine[0])
+            assert number == NULL if not mine else calls[int(number)] in mine
+            if mine:
+                made_by = calls[int(number)]
+                assert made_by["start_ns"] + made_by["duration_ns"] == last
+                assert (begin, thread) == (made_by["start_ns"], made_by["thread"])
+                assert range_number == holder(made_by)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from reading import Read, kernel
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.sink import distinct, profiler_overhead
-from causeway.readers.sink.joins import LaunchCalls
+from causeway.readers.sink.joins import WorkCalls
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
 from causeway.readers.sink.stream_order import StreamOrder
 
@@ -146,7 +146,14 @@ def test_calls_that_launch_nothing_are_counted():
     for _ in range(60):
         calls = np.zeros(
             int(rng.integers(1, 60)),
-            [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("correlation", "<i8"), ("name", "<i4")],
+            [
+                ("start_ns", "<i8"),
+                ("duration_ns", "<i8"),
+                ("process", "<i4"),
+                ("thread", "<i8"),
+                ("correlation", "<i8"),
+                ("name", "<i4"),
+            ],
         )
         calls["start_ns"] = np.arange(len(calls))
         calls["name"] = rng.integers(0, 2, len(calls))
@@ -154,8 +161,8 @@ def test_calls_that_launch_nothing_are_counted():
         launches = np.zeros(int(rng.integers(0, 60)), LAUNCH)
         launches["start_ns"] = np.sort(rng.integers(0, 100, len(launches)))
         launches["correlation"] = rng.integers(0, 80, len(launches))
-        made = LaunchCalls(
-            ((block, *np.full((3, len(block)), NULL)) for block in pieces(calls, rng)), np.array([False, True])
+        made = WorkCalls(
+            ((block, *np.full((4, len(block)), NULL)) for block in pieces(calls, rng)), np.array([False, True])
         )
         for block in pieces(launches, rng):
             made.find(block)

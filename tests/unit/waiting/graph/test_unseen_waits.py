@@ -5,9 +5,10 @@ import pytest
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import read_table, write_json
+from causeway.events.device_events import UNKNOWN
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph import read_graph
-from causeway.waiting.graph.host_calls import NOT_KNOWN, unseen_waits
+from causeway.waiting.graph.host_calls import unseen_waits
 
 LAUNCHES = [(0, 5, 105), (125, 130, 230), (145, 230, 330), (350, 355, 455)]
 """When each was enqueued, began and ended, µs: the third was enqueued behind the second, the others on an idle device."""
@@ -63,7 +64,7 @@ def test_a_wait_ends_with_the_last_work_where_all_had_ended(seed):
     for number, row in enumerate(mine):
         earlier = [end[i] for i in range(12) if queued[i] < queued[row]]
         went_on = number and earlier and queued[mine[number - 1]] < max(earlier) <= queued[row]
-        expected.append(max(earlier) if went_on else NOT_KNOWN)
+        expected.append(max(earlier) if went_on else UNKNOWN)
     shuffled = rng.permutation(12)
     assert unseen_waits(queued[mine], queued[shuffled], end[shuffled]).tolist() == expected
 
