@@ -21,7 +21,7 @@ MISSING = {
     "causal/preparation": 14,
     "comparison": 6,
     "efficiency": 1,
-    "efficiency/device_time": 3,
+    "efficiency/device_time": 1,
     "levels/explorer": 1,
     "levels/pyramid": 47,
     "plotting/figures": 18,

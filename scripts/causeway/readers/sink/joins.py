@@ -220,7 +220,7 @@ class WorkCalls:
 
     @staticmethod
     def unknown(work: EventBatch) -> dict[str, np.ndarray]:
-        """Return what `find` does where nothing is known."""
+        """Return what `find` returns where nothing is known; int64 of shape (n,)."""
         return dict.fromkeys(_FACTS, repeated(NULL, len(work)))
 
     def drain(self) -> None:

@@ -123,10 +123,10 @@ class StarWriter:
             facts.streams[rank] = facts.streams.get(rank, 0) + count
         ranks = {code: int(self.rank[code]) for code in self.sink.processes.working if self.rank[code] >= 0}
         self.sink.overhead.settle(ranks, facts.first_ns or 0, facts.last_ns or 0, issues)
-        self.write_table("profiler_overhead", self.sink.overhead.table(ranks))
-        self.write_table("other_contexts", self.sink.other_contexts.table(ranks, issues))
+        self._write_table("profiler_overhead", self.sink.overhead.table(ranks))
+        self._write_table("other_contexts", self.sink.other_contexts.table(ranks, issues))
 
-    def of_ranks(self, rows: EventBatch) -> EventBatch:
+    def _of_ranks(self, rows: EventBatch) -> EventBatch:
         """Return the rows of processes that are ranks; count the others."""
         mine = looked_up(self.rank, rows["process"]) >= 0
         if mine.all():
@@ -134,7 +134,7 @@ class StarWriter:
         self.sink.issues.add("other_processes", int((~mine).sum()))
         return rows[mine]
 
-    def span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
+    def _span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
         """Widen the export's span by events in order of their starts; transfers matter where there are no launches."""
         first = int(start[0])
         last = int((start + duration).max())
@@ -144,8 +144,7 @@ class StarWriter:
         facts.last_ns = last if facts.last_ns is None else max(facts.last_ns, last)
         facts.has_start = True
 
-    def note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
-        """Note that devices had work of processes; integers of shape (n,)."""
+    def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
         first, _ = distinct_rows([process, device])
         self.used_processes.update(process[first].tolist())
         self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
@@ -153,10 +152,10 @@ class StarWriter:
     def _events(self, kind: str) -> Iterator[EventBatch]:
         """Give the events of a kind in order, each once."""
         for block in self.sink.events(kind):
-            again = self.again(kind, block)
+            again = self._again(kind, block)
             yield block[~again] if again.any() else block
 
-    def again(self, kind: str, block: EventBatch) -> np.ndarray:
+    def _again(self, kind: str, block: EventBatch) -> np.ndarray:
         """Return which of the next events of a kind, n of them, stood there before; bool, shape (n,)."""
         return self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
 
@@ -170,7 +169,7 @@ class StarWriter:
         with contextlib.ExitStack() as stack:
             writers = {kind: stack.enter_context(self.sink.writer(kind)) for kind in kinds}
             for at, block in pieces_in_order([blocks[kind] for kind in kinds]):
-                rows = self.of_ranks(block)
+                rows = self._of_ranks(block)
                 if len(rows):
                     call = find(rows)
                     columns = columns_of[kinds[at]](rows, call) | call_columns(call)
@@ -181,7 +180,7 @@ class StarWriter:
             launches.finish()
         if self._of_transfers:
             first, last = self._of_transfers
-            self.span(np.array([first]), last - first, launches=False)
+            self._span(np.array([first]), last - first, launches=False)
 
     def _cut_overruns(self) -> None:
         """Cut launches that run over their successors, in the table that was just written."""
@@ -200,8 +199,7 @@ class StarWriter:
         cut = f"{self.cuts.total_ns / 1e6:,.3f} ms were cut off, at most {self.cuts.longest_ns / 1e6:,.3f} ms of one"
         self.sink.issues.add("outlasting", self.cuts.count, cut)
 
-    def write_table(self, name: str, table: pa.Table) -> None:
-        """Write a whole table, unless it has no rows."""
+    def _write_table(self, name: str, table: pa.Table) -> None:
         if table.num_rows:
             with self.sink.writer(name) as writer:
                 writer.write(table)
@@ -213,7 +211,7 @@ class StarWriter:
             return
         with self.sink.writer(kind) as writer:
             for block in self._events(kind):
-                rows = self.of_ranks(block)
+                rows = self._of_ranks(block)
                 if len(rows):
                     rank = looked_up(self.rank, rows["process"])
                     writer.write(pa.table({"rank": rank, **columns_of(rows)}))
@@ -223,7 +221,7 @@ class StarWriter:
         start = rows["start_ns"]
         first, last = self._of_transfers or (int(start[0]), 0)
         self._of_transfers = first, max(last, int((start + rows["duration_ns"]).max()))
-        self.note_devices(rows["process"], rows["device"])
+        self._note_devices(rows["process"], rows["device"])
         columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
         for name in ("bytes", "correlation"):
             columns[name] = nullable(rows[name], pa.int64())
@@ -243,7 +241,7 @@ class StarWriter:
         return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
 
     def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
-        self.note_devices(rows["process"], rows["device"])
+        self._note_devices(rows["process"], rows["device"])
         return graph_columns(rows)
 
     def _write_counters(self) -> None:
@@ -282,7 +280,7 @@ class StarWriter:
             if rows.device is None
             else np.where((rows.device < 0) | (rows.device > 0xFFFF), NULL, rows.device)
         )
-        self.note_devices(process[device != NULL], device[device != NULL])
+        self._note_devices(process[device != NULL], device[device != NULL])
         self.used_processes.update(np.unique(process).tolist())
         columns = {
             "launch": np.arange(first, first + n) if rows.launch is None else rows.launch,
@@ -292,7 +290,7 @@ class StarWriter:
             "device": nullable(device, pa.uint16()),
         }
         if rows.start_ns is not None and len(start := rows.start_ns[rows.start_ns != NULL]):
-            self.span(start, 0, launches=True)
+            self._span(start, 0, launches=True)
         for column in fields:
             values = rows.values[column.name]
             if isinstance(values, np.ndarray):
@@ -383,8 +381,8 @@ class _Launches:
         star = self._star
         seen = 0
         for block in self._sink.events("launches"):
-            again = star.again("launches", block)
-            rows = star.of_ranks(block[~again] if again.any() else block)
+            again = star._again("launches", block)
+            rows = star._of_ranks(block[~again] if again.any() else block)
             if len(rows) < len(block):
                 out = np.flatnonzero(again | (looked_up(star.rank, block["process"]) < 0))
                 star.launches_left_out.append(seen + out)
@@ -406,8 +404,8 @@ class _Launches:
         if not is_repeated(queue) or queue[0] != NULL:
             queue = np.where(queue < 0, NULL, queue)
             star.facts.queue_known += int((queue != NULL).sum())
-        star.span(rows["start_ns"], rows["duration_ns"], launches=True)
-        star.note_devices(rows["process"], rows["device"])
+        star._span(rows["start_ns"], rows["duration_ns"], launches=True)
+        star._note_devices(rows["process"], rows["device"])
         star.stream_order.take(rows, call["begin"], end)
         self._sink.other_contexts.note_launches(*(rows[name] for name in ("process", "device", "start_ns")))
         of_kernel = self._kernels[rows["configuration"]]
@@ -431,8 +429,8 @@ class _Launches:
         star = self._star
         if self._ranged is not None:
             star.communicating = self._ranged.kernels()
-        star.write_table("operators", self._numbers.operator_table())
-        star.write_table("shapes", self._numbers.shape_table())
+        star._write_table("operators", self._numbers.operator_table())
+        star._write_table("shapes", self._numbers.shape_table())
         issues = self._sink.issues
         issues.add("operators_left_out", self._numbers.lost)
         if self._sink.count_of("calls"):
@@ -475,7 +473,7 @@ class _RangesAndCalls:
             return
         writer = self.writers["ranges"]
         for block in self.star._events("ranges"):
-            rows = self.star.of_ranks(block)
+            rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
             self.star.other_processes.update(distinct(rows["process"])[0].tolist())
@@ -502,7 +500,7 @@ class _RangesAndCalls:
         if "calls" not in self.writers:
             return
         for block in self.star._events("calls"):
-            rows = self.star.of_ranks(block)
+            rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
             writer = self.writers["calls"]
@@ -515,7 +513,7 @@ class _RangesAndCalls:
     def _operators(self) -> Iterator[EventBatch]:
         """Give operators and modules of the host, and write the operators."""
         for block in self.star._events("operators"):
-            rows = self.star.of_ranks(block[block["flags"] & OPERATOR != 0])
+            rows = self.star._of_ranks(block[block["flags"] & OPERATOR != 0])
             if len(rows):
                 if "host_operators" not in self.writers:
                     self.writers["host_operators"] = self.sink.writer("host_operators")

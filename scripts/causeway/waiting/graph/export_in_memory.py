@@ -97,10 +97,10 @@ def joined(work: Rows, calls: Rows, texts: Texts) -> tuple[np.ndarray, Rows]:
     index = np.full(outer.size, -1)
     index[top] = np.arange(top.size)
     highest = max(calls["call"].max(initial=-1), work["call"].max(initial=-1))
-    place = np.full(highest + 2, -1)  # by number; the last is that of -1
-    place[calls["call"]] = index[outer]
-    place[-1] = -1
-    call = place[work["call"]]
+    tops = np.full(highest + 2, -1)  # by number; the last is that of -1
+    tops[calls["call"]] = index[outer]
+    tops[-1] = -1
+    call = tops[work["call"]]
     kept = {name: values[top] for name, values in calls.items()} if top.size < outer.size else dict(calls)
     inner = np.flatnonzero(calls["waits"] > kept["waits"][index[outer]]) if outer.size else outer
     kept["waits"][index[outer[inner]]] = calls["waits"][inner]

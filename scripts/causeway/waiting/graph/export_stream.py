@@ -166,10 +166,10 @@ class _Calls:
         self._rank = rank
         array = builder.scratch.array
         self._count = 0
-        places = most + 2  # two for accesses to managed memory
-        self._start, self._end, self._scope = (array(places, np.int64) for _ in range(3))
-        self._thread, self._name = (array(places, np.int32) for _ in range(2))
-        self._waits, self._first_waits, self._made, self._by = (array(places, np.uint8) for _ in range(4))
+        rows = most + 2  # two for accesses to managed memory
+        self._start, self._end, self._scope = (array(rows, np.int64) for _ in range(3))
+        self._thread, self._name = (array(rows, np.int32) for _ in range(2))
+        self._waits, self._first_waits, self._made, self._by = (array(rows, np.uint8) for _ in range(4))
         self._top = array(most, np.int32, -1)
         self._held = np.full(16, -1)
         self._asked: list[np.ndarray] = []
