@@ -38,7 +38,7 @@ from causeway.core.feature_registry import (
 )
 from causeway.core.logs import LOG
 from causeway.core.reduced import rules_out_time_line
-from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID
+from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID, LAUNCH_FACTS
 from causeway.core.tables import (
     COPY_KINDS,
     LAUNCH_SHAPE,
@@ -177,7 +177,8 @@ def features_of(
         own = without_linked_transfer(context, kept) if target == MEMORY_STALL else context
         for name, values in own.items():
             add(record_of(name, DEVICE_METRICS), values)
-        add_kept("queue_ns")
+        for name in LAUNCH_FACTS.names:
+            add_kept(name)
         if target == MEMORY_STALL:
             # of the linked transfer only what is known beforehand; the rest depends on the launch's duration
             add_kept("transfer_bytes")

@@ -17,6 +17,10 @@ LAUNCH_SHAPE = (
 """
 GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
 """Of these the size of the grid and of its blocks, from which `launch_threads` are known."""
+LAUNCH_FACTS = pa.schema([column("queue_ns", I64, "ns", nullable=True)])
+"""What an export may say of each launch, whole numbers, null where it does not: a reader hands such a column over by
+its name, and `launches`, the kept launches and the features have it.
+"""
 
 STAR_TABLES: dict[str, pa.Schema] = {
     # facts, ordered by start_ns, then by the order in the export
@@ -26,7 +30,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             *columns("configuration rank", U32),
             column("device", U16),
             column("stream", U32),
-            column("queue_ns", I64, "ns", nullable=True),
+            *LAUNCH_FACTS,
             column("range", U32, nullable=True),
             column("correlation", I64, nullable=True),
             *columns("operator shape", U32, nullable=True),  # of the call that made it; null: not known
@@ -209,7 +213,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
 }
 OPTIONAL_COLUMNS = {
     "devices": ("compute_capability",),
-    "launches": ("operator", "shape"),
+    "launches": ("operator", "shape", *LAUNCH_FACTS.names[1:]),
     "transfers": ("migration_cause",),
     "shapes": ("layout",),
     "steps": ("called_ns", "called_duration_ns"),

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import COMMUNICATION_KERNEL, MIGRATIONS
+from causeway.core.schemas import LAUNCH_FACTS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, open_table
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.kernel_names import kernel_class, says_communication
@@ -196,6 +197,7 @@ class StarWriter:
                 if ranged is not None:
                     ranged.take(rows, of_kernel, operator)
                 self.digest.take(rows["start_ns"], rows["duration_ns"], of_kernel, self.sink.kernels.texts)
+                facts = rows.columns | {"queue_ns": queue}
                 writer.write(
                     pa.table(
                         {
@@ -205,7 +207,7 @@ class StarWriter:
                             "rank": looked_up(self.rank, rows["process"]),
                             "device": rows["device"],
                             "stream": rows["stream"],
-                            "queue_ns": nullable(queue, pa.int64()),
+                            **{fact.name: nullable(facts[fact.name], fact.type) for fact in LAUNCH_FACTS},
                             "range": nullable(ranges, pa.uint32()),
                             "correlation": nullable(rows["correlation"], pa.int64()),
                             **numbers.columns(operator, inputs),
