@@ -168,11 +168,11 @@ def features_of(
             columns[feature.name] = pa.array(values, kind, from_pandas=True)
 
     def add_kept(name: str) -> None:
-        add(FEATURE_BY_NAME[name], kept.column(name))
+        if name in kept.column_names:
+            add(FEATURE_BY_NAME[name], kept.column(name))
 
     for name in LAUNCH_SHAPE:
-        if name in kept.column_names:
-            add_kept(name)
+        add_kept(name)
     if trace:
         own = without_linked_transfer(context, kept) if target == MEMORY_STALL else context
         for name, values in own.items():
@@ -185,8 +185,7 @@ def features_of(
             names = pa.array([COPY_KINDS.get(kind, str(kind)) for kind in range(256)])
             add(FEATURE_BY_NAME["transfer_copy_kind"], pc.take(names, kept.column("transfer_copy_kind")))
         add_kept("stream")
-    if "device" in kept.column_names:
-        add_kept("device")
+    add_kept("device")
     for name in ("node", "run"):
         place_of = {rank: getattr(export, name) for export in exports for rank in export.ranks}
         if any(place_of.values()):
