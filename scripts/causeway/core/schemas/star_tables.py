@@ -219,4 +219,6 @@ OPTIONAL_COLUMNS = {
     "steps": ("called_ns", "called_duration_ns"),
     "kernel_summary": ("variance_between", "between_sum", "size_variance", "size_constant", "size_slope"),
 }
-"""Columns that a table may lack: they were not written before, and other programs' tables have none."""
+"""Columns that a table may lack: they were not written before, and other programs' tables have none. Of the facts of
+launches only `queue_ns` always stands there.
+"""
