@@ -55,7 +55,7 @@ class Recipe:
         """Run a command in the copy, with its packages; return its output."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         environment |= {"PYTHONPATH": "scripts:tests:tests/unit/causal", "PYTHONDONTWRITEBYTECODE": "1"}
-        words = [sys.executable if word == "python" else word for word in command]
+        words = [sys.executable if word == "python" else word for word in command if "PYTHONPATH=" not in word]
         found = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         assert found.returncode == 0, found.stdout + found.stderr
         return found.stdout

@@ -93,6 +93,8 @@ def unused():
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         for node in programs[path].body:
             is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            if is_definition and any(ast.unparse(one).startswith("made_from(") for one in node.decorator_list):
+                continue  # it registers itself
             for group in [(node.name,)] if is_definition else targets(node):
                 group = [name for name in group if not name.startswith("__")]
                 outside = [taken[name] or (module, name) in imported for name in group]

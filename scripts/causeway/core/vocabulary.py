@@ -34,10 +34,6 @@ INCONCLUSIVE = "inconclusive"
 REFUTED = "refuted"
 VERDICTS = (SUPPORTED, INCONCLUSIVE, REFUTED)
 """Verdicts of findings, arrows and graphs."""
-INFERRED = ("cause", "no_cause", "comparison")
-COUNTED = "counted, not inferred"
-"""Kinds of findings whose verdict is that of a test; what pages say of all others in its place."""
-
 LEAST_EXPLAINED = 1.0
 """Percent of the variance of the measured value, below which a cause is not among the first, and one of unknown change
 of the mean not worth stating: its part of the standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005. The

@@ -3,5 +3,5 @@
 Nothing is computed here that stands in a table, and nothing is drawn.
 
 Imports run from left to right: `collection`, `figures` > `document` > `comparison`, `device_time`, `folding`,
-`invariants`, `kernels`, `quality` > `causes`, `comparison_headlines` > `headlines`, `suggestions` > `record`.
+`invariants`, `kernels`, `quality` > `causes` > `headlines`, `suggestions` > `record`.
 """

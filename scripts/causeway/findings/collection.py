@@ -1,10 +1,13 @@
 """All findings of an analysis, read from the files of its results."""
 
+import importlib
 import math
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from causeway import findings
 from causeway.core.files.source_names import shown_sources
 from causeway.core.results import (
     dataset_and_target,
@@ -19,24 +22,20 @@ from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
-from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns, little_memory_stall
-from causeway.findings.device_time.missing_launches import undecided
-from causeway.findings.device_time.recordings_apart import apart_findings, not_recorded
+from causeway.findings.device_time.efficiency import gpu_time_ns, little_memory_stall
+from causeway.findings.device_time.missing_launches import without_missing
+from causeway.findings.device_time.recordings_apart import not_recorded
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
 from causeway.findings.device_time.steps import step_findings
-from causeway.findings.device_time.stragglers import straggler_findings
-from causeway.findings.device_time.waiting import (
-    other_process_findings,
-    waiting_findings,
-    with_waits,
-    without_replays,
-)
+from causeway.findings.device_time.waiting import waiting_findings, with_waits, without_replays
 from causeway.findings.document import DatasetTime, summarise, with_steps
-from causeway.findings.kernels import configuration_findings, one_launch_findings, variability_findings
 from causeway.findings.quality import quality_findings, recording_findings
-from causeway.findings.record import Analysis, Finding
+from causeway.findings.record import Analysis, Finding, findings_of
 from causeway.findings.suggestions import of_graphed
+
+for module in pkgutil.walk_packages(findings.__path__, f"{findings.__name__}."):
+    importlib.import_module(module.name)  # what it makes findings from, it registers itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,14 +106,13 @@ def _of_device_time(files: ResultFiles, efficiencies: list[dict], qualities: lis
     loss with what a replay without it saves.
     """
     lost = _losses(efficiencies, files.waiting)
-    lost += [finding for path in files.stragglers for finding in straggler_findings(read_json(path))]
+    lost += [finding for path in files.stragglers for finding in findings_of("stragglers", read_json(path))]
     replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in files.replays}
     measured = [one for one in efficiencies if not one["why"]]
     devices = {one["dataset"]: one["device"]["n_devices"] for one in measured}
     elapsed = {one["dataset"]: one["elapsed_ns"] for one in measured}
-    recordings = [finding for one in efficiencies for finding in apart_findings(one)]
-    lost = not_recorded(undecided(lost, qualities), efficiencies)
-    return [*recordings, *with_replays(lost, replays, devices, elapsed)]
+    lost = not_recorded(without_missing(lost, qualities), efficiencies)
+    return with_replays(lost, replays, devices, elapsed)
 
 
 def _of_steps(files: ResultFiles, steps: list[dict]) -> list[Finding]:
@@ -191,9 +189,7 @@ def _of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Find
         if one.target == MEMORY_STALL and little.get(one.dataset):
             found.append(little[one.dataset])
             continue
-        found += one_launch_findings(one)
-        found += variability_findings(one)
-        found += configuration_findings(one)
+        found += findings_of("target", one)
         found += [finding for search in one.searches for finding in cause_findings(one, search)]
     return found
 
@@ -202,7 +198,7 @@ def _losses(efficiencies: list[dict], waiting: Sequence[str | Path]) -> list[Fin
     """Return what device time is lost to, and why the devices of each dataset wait, which replaces the coarser reasons
     of idle time.
     """
-    lost = {finding.id: finding for document in efficiencies for finding in efficiency_findings(document)}
+    lost = {finding.id: finding for document in efficiencies for finding in findings_of("efficiency", document)}
     of = {document["dataset"]: document for document in efficiencies}
     for path, dataset in zip(waiting, map(dataset_of, waiting), strict=True):
         own = {one.key: one for one in lost.values() if one.dataset == dataset}
@@ -212,7 +208,7 @@ def _losses(efficiencies: list[dict], waiting: Sequence[str | Path]) -> list[Fin
         has_calls = bool((of[dataset].get("launch_path") or {}).get("called"))
         waits = waiting_findings(dataset, rows, gpu_ns, own.get("orchestration"), formats, has_calls=has_calls)
         lost |= {one.id: one for one in without_replays([*own.values(), *waits], rows, gpu_ns)}
-        lost |= {one.id: one for one in other_process_findings(dataset, rows, gpu_ns)}
+        lost |= {one.id: one for one in findings_of("waiting", dataset, rows, gpu_ns)}
         if "shared_devices" in own:
             shared = own["shared_devices"]
             lost[shared.id] = with_waits(shared, rows, len(of[dataset]["shared"]))

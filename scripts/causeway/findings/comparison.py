@@ -17,7 +17,7 @@ from causeway.core.vocabulary import (
     SEQUENCE,
     SUPPORTED,
 )
-from causeway.findings import comparison_headlines, headlines
+from causeway.findings.headlines import short
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding
 
 MOST = 10
@@ -38,6 +38,8 @@ METRIC_NAMES = {
 UNITS = {"efficiency": "percentage points"}
 OTHER_PARTS = ("launches_ns", "configurations_ns", "lone_ns")
 """Parts of a change of the GPU time that are none of the same launches."""
+OTHER_LAUNCHES = "other launches and kernels{} change the GPU time by {:+.3g} %."
+"""The end of a headline: than where, and by how much."""
 UNDECIDED = "inconclusive: the data do not decide"
 KERNEL_SUGGESTIONS = {
     CHANGE_WORDS["time_per_launch"][0]: (
@@ -103,20 +105,15 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
 def _not_compared(document: Mapping) -> Finding:
     """Return that a candidate was not compared with its baseline, and why."""
     baseline, candidate = _datasets(document)
-    folder = f"compare/{baseline}__{candidate}"
-    path = f"{folder}/comparison.json"
-    subject = headlines.short(candidate)
+    path = f"{_folder(document)}/comparison.json"
     return Finding(
-        dataset=candidate,
-        kind="comparison",
-        key=f"{baseline}/not_compared",
-        subject=subject,
+        **_facts(document, "not_compared"),
+        subject=short(candidate),
         quantity="runs that were compared",
-        headline=f"{subject} could not be compared with {headlines.short(baseline)}.",
+        headline=f"{short(candidate)} could not be compared with {short(baseline)}.",
         sentence=f"{candidate} could not be compared with {baseline}: {document['why']}",
         verdict=INCONCLUSIVE,
         evidence=Evidence(table=path, query=in_document(path, "why", kind="text"), value=document["why"]),
-        link=f"{folder}/comparison.html",
         suggestion="Compare exports whose kernel launches can be read and that have kernels in common.",
     )
 
@@ -136,13 +133,9 @@ def _is_noticeable(document: Mapping, row: Mapping) -> bool:
 def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str, **facts: object) -> Finding:
     """Return a finding about the candidate whose number is the change in a row of the table."""
     row = rows[index]
-    baseline, candidate = _datasets(document)
-    folder = f"compare/{baseline}__{candidate}"
-    table = f"{folder}/comparison.parquet"
+    table = f"{_folder(document)}/comparison.parquet"
     return Finding(
-        dataset=candidate,
-        kind="comparison",
-        key=f"{baseline}/{key}",
+        **_facts(document, key),
         effect=Effect(
             value=row["change_percent"],
             low=row["low_percent"],
@@ -158,9 +151,19 @@ def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str
         n=row["candidate_launches"],
         n_effective=row["candidate_effective"] or None,
         assumption=document["assumption"],
-        link=f"{folder}/comparison.html",
         **facts,
     )
+
+
+def _facts(document: Mapping, key: str) -> dict:
+    """Return what every finding of a comparison states."""
+    baseline, candidate = _datasets(document)
+    link = f"{_folder(document)}/comparison.html"
+    return {"dataset": candidate, "kind": "comparison", "key": f"{baseline}/{key}", "link": link}
+
+
+def _folder(document: Mapping) -> str:
+    return f"compare/{'__'.join(_datasets(document))}"
 
 
 def _datasets(document: Mapping) -> tuple[str, str]:
@@ -192,17 +195,18 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
     baseline, candidate = _datasets(document)
     whole = row["level"] == "run"
     subject = candidate if whole else f"Kernel {name_in_sentence(row['candidate'])}"
-    short = headlines.short(candidate if whole else row["candidate"])
+    name = short(candidate if whole else row["candidate"])
     return _finding(
         document,
         rows,
         index,
         key=f"{row['metric']}/{'run' if whole else _short_hash(row['candidate'])}",
         scope_name=None if whole else row["candidate"],
-        subject=short,
+        subject=name,
         quantity=METRIC_NAMES[row["metric"]],
-        headline=comparison_headlines.of_comparison(
-            short, baseline, row["verdict"], _amount(row, with_interval=False), is_run=whole
+        headline=(
+            f"{name} is {row['verdict']} than {'' if whole else 'in '}{short(baseline)}:"
+            f" {_amount(row, with_interval=False)}."
         ),
         sentence=f"{subject} is {row['verdict']} than {'' if whole else 'in '}{baseline}: {_amount(row)}.",
         verdict=SUPPORTED,
@@ -215,20 +219,17 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
     run could be; nothing if the table has no such row.
     """
     baseline, candidate = _datasets(document)
-    subject = headlines.short(candidate)
-    headline = (
-        comparison_headlines.of_small_changes(subject, baseline)
-        if is_small
-        else comparison_headlines.of_no_change(subject, baseline)
-    )
+    subject = short(candidate)
+    headline = f"{subject}: {'only small changes' if is_small else 'no change'} from {short(baseline)}"
+    headline += f" {'are' if is_small else 'is'} beyond noise."
     shared = document["same_content"]["sides"]
     is_one = shared is not None and shared["is_all"]
     if is_one:
-        headline = comparison_headlines.of_one_recording(subject, baseline)
+        headline = f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
     other = _other_work_percent(document)
     also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
     if other is not None:
-        headline = comparison_headlines.of_other_work(subject, baseline, other, headline)
+        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', other)}"
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
@@ -259,21 +260,17 @@ def _has_no_common_kernel(document: Mapping) -> bool:
 def _no_common_kernel(document: Mapping) -> Finding:
     """Return that no kernel of one run is known to be one of the other, and how the GPU time differs."""
     baseline, candidate = _datasets(document)
-    folder = f"compare/{baseline}__{candidate}"
-    path = f"{folder}/comparison.json"
-    subject = headlines.short(candidate)
+    path = f"{_folder(document)}/comparison.json"
     times = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
     before, after = (value_at(side, "gpu_time_ns", kind="integer") for side in ("baseline", "candidate"))
     percent = 100 * (times[1] - times[0]) / times[0] if times[0] else None
     gpu_times = f"GPU time {time(times[0])} to {time(times[1])}"
     return Finding(
-        dataset=candidate,
-        kind="comparison",
-        key=f"{baseline}/no_common_kernel",
-        subject=subject,
+        **_facts(document, "no_common_kernel"),
+        subject=short(candidate),
         quantity="GPU time of kernels of one side alone",
         effect=None if percent is None else Effect(value=percent, unit="percent"),
-        headline=comparison_headlines.of_no_common_kernel(subject, baseline, gpu_times),
+        headline=f"{short(candidate)} has no kernel in common with {short(baseline)}: {gpu_times}.",
         sentence=(
             f"{baseline} and {candidate} have no kernel in common, so that no launches are the same: {gpu_times}. Span,"
             " copies, idle time, steps and efficiency are compared, as far as both were measured."
@@ -287,7 +284,6 @@ def _no_common_kernel(document: Mapping) -> Finding:
         if percent is not None
         else Evidence(table=path, query=within(path, before), value=times[0]),
         assumption=document["assumption"],
-        link=f"{folder}/comparison.html",
         suggestion="Compare runs of the same kernels, or look at which kernels take the time on each side.",
     )
 
@@ -300,20 +296,16 @@ def _changed_work(document: Mapping) -> list[Finding]:
     if percent is None:
         return []
     baseline, candidate = _datasets(document)
-    folder = f"compare/{baseline}__{candidate}"
-    path = f"{folder}/comparison.json"
+    path = f"{_folder(document)}/comparison.json"
     parts = " + ".join(value_at("change_ns", part, kind="integer") for part in OTHER_PARTS)
     before = value_at("baseline", "gpu_time_ns", kind="integer")
-    subject = headlines.short(candidate)
     gpu_times = " to ".join(time(document[side]["gpu_time_ns"]) for side in ("baseline", "candidate"))
     finding = Finding(
-        dataset=candidate,
-        kind="comparison",
-        key=f"{baseline}/other_work",
-        subject=subject,
+        **_facts(document, "other_work"),
+        subject=short(candidate),
         quantity="GPU time of launches and kernels of one side alone",
         effect=Effect(value=percent, unit="percent"),
-        headline=comparison_headlines.of_other_work(subject, baseline, percent),
+        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', percent)}",
         sentence=(
             f"From {baseline} to {candidate} the GPU time goes from {gpu_times}; further and fewer launches, other"
             f" configurations, and kernels that only one of them runs change it by {percent:+.3g} %. The changes of the"
@@ -326,7 +318,6 @@ def _changed_work(document: Mapping) -> list[Finding]:
             value=percent,
         ),
         assumption=document["assumption"],
-        link=f"{folder}/comparison.html",
         suggestion=OTHER_WORK if percent > 0 else None,
     )
     return [finding]

@@ -3,27 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from causeway.core.finding_kinds import FINDING_KINDS, REFUTED_TURN
 from causeway.core.formatting import significant
-from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
+from causeway.core.vocabulary import REFUTED, SUPPORTED
 from causeway.findings.folding import folded
 from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import MOMENTS, NOTICEABLE, Finding, explains_little
 
 SCHEMA_VERSION = "4"
-WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "step", "cause", "variability")
-"""Kinds of supported claims of a whole dataset whose worth is not known, in their order."""
-UNDECIDED = {
-    ("efficiency", INCONCLUSIVE): 0,
-    ("cause", INCONCLUSIVE): 0,
-    ("comparison", INCONCLUSIVE): 0,
-    ("no_cause", INCONCLUSIVE): 1,
-    ("no_cause", SUPPORTED): 1,
-    ("straggler", INCONCLUSIVE): 1,
-    ("cause", REFUTED): 2,
-    ("no_cause", REFUTED): 2,
-    ("comparison", REFUTED): 2,
-}
-"""Order of the claims that the data do not decide or refute."""
 HIGH = 0.10
 """Share of a dataset's GPU time from which a supported finding is of high severity; of medium severity it is from
 `NOTICEABLE`.
@@ -116,6 +103,7 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _sort_key(finding: Finding) -> tuple:
+    kind = FINDING_KINDS[finding.kind]
     if finding.kind == "recording":  # first: what else is said is to be read with it
         group = (-1, 0 if finding.effect else 1)
     elif finding.recoverable_ns is not None:
@@ -124,16 +112,16 @@ def _sort_key(finding: Finding) -> tuple:
         group = (4, 0)
     elif finding.is_negligible:
         group = (3, -1)
-    elif finding.verdict == SUPPORTED and finding.kind in WITHOUT_BOUND:
+    elif finding.verdict == SUPPORTED and kind.order is not None:
         of_kernel = finding.kind == "cause" and finding.scope != "dataset"
-        group = (2, 1) if of_kernel else (1, WITHOUT_BOUND.index(finding.kind))  # behind what is worth a little
+        group = (2, 1) if of_kernel else (1, kind.order)  # behind what is worth a little
         is_size = finding.worth is not None and finding.worth.is_cost and finding.role not in MOMENTS
         if explains_little(finding):
             group = (2, 1)
         elif of_kernel and is_size:
-            group = (1, len(WITHOUT_BOUND), -finding.worth.ns)  # sizes of the work
+            group = (1, len(FINDING_KINDS), -finding.worth.ns)  # sizes of the work
     else:
-        group = (3, UNDECIDED.get((finding.kind, finding.verdict), len(UNDECIDED)))
+        group = (3, REFUTED_TURN if finding.verdict == REFUTED else kind.undecided)
     tail = 0.0 if finding.p99 is None else abs(finding.p99.value)
     unit, size = ("", 0.0) if finding.effect is None else (finding.effect.unit, abs(finding.effect.value))
     return (*group, -tail, unit, -size, finding.id)  # sizes compare in one unit only
@@ -161,7 +149,7 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
     basis = CheckBasis(gpu_ns=gpu_ns, impossible={dataset: time.impossible for dataset, time in times.items()})
     kept, dropped = checked(ranked(shared), basis)
     found = [
-        _placed(finding, index, times.get(finding.dataset, DatasetTime())).as_json()
+        _placed(finding, times.get(finding.dataset, DatasetTime()), index).as_json()
         for index, finding in enumerate(ranked(folded(kept)))
     ]
     return {
@@ -172,11 +160,11 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
     }
 
 
-def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
+def _placed(finding: Finding, time: DatasetTime, index: int | None = None) -> Finding:
     """Return a finding, and those behind it, with severity and what they are based on; by its index in the document,
     with the explorer's window.
     """
-    is_explored = time.explorer and finding.kind in ("cause", "variability")
+    is_explored = time.explorer and index is not None and finding.kind in ("cause", "variability")
     return replace(
         finding,
         severity=severity(finding),
@@ -184,16 +172,7 @@ def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
         based_on=time.based_on,
         worth_per_step_ns=_per_step(finding, time),
-        also=tuple(
-            replace(
-                one,
-                severity=severity(one),
-                sentence=f"{one.sentence}{_outside_steps(one, time)}",
-                based_on=time.based_on,
-                worth_per_step_ns=_per_step(one, time),
-            )
-            for one in finding.also
-        ),
+        also=tuple(_placed(one, time) for one in finding.also),
     )
 
 

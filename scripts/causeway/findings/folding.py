@@ -5,11 +5,9 @@ loss likewise, with its reason behind it.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.vocabulary import SUPPORTED
 from causeway.findings.record import MOMENTS, Finding, explains_little
-
-FOLDED = ("cause", "no_cause", "variability")
-"""Kinds of statements that are about one kernel."""
 
 
 def folded(findings: Sequence[Finding]) -> list[Finding]:
@@ -30,7 +28,7 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _group_of(finding: Finding) -> tuple:
-    if finding.kind not in FOLDED:
+    if not FINDING_KINDS[finding.kind].is_of_kernel:
         return ("alone", finding.explains or finding.id)
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
 

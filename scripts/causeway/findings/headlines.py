@@ -1,18 +1,18 @@
-"""Headlines: each claim in at most 25 plain words, made here and, of comparisons, in `comparison_headlines`, and
-nowhere else.
+"""Headlines: each claim in at most 25 plain words. Those that several findings share, or that choose among many words,
+are made here; the others stand beside what they claim.
 
 The page, `findings.json`, the explorer and the comparison show them as they are. Verdict, number of launches, interval
 and robustness stand in fields beside them.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
 from causeway.core.formatting import elided, first_of, significant, time, variance_of
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
-from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, Effect, Worth
+from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, UNSURE, Effect, Worth
 
 MOST_WORDS = 25
 """Words of a headline: the length of a sentence above which plain-language guides ask to split it (gov.uk, "Writing for
@@ -30,8 +30,6 @@ LARGE = 50
 """Percent of the mean from which a change is stated in means: read as a ratio of two levels it would be another."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
-UNSURE = " (unsure)"
-"""What is added to the headline of a claim that the data do not decide."""
 ALL_KERNELS = "All kernels"
 POSITIONS = ("program_order", "operator")
 """Suggestions of features that are where the program makes a launch."""
@@ -62,11 +60,6 @@ LOSSES = {
     "communication": "to communication that no kernel overlaps",
     "transfers": "to memcpy and memset that nothing overlaps",
     "orchestration": "while nothing runs on the device",
-}
-IDLE = {
-    "host": "while they wait for the host",
-    "kernel_wait": "between two kernels",
-    "other": "for reasons that this trace does not show",
 }
 LATE = {
     "host": "its kernels are launched late",
@@ -116,7 +109,7 @@ def word_count(headline: str, subject: str) -> int:
     return len(headline.replace(subject, "x").split())
 
 
-def _percent(value: float) -> str:
+def in_percent(value: float) -> str:
     """Return a size in percent with two digits: `4.2 %`."""
     return f"{significant(abs(value), 2)} %"
 
@@ -184,7 +177,7 @@ def of_cause(
         words = _explained(target, label, row)
     elif row["verdict"] != INCONCLUSIVE:
         words += _costs(worth, is_of_position=is_of_position(row))
-    return f"{subject}: {words}{' (unsure)' if row['verdict'] == INCONCLUSIVE else ''}."
+    return f"{subject}: {words}{UNSURE if row['verdict'] == INCONCLUSIVE else ''}."
 
 
 def _level(feature: str, level: str) -> str:
@@ -216,14 +209,14 @@ def _change(
         ):  # in percent of the average of all launches, not of the mean at the low level
             times = significant(abs(change.value) / 100, 2)
             return f"{quantity.removeprefix('mean ')} {verb} {times}× its mean {between}"
-        return f"{quantity} {verb} {_percent(change.value)} {between}"
+        return f"{quantity} {verb} {in_percent(change.value)} {between}"
     if spread is not None and (spread.low > 0 or spread.high < 0):
-        return f"spread {'rises' if spread.low > 0 else 'falls'} {_percent(spread.value)} {between}, not the mean"
+        return f"spread {'rises' if spread.low > 0 else 'falls'} {in_percent(spread.value)} {between}, not the mean"
     return None
 
 
 def _explained(target: str, label: str, row: Mapping) -> str:
-    share = "part" if row["variance_percent"] is None else _percent(row["variance_percent"])
+    share = "part" if row["variance_percent"] is None else in_percent(row["variance_percent"])
     if row.get("kernels_percent") is not None:
         return f"{label} explains {share} of the kernels' {VARYING.get(target, target)} variance, each kernel alike"
     return f"{label} explains {share} of {variance_of(target)}"
@@ -243,21 +236,21 @@ def of_no_cause(subject: str, target: str, refused: bool, constant: bool = False
 def of_variability(subject: str, target_words: str, percent: float, launches: int) -> str:
     """Return the headline of the kernel with most of the variability."""
     times = "launch" if launches == 1 else "launches"
-    return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} {times}."
+    return f"{subject} has {in_percent(percent)} of the {target_words}, in {launches:,} {times}."
 
 
 def of_only_kernel(subject: str, percent: float, launches: int) -> str:
     """Return the headline of a dataset's only kernel; `percent` are its deviations over what was measured."""
     its = "one launch deviates" if launches == 1 else f"{launches:,} launches deviate"
-    return f"{subject} is the only kernel; its {its} by {_percent(percent)} in all."
+    return f"{subject} is the only kernel; its {its} by {in_percent(percent)} in all."
 
 
 def of_configurations(subject: str, configurations: int, deviation: float, by_threads: float | None) -> str:
     """Return the headline of a kernel whose time differs between its configurations: the deviations as a share of its
     time, and the share of their variance that the number of threads explains, None where it explains little.
     """
-    words = f"{subject} deviates by {_percent(100 * deviation)} between its {configurations:,} configurations"
-    return f"{words}; threads explain {_percent(100 * by_threads)}." if by_threads is not None else f"{words}."
+    words = f"{subject} deviates by {in_percent(100 * deviation)} between its {configurations:,} configurations"
+    return f"{words}; threads explain {in_percent(100 * by_threads)}." if by_threads is not None else f"{words}."
 
 
 def of_little(target: str, percent: float, subject: str, several: bool) -> str:
@@ -266,60 +259,20 @@ def of_little(target: str, percent: float, subject: str, several: bool) -> str:
     """
     what = VARYING[target].capitalize() if target in VARYING else target
     within = " within a configuration" if several else ""
-    return f"{what} barely varies{within}: by {_percent(percent)} in all, most of it in {subject}."
-
-
-def of_little_stall(alone_ns: int, percent: float) -> str:
-    """Return the headline of a memory stall that costs too little: copies run without a kernel beside them so long."""
-    share = "< 0.1 %" if 0 < percent < 0.1 else _percent(percent)
-    alone = f"copies run without a kernel beside them for {time(alone_ns)}, {share} of the GPU time"
-    return f"Memory stall costs little: {alone}."
+    return f"{what} barely varies{within}: by {in_percent(percent)} in all, most of it in {subject}."
 
 
 def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None) -> str:
     """Return the headline of a loss of GPU time: of waiting what devices wait for most, where one of `WAITED_FOR` is
     known.
     """
-    if waits_for is not None:
-        return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost while devices wait, mostly {waits_for}."
-    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
-
-
-def of_imbalance(less_ns: int, percent: float) -> str:
-    """Return the headline of devices that compute less than the busiest one."""
-    return (
-        f"Devices compute {time(less_ns)} less in all than the busiest one would: {_percent(percent)} of the GPU time."
-    )
-
-
-def of_recordings_that_begin_apart(begins_ns: int, held_ns: Iterable[int]) -> str:
-    """Return the headline of recordings that begin apart, so that collectives wait for the start of the last of them,
-    on each rank for so long.
-    """
-    longest = sorted(held_ns, reverse=True)[:2]
-    times = " and ".join(time(one) for one in longest)
-    return f"Recordings begin {time(begins_ns)} apart: collectives wait {times} for their start, which is in no loss."
-
-
-def of_recordings_apart(common_ns: int, whole_ns: int) -> str:
-    """Return the headline of recordings that have too little in common to compare ranks."""
-    common = f"{time(common_ns)} of {time(whole_ns)} in common"
-    return f"Recordings of the ranks have {common}: time not recorded counts as idle."
+    how = LOSSES[part] if waits_for is None else f"while devices wait, mostly {waits_for}"
+    return f"{in_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {how}."
 
 
 def of_loss_elsewhere(headline: str, ns: int, where: str) -> str:
     """Return the headline of a loss that is the cause of a part of another one, so many ns, which it counts."""
     return f"{headline.rstrip('.')}, {time(ns)} of it {where}."
-
-
-def of_roles(roles: int, lost_ns: int) -> str:
-    """Return the headline of ranks that do different work."""
-    return f"Ranks do different work ({roles} roles); that leaves devices without compute for {time(lost_ns)}."
-
-
-def of_idle(cause: str, idle_ns: int, percent: float) -> str:
-    """Return the headline of the main reason of idle time; `percent` is its part."""
-    return f"Devices are idle for {time(idle_ns)}, {_percent(percent)} of it {IDLE[cause]}."
 
 
 WAITING = {
@@ -347,15 +300,10 @@ WAITED_FOR = {
 """The same of most of a loss, in a few words; nothing of a reason that is not known."""
 
 
-def of_waiting(reason: str, idle_ns: int, percent: float) -> str:
-    """Return the headline of the main reason for which devices wait; `percent` is its part."""
-    return f"Devices wait for {time(idle_ns)} between their work, {_percent(percent)} of it: {WAITING[reason]}."
-
-
 def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int, removed: str = "it") -> str:
     """Return the headline with what a replay without `removed` saves of a run's time, where that is not too long."""
     share = 100 * saved_ns / run_ns if run_ns else 0.0
-    gain = _percent(share) if share >= NO_CHANGE else "no"
+    gain = in_percent(share) if share >= NO_CHANGE else "no"
     longer = f"{headline.rstrip('.')}; without {removed} the run is {gain} shorter."
     return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
@@ -382,69 +330,10 @@ def filled(blocks: int | None, multiprocessors: int | None, threads: int | None,
     return ", ".join(parts)
 
 
-def of_unfilled(subject: str, used: str, spent_ns: int, percent: float) -> str:
-    """Return the headline of a kernel whose launches cannot fill the device, `percent` of the GPU time."""
-    return f"{subject} runs for {_percent(percent)} of the GPU time ({time(spent_ns)}) on {used}."
-
-
-def of_small_kernels(percent: float, limit_ns: int) -> str:
-    """Return the headline of many short launches."""
-    return f"{_percent(percent)} of the launches are shorter than {time(limit_ns)}."
-
-
-def of_shared_gpus(number: int, at_once_ns: int) -> str:
-    """Return the headline of GPUs that ranks share."""
-    verb = "GPU is" if number == 1 else "GPUs are"
-    return f"{number} {verb} shared by several ranks; their kernels run at once for {time(at_once_ns)}."
-
-
-def of_ranks_in_turn(number: int, waits_ns: int) -> str:
-    """Return the headline of GPUs that ranks share, where they wait for each other."""
-    verb = "GPU is" if number == 1 else "GPUs are"
-    return f"{number} {verb} shared by several ranks: they wait for each other for {time(waits_ns)}."
-
-
-def of_other_process(names: Sequence[str], value_ns: int) -> str:
-    """Return the headline of other processes that had the GPU while work was queued."""
-    who = f"Another process ({names[0].replace('process ', 'pid ')})" if len(names) == 1 else "Other processes"
-    return f"{who} had the GPU for {time(value_ns)} while work was queued."
-
-
-def of_migrations(subject: str | None, percent: float, under_ns: int, exposed_ns: int) -> str:
-    """Return the headline of migrations of managed memory: the kernel with the longest time under them and the part of
-    its time that is; None where they are the host's alone.
-    """
-    if subject is None:
-        return f"Pages of managed memory move for {time(exposed_ns)} while no kernel runs, as the host touches them."
-    return f"{subject}: pages of managed memory move during {_percent(percent)} of its time ({time(under_ns)})."
-
-
 def of_late_rank(subject: str, waited_ns: int, cause: str | None) -> str:
     """Return the headline of a rank, or of ranks late together, that the others wait for."""
     why = f": {LATE[cause]}" if cause in LATE else ""
     return f"Other ranks wait {time(waited_ns)} for {subject}{why}."
-
-
-def of_slow_network(excess_ns: int, ranks: int) -> str:
-    """Return the headline of slow transfers of collectives."""
-    return f"Slow network transfers cost {ranks} ranks {time(excess_ns)}: all arrive together."
-
-
-def of_waited_for(subject: str, waited_ns: int, percent: float, last: str, *, is_few: bool) -> str:
-    """Return the headline of a rank for which most of the waiting is, and that is not shown to be often late; `last` is
-    in how many of how many collectives it is last.
-    """
-    few = ", which are few" if is_few else ""
-    return f"Other ranks wait {time(waited_ns)} for {subject}, {_percent(percent)} of all waiting: last in {last}{few}."
-
-
-def of_no_straggler(ranks: int, threshold_ns: int, latest_ns: int = 0) -> str:
-    """Return the headline of a communicator in which no rank is often late; with the bound where it is above the
-    largest lateness that was seen, else with that.
-    """
-    if latest_ns > threshold_ns:
-        return f"None of {ranks} ranks is often late; the largest lateness is {time(latest_ns)}."
-    return f"None of {ranks} ranks is often late by more than {time(threshold_ns)}."
 
 
 def of_slow_steps(
@@ -469,26 +358,4 @@ def of_slow_steps(
         why += f", most of all {short(largest['name'])}"
     elif behind is not None:
         why += f", most of all {short(behind)}"
-    return f"{which} of rank {rank} took {_percent(percent)} longer ({time(excess_ns)}): {why}."
-
-
-def of_late_stamps(launches: int, steps: int) -> str:
-    """Return the headline of launches whose times are not those of their execution."""
-    are = "One launch is" if launches == 1 else f"{launches:,} launches are"
-    return f"{are} stamped later than they ran: neither the time of steps nor idle time can be told."
-
-
-def of_unrecorded_steps(missing: int, steps: int) -> str:
-    """Return the headline of steps without any record, of all."""
-    of = f"{missing:,} of {steps:,}" if steps else f"{missing:,}"
-    return f"In {of} steps nothing was recorded: neither idle time nor its reason can be told."
-
-
-def of_one_launch(subject: str, percent: float) -> str:
-    """Return the headline of a launch that has most of the kernels' time."""
-    return f"One launch of {subject} has {significant(percent, 3)} % of all kernel time."
-
-
-def of_input(subject: str, is_refused: bool) -> str:
-    """Return the headline of an input that could not be used."""
-    return f"{subject} {'could not be read and is in no result' if is_refused else 'was read only in part'}."
+    return f"{which} of rank {rank} took {in_percent(percent)} longer ({time(excess_ns)}): {why}."

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from causeway.core.feature_registry import record_of
+from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import KERNEL_VARIABILITY, LEAST_EXPLAINED, MEMORY_STALL, STEP_TIME
 from causeway.core.vocabulary import LOWERS as LOWERING
@@ -46,16 +47,8 @@ DEFINITION = {MEMORY_STALL: frozenset({"transfer_bytes", "transfer_copy_kind"})}
 """Features that a target is computed from, by target: |launch - transfer| has the transfer's size and kind in it."""
 SHARE_OF_TIME = "percent of the GPU time"
 """Unit of losses, which exclude one another."""
-NEEDS = {
-    "efficiency": ("efficiency",),
-    "straggler": ("stragglers",),
-    "step": ("efficiency",),
-    "cause": ("causes",),
-    "no_cause": ("causes",),
-}
-"""Analyses, as `capabilities.json` lists them, without which a kind of statement is not made."""
 TARGET_NEEDS = {KERNEL_VARIABILITY: KERNEL_VARIABILITY, MEMORY_STALL: MEMORY_STALL, STEP_TIME: "time_line"}
-"""The same by target; of any other, the deviation of counters."""
+"""Analyses without which nothing is said of a target; of any other, the deviation of counters."""
 SECONDARY = ("p99", "spread", "explained")
 """Estimates beside the main one: a wrong one is left out of the statement, which stays."""
 
@@ -156,7 +149,7 @@ def too_small(finding: Finding, basis: CheckBasis) -> bool:
     """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
     gpu_ns = basis.gpu_ns.get(finding.dataset)
     share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
-    if finding.kind in ("efficiency", "straggler", "step"):
+    if FINDING_KINDS[finding.kind].is_of_time:
         return share is not None and share < LEAST_COST
     if finding.kind != "cause" or finding.effect is None:
         return False
@@ -190,7 +183,7 @@ def _ends_below_nothing(change: Effect | None) -> bool:
 def ruled_out(finding: Finding, basis: CheckBasis) -> bool:
     """The statement needs what a filter, a missing table or a short capture rules out."""
     impossible = basis.impossible.get(finding.dataset, frozenset())
-    needed = set(NEEDS.get(finding.kind, ()))
+    needed = set(FINDING_KINDS[finding.kind].needs)
     if finding.target is not None:
         needed.add(TARGET_NEEDS.get(finding.target, "counter_deviation"))
     record = record_of(finding.key) if finding.kind == "cause" else None

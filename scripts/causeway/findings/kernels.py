@@ -10,8 +10,8 @@ from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
-from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to
-from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, ONE_LAUNCH, SIZES, THIS_KERNEL
+from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to, made_from
+from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, SIZES, THIS_KERNEL
 
 MOST = 0.5
 """Share of the variance from which a straight line in a launch's threads is named, and of the kernels' time from which
@@ -21,6 +21,7 @@ FEWEST_BESIDE_ONE = 10
 """Launches from which on it is said that one of them has most of the time: of a few one easily has."""
 
 
+@made_from("target")
 def variability_findings(analysis: Analysis) -> list[Finding]:
     """Return the finding that names the kernel with the largest share of the variability; none without
     kernels, or where nothing varies.
@@ -66,6 +67,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
     ]
 
 
+@made_from("target")
 def one_launch_findings(analysis: Analysis) -> list[Finding]:
     """Return that one launch has most of the kernels' time, if it has: the rest hardly shows beside it."""
     total = math.fsum(row["value_sum"] for row in analysis.kernels)
@@ -86,7 +88,7 @@ def one_launch_findings(analysis: Analysis) -> list[Finding]:
             key="one_launch",
             subject=subject,
             quantity="share of all kernel time",
-            headline=headlines.of_one_launch(subject, value),
+            headline=f"One launch of {subject} has {significant(value, 3)} % of all kernel time.",
             sentence=(
                 f"One launch of {name_in_sentence(row['short_name'])} takes"
                 f" {time_three_digits(round(row['value_max']))} of {time_three_digits(round(total))}"
@@ -104,11 +106,15 @@ def one_launch_findings(analysis: Analysis) -> list[Finding]:
             ),
             n=launches,
             link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
-            suggestion=ONE_LAUNCH,
+            suggestion=(
+                "Look at this launch first: whether it waits for another rank or process, or its end was recorded"
+                " wrongly; a filter that leaves it out shows the rest."
+            ),
         )
     ]
 
 
+@made_from("target")
 def configuration_findings(analysis: Analysis) -> list[Finding]:
     """Return the finding that names the kernel whose time differs most between its configurations, if these make its
     launches deviate more than they do within them, and by a noticeable part of the kernels' time.

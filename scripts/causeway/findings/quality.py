@@ -6,15 +6,22 @@ from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import counted, name_in_sentence, time_three_digits
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import SUPPORTED
-from causeway.findings import headlines
+from causeway.findings.headlines import short
 from causeway.findings.record import Evidence, Finding, link_to
-from causeway.findings.suggestions import LATE_STAMPS, UNRECORDED_STEPS
 
 RECORDING = {
-    "late_stamps": (headlines.of_late_stamps, LATE_STAMPS),
-    "unrecorded_steps": (headlines.of_unrecorded_steps, UNRECORDED_STEPS),
+    "late_stamps": (
+        "{launches} stamped later than they ran: neither the time of steps nor idle time can be told.",
+        "Record without graphs, or with another version of the profiler, to see steps and idle time; durations of"
+        " kernels, and what belongs to a step by its calls, hold.",
+    ),
+    "unrecorded_steps": (
+        "In {steps} steps nothing was recorded: neither idle time nor its reason can be told.",
+        "Record fewer steps, or with larger buffers, until every step has its calls and kernels; what is recorded of"
+        " the others holds.",
+    ),
 }
-"""Issues of the recording that rule the time line out: headline, by their count and the number of steps, and advice."""
+"""Issues of the recording that rule the time line out: headline and advice."""
 
 
 def quality_findings(quality: Mapping, shown: Mapping[str, str] | None = None) -> list[Finding]:
@@ -35,9 +42,10 @@ def quality_findings(quality: Mapping, shown: Mapping[str, str] | None = None) -
             continue
         error = export.get("error") or {}
         name = names[export["source"]]
-        source = headlines.short(name)
+        source = short(name)
+        is_refused = export["status"] == "refused"
         why = f": {error['found']}. {error['advice']}" if error else "."
-        degree = "could not be read and is in no result" if export["status"] == "refused" else "was read in part"
+        degree = "could not be read and is in no result" if is_refused else "was read in part"
         found.append(
             Finding(
                 dataset=dataset,
@@ -45,7 +53,7 @@ def quality_findings(quality: Mapping, shown: Mapping[str, str] | None = None) -
                 key=export["export"],
                 subject=source,
                 quantity="inputs that were read",
-                headline=headlines.of_input(source, export["status"] == "refused"),
+                headline=f"{source} {degree if is_refused else 'was read only in part'}.",
                 sentence=f"{name_in_sentence(name)} {degree}{why}",
                 verdict=SUPPORTED,
                 evidence=Evidence(
@@ -78,6 +86,9 @@ def recording_findings(quality: Mapping, by_calls: Sequence[Mapping] = ()) -> li
         if issue["kind"] not in RECORDING:
             continue
         headline, advice = RECORDING[issue["kind"]]
+        count = issue["count"]
+        launches = "One launch is" if count == 1 else f"{count:,} launches are"
+        of = f"{count:,} of {steps:,}" if steps else f"{count:,}"
         known = "".join(f" {_of_rank(rank, len(by_calls))}" for rank in by_calls)
         found.append(
             Finding(
@@ -86,13 +97,13 @@ def recording_findings(quality: Mapping, by_calls: Sequence[Mapping] = ()) -> li
                 key="/".join(filter(None, (issue["kind"], issue["export"]))),
                 subject=dataset,
                 quantity="fault of the recording",
-                headline=headline(issue["count"], steps),
+                headline=headline.format(launches=launches, steps=of),
                 sentence=f"{issue['detail'][:1].upper()}{issue['detail'][1:]}.{known}",
                 verdict=SUPPORTED,
                 evidence=Evidence(
                     table=document,
                     query=in_document(document, "issues", index, "count", kind="integer"),
-                    value=issue["count"],
+                    value=count,
                 ),
                 link=link_to(dataset, "quality"),
                 suggestion=advice,

@@ -1,10 +1,10 @@
 """One claim as a record, the same for all kinds of claims, and what a claim about one target is read from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from causeway.core.results import Search
-from causeway.core.vocabulary import LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
@@ -36,6 +36,8 @@ SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
 MOMENTS = ("clock", "lag")
 """Roles of what stands for whatever changes with time."""
+UNSURE = " (unsure)"
+"""What is added to the headline of a claim that the data do not decide."""
 EXPLAINED = "explained variance"
 """The quantity of a cause whose change of the mean was not estimated."""
 
@@ -170,7 +172,7 @@ class Finding:
     scope_name : str or None
         Full name of the kernel.
     kind : str
-        `cause`, `no_cause`, `variability`, `quality`, `recording`, `efficiency`, `straggler`, `step` or `comparison`.
+        A key of `FINDING_KINDS`.
     key : str
         Distinguishes claims of one kind and scope; part of the id, which stays the same from run to run.
     subject : str
@@ -316,6 +318,54 @@ class Finding:
         found["evidence"]["rows"] = list(self.evidence.rows)
         found["also"] = [one.as_json() for one in self.also]
         return found
+
+
+MAKERS: dict[str, list[Callable[..., list[Finding]]]] = {}
+"""What makes findings, by what it reads: `target` (an `Analysis`), `efficiency` and `stragglers` (these documents of a
+dataset), or `waiting` (a dataset, its rows of `waiting.parquet`, its GPU time).
+"""
+
+
+def made_from(read: str) -> Callable[[Callable], Callable]:
+    """Return what registers a function as a maker of findings, by a key of `MAKERS`."""
+
+    def register(make: Callable) -> Callable:
+        MAKERS.setdefault(read, []).append(make)
+        return make
+
+    return register
+
+
+def findings_of(read: str, *given: object) -> list[Finding]:
+    """Return all findings that are made from what is `given`, as `MAKERS` describes it."""
+    return [finding for make in MAKERS[read] for finding in make(*given)]
+
+
+def of_dataset(dataset: str, table: str, query: str, *, value: float, unit: str, **facts: object) -> Finding:
+    """Return a supported claim on a whole dataset: the number that a query gives from a table or document."""
+    return Finding(
+        dataset=dataset,
+        subject=dataset,
+        verdict=SUPPORTED,
+        effect=Effect(value=value, unit=unit),
+        evidence=Evidence(table=table, query=query, value=value),
+        **facts,
+    )
+
+
+def undecided(finding: Finding, why: str, suggestion: str) -> Finding:
+    """Return a claim that the data do not decide: worth nothing that is known, and without a replay."""
+    return replace(
+        finding,
+        verdict=INCONCLUSIVE,
+        headline=f"{finding.headline.rstrip('.')}{UNSURE}.",
+        sentence=f"{finding.sentence} That is not decided: {why}.",
+        worth=None,
+        recoverable_ns=None,
+        recoverable_query=None,
+        suggestion=suggestion,
+        undone_by=None,
+    )
 
 
 def link_to(dataset: str, *parts: str | None) -> str:

@@ -1,4 +1,6 @@
-"""What to try, by the kind of cause or loss: concrete steps that an engineer can take, never a promise."""
+"""What to try, by the kind of cause or loss: concrete steps that an engineer can take, never a promise. What belongs to
+one finding alone stands beside it.
+"""
 
 import re
 from collections.abc import Collection, Mapping
@@ -111,13 +113,6 @@ LOSSES = {
     ),
     "transfers": "Overlap copies with compute: pinned memory, a stream of their own, or data that stays on the device.",
 }
-IMBALANCE = (
-    "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by measured cost."
-)
-UNFILLED = (
-    "Launch more blocks, of a warp of threads or more each: split the work of a launch until there are at least as many"
-    " blocks as multiprocessors, or run several such launches at once."
-)
 COPIES_WITHIN = (
     "Most are copies and memsets within a device: write results where they are needed (in place, views, one layout"
     " for all), or let kernels write them."
@@ -130,17 +125,6 @@ PAGEABLE = (
     "Pin the host's memory: nothing is longer on the critical path than copies of pageable memory, in whose calls the"
     " host waits. Then overlap them with compute, or let the data stay on the device."
 )
-IDLE = {
-    "host": (
-        "The host is late: look at what it does before the launches (Python, synchronisation, allocation), then CUDA or"
-        " HIP graphs."
-    ),
-    "kernel_wait": (
-        "Gaps between kernels: capture the sequence in a graph, fuse small kernels or use programmatic dependent"
-        " launch."
-    ),
-    "other": "Look at the idle stretches in the explorer: what the streams wait for there is not in this trace.",
-}
 WAITING = {
     "launch_starved": (
         "The host is late in what the table of waiting names: do it beforehand, on another thread, or less often; CUDA"
@@ -170,22 +154,6 @@ WAITING = {
         " capture of fewer steps that begins after the set-up, flushes at its end alone."
     ),
 }
-MISSING_LAUNCHES = (
-    "Export the whole recording, or record without filters of kernels: most launches are missing, and where they ran"
-    " devices look idle."
-)
-LATE_STAMPS = (
-    "Record without graphs, or with another version of the profiler, to see steps and idle time; durations of kernels,"
-    " and what belongs to a step by its calls, hold."
-)
-UNRECORDED_STEPS = (
-    "Record fewer steps, or with larger buffers, until every step has its calls and kernels; what is recorded of the"
-    " others holds."
-)
-ONE_LAUNCH = (
-    "Look at this launch first: whether it waits for another rank or process, or its end was recorded wrongly; a filter"
-    " that leaves it out shows the rest."
-)
 OTHER_CALLS = (
     "Runtime calls are recorded, but not those that launched this work: begin to record before it is launched, and"
     " export the whole recording."
@@ -214,17 +182,6 @@ LATE_UNSEEN = (
     " calls and the framework's code between them, not loading of data or other work."
 )
 """Of a host that is late most of all for what the export does not hold."""
-SMALL_KERNELS = (
-    "Fuse small kernels or capture them in a CUDA or HIP graph: each costs about as much to launch as it runs."
-)
-ROLES = (
-    "Move layers or experts between roles until each role computes for as long; more microbatches shorten what a"
-    " pipeline waits at its ends."
-)
-SHARED_GPUS = (
-    "Give each rank a device of its own, or run them under MPS with a fixed share each: their kernels wait for each"
-    " other."
-)
 LATE = {
     "compute": "Look at the kernels of this rank: its share of the work, its clock and its device against the others'.",
     "copies": (
@@ -234,13 +191,6 @@ LATE = {
     "host": "Look at the host of this rank: input pipeline, pinning of threads, other processes on its node.",
     "other_ranks": "Look at the ranks that this one exchanges data with before: one of them is late.",
 }
-LATE_TOGETHER = (
-    "Look at what these ranks share and the others do not: node, power cap, cooling, other processes, part of the work."
-)
-RECORDINGS = (
-    "Start the profiler on all ranks at the same step, with a barrier behind its start, and stop it likewise: what only"
-    " some ranks recorded cannot be compared."
-)
 LATE_UNKNOWN = "Compare this rank with another one in the explorer, just before a late collective."
 SLOW_STEPS = {
     "idle_before_first_launch": "Look at what the host does before the step's first launch: loader, checkpoint, log.",
@@ -280,9 +230,6 @@ IN_GRAPHS = (
 _USE_GRAPHS = re.compile(r"\b(?:HIP|in a) graphs?\b")
 UNSEEN = (HOST_CODE, NO_LAUNCHER)
 """What stands for a host of which the export does not tell what it did."""
-NETWORK = (
-    "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
-)
 
 
 def of_graphed(suggestion: str | None) -> str | None:

@@ -48,7 +48,7 @@ def tables_of(out, files, one_each, telemetry=()):
     folders = [str(out / "tables" / name) for name in names]
     align_clocks.main(
         SimpleNamespace(
-            input=SimpleNamespace(tables=folders, clock_tables=folders, telemetry=[], files=telemetry),
+            input=SimpleNamespace(tables=folders, clock_tables=folders, telemetry=[], files=telemetry, lib=[]),
             output=SimpleNamespace(
                 clocks=out / "clocks.json",
                 quality=out / "quality.json",

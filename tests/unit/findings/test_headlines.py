@@ -5,14 +5,16 @@ import re
 
 import pytest
 from made_findings import sized
-from made_results import analysis, cause, efficiency, kernel, search
+from made_results import analysis, cause, efficiency, kernel, quality, search, stragglers
 
 from causeway.core.feature_registry import FEATURES, sampled_metric
-from causeway.findings import comparison_headlines, headlines
+from causeway.findings import headlines
 from causeway.findings.causes import cause_findings
-from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.efficiency import efficiency_findings, little_memory_stall
+from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.kernels import variability_findings
+from causeway.findings.quality import quality_findings
 from causeway.findings.record import DIRECTIONS, Worth
 
 KERNEL = "void cutlass::Kernel<gemm, 4>(Params)"
@@ -62,21 +64,13 @@ def every_headline():
     yield headlines.of_no_cause(short, "memory_stall", refused=True, nothing_left=True)
     yield headlines.of_variability(short, "kernel variability", 61.2, 123_456)
     yield headlines.of_only_kernel(short, 61.2, 123_456)
-    yield headlines.of_little_stall(123_456_789, 0.123)
     yield from (headlines.of_loss(part, 12.3, 4_560_000_000) for part in headlines.LOSSES)
-    yield from (headlines.of_idle(cause, 4_560_000_000, 61.2) for cause in headlines.IDLE)
-    yield headlines.of_imbalance(4_560_000_000, 12.3)
-    yield headlines.of_small_kernels(61.2, 10_000)
-    yield from (headlines.of_shared_gpus(number, 7_500_000) for number in (1, 2))
     yield from (headlines.of_late_rank(12, 2_500_000, cause) for cause in (None, *headlines.LATE))
-    yield headlines.of_slow_network(2_500_000, 16)
-    yield headlines.of_no_straggler(16, 12_000)
-    yield from (headlines.of_input("runs/rank_0.sqlite", refused) for refused in (True, False))
-    for is_run in (True, False):
-        amount = "time for the same launches +4.2 %"
-        yield comparison_headlines.of_comparison(short, "before", "slower", amount, is_run=is_run)
-    yield comparison_headlines.of_no_change("after", "before")
-    yield comparison_headlines.of_small_changes("after", "before")
+    findings = [little_memory_stall(efficiency()), *quality_findings(quality("refused", "partial"))]
+    findings += [one for verdict in ("network", "none") for one in straggler_findings(stragglers(verdict, "none"))]
+    for shared in (1, 2):
+        findings += efficiency_findings(efficiency(shared=[{"at_once_ns": 7_500_000}] * shared))
+    yield from (one.headline for one in findings)
 
 
 def syllables(word):

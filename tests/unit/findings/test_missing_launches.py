@@ -6,13 +6,12 @@ import pytest
 from made_results import efficiency, kernel
 
 from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.missing_launches import undecided
+from causeway.findings.device_time.missing_launches import MISSING_LAUNCHES, without_missing
 from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.document import DatasetTime, summarise
 from causeway.findings.kernels import variability_findings
 from causeway.findings.record import Analysis
-from causeway.findings.suggestions import MISSING_LAUNCHES
 from causeway.plotting.overview.findings_list import answers, findings_list
 
 REPLAY = {"change": "host_free", "name": None, "step": None, "time_ns": 1_000_000_000, "predicted_ns": 600_000_000}
@@ -43,7 +42,9 @@ def document(missing, dataset="demo"):
         kernels=[kernel(0, 0.6), kernel(1, 0.4)],
         kernels_table="t",
     )
-    found = with_replays(undecided(list(lost.values()), [quality(missing, dataset)]), {"demo": [REPLAY]}, {"demo": 2})
+    found = with_replays(
+        without_missing(list(lost.values()), [quality(missing, dataset)]), {"demo": [REPLAY]}, {"demo": 2}
+    )
     gpu_time = {"demo": DatasetTime(gpu_ns=2_000_000_000)}
     return summarise(found + variability_findings(kernels), gpu_time, "0" * 64)["findings"]
 

@@ -38,7 +38,7 @@ from causeway.core.feature_registry import (
 )
 from causeway.core.logs import LOG
 from causeway.core.reduced import rules_out_time_line
-from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID
+from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID, LAUNCH_FACTS
 from causeway.core.tables import (
     COPY_KINDS,
     LAUNCH_SHAPE,
@@ -168,24 +168,24 @@ def features_of(
             columns[feature.name] = pa.array(values, kind, from_pandas=True)
 
     def add_kept(name: str) -> None:
-        add(FEATURE_BY_NAME[name], kept.column(name))
+        if name in kept.column_names:
+            add(FEATURE_BY_NAME[name], kept.column(name))
 
     for name in LAUNCH_SHAPE:
-        if name in kept.column_names:
-            add_kept(name)
+        add_kept(name)
     if trace:
         own = without_linked_transfer(context, kept) if target == MEMORY_STALL else context
         for name, values in own.items():
             add(record_of(name, DEVICE_METRICS), values)
-        add_kept("queue_ns")
+        for name in LAUNCH_FACTS.names:
+            add_kept(name)
         if target == MEMORY_STALL:
             # of the linked transfer only what is known beforehand; the rest depends on the launch's duration
             add_kept("transfer_bytes")
             names = pa.array([COPY_KINDS.get(kind, str(kind)) for kind in range(256)])
             add(FEATURE_BY_NAME["transfer_copy_kind"], pc.take(names, kept.column("transfer_copy_kind")))
         add_kept("stream")
-    if "device" in kept.column_names:
-        add_kept("device")
+    add_kept("device")
     for name in ("node", "run"):
         place_of = {rank: getattr(export, name) for export in exports for rank in export.ranks}
         if any(place_of.values()):

@@ -12,13 +12,14 @@ from causeway.core.schemas.causal_tables import CAUSAL_TABLES
 from causeway.core.schemas.fleet_tables import FLEET_TABLES
 from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS, GRID, WORK_ITEMS, launch_threads, thread_sizes
 from causeway.core.schemas.measured_tables import MEASURED_TABLES, STATISTICS
-from causeway.core.schemas.star_tables import GRID_AND_BLOCK, LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
+from causeway.core.schemas.star_tables import GRID_AND_BLOCK, LAUNCH_FACTS, LAUNCH_SHAPE, OPTIONAL_COLUMNS, STAR_TABLES
 
 __all__ = [
     "AS_LAUNCHED",
     "BLOCKS",
     "GRID",
     "GRID_AND_BLOCK",
+    "LAUNCH_FACTS",
     "LAUNCH_SHAPE",
     "OPEN_ENDED",
     "OPTIONAL_COLUMNS",

@@ -17,6 +17,10 @@ LAUNCH_SHAPE = (
 """
 GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
 """Of these the size of the grid and of its blocks, from which `launch_threads` are known."""
+LAUNCH_FACTS = pa.schema([column("queue_ns", I64, "ns", nullable=True)])
+"""What an export may say of each launch, whole numbers, null where it does not: a reader hands such a column over by
+its name, and `launches`, the kept launches and the features have it.
+"""
 
 CALL = (
     column("call", U32, nullable=True),
@@ -35,7 +39,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             *columns("configuration rank", U32),
             column("device", U16),
             column("stream", U32),
-            column("queue_ns", I64, "ns", nullable=True),
+            *LAUNCH_FACTS,
             column("range", U32, nullable=True),
             column("correlation", I64, nullable=True),
             *columns("operator shape", U32, nullable=True),  # of the call that made it; null: not known
@@ -222,11 +226,13 @@ STAR_TABLES: dict[str, pa.Schema] = {
 }
 OPTIONAL_COLUMNS = {
     "devices": ("compute_capability",),
-    "launches": ("operator", "shape", *(field.name for field in CALL)),
+    "launches": ("operator", "shape", *LAUNCH_FACTS.names[1:], *(field.name for field in CALL)),
     "transfers": ("migration_cause", *(field.name for field in CALL)),
     "graphs": tuple(field.name for field in CALL),
     "shapes": ("layout",),
     "steps": ("called_ns", "called_duration_ns"),
     "kernel_summary": ("variance_between", "between_sum", "size_variance", "size_constant", "size_slope"),
 }
-"""Columns that a table may lack: they were not written before, and other programs' tables have none."""
+"""Columns that a table may lack: they were not written before, and other programs' tables have none. Of the facts of
+launches only `queue_ns` always stands there.
+"""

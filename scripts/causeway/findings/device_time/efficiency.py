@@ -6,11 +6,12 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import WITHIN_DEVICE
-from causeway.core.formatting import counted, name_in_sentence, quantity, significant, time_three_digits
+from causeway.core.formatting import counted, name_in_sentence, quantity, significant, time, time_three_digits
 from causeway.core.queries import in_document, value_at, within
-from causeway.core.vocabulary import COMM_AWARE, IDLE_CAUSES, MEMORY_STALL, SUPPORTED, WATERFALL
+from causeway.core.vocabulary import COMM_AWARE, IDLE_CAUSES, MEMORY_STALL, WATERFALL
 from causeway.findings import headlines, suggestions
-from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Worth, link_to
+from causeway.findings.headlines import in_percent
+from causeway.findings.record import NOTICEABLE, Finding, Worth, link_to, made_from, of_dataset
 
 MOST_PHASES = 3
 """Times between kernels in which the host touches managed memory that a sentence names, those with most of it."""
@@ -18,6 +19,23 @@ MOST_UNFILLED = 3
 """Kernels that cannot fill the device and are findings, as many as findings stand in sight; the page lists more."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
+IDLE = {
+    "host": (
+        "while they wait for the host",
+        "The host is late: look at what it does before the launches (Python, synchronisation, allocation), then CUDA or"
+        " HIP graphs.",
+    ),
+    "kernel_wait": (
+        "between two kernels",
+        "Gaps between kernels: capture the sequence in a graph, fuse small kernels or use programmatic dependent"
+        " launch.",
+    ),
+    "other": (
+        "for reasons that this trace does not show",
+        "Look at the idle stretches in the explorer: what the streams wait for there is not in this trace.",
+    ),
+}
+"""Why devices are idle, in a headline, and what to try."""
 CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
 """The replayed change that takes a loss away."""
 LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
@@ -29,6 +47,7 @@ LESS_COMPUTE = "{count} * {most} - {sum}".format(
 """What devices compute less than the busiest one, as an expression."""
 
 
+@made_from("efficiency")
 def efficiency_findings(document: Mapping) -> list[Finding]:
     """Return the findings of one dataset's `efficiency.json`: losses, imbalance, idle time, migrations, small kernels,
     kernels that cannot fill the device, shared GPUs; none if nothing was measured.
@@ -66,20 +85,25 @@ def little_memory_stall(document: Mapping) -> Finding | None:
     alone = _exposed_ns(document) if total else 0
     if not total or alone >= NOTICEABLE * total:
         return None
-    return Finding(
-        dataset=document["dataset"],
+    percent = 100 * alone / total
+    few = "< 0.1 %" if 0 < percent < 0.1 else in_percent(percent)
+    return of_dataset(
+        document["dataset"],
+        _path(document),
+        within(_path(document), _exposed_query()),
+        value=alone,
+        unit="ns",
         target=MEMORY_STALL,
         kind="variability",
-        subject=document["dataset"],
         quantity="exposed transfers",
-        headline=headlines.of_little_stall(alone, 100 * alone / total),
+        headline=(
+            f"Memory stall costs little: copies run without a kernel beside them for {time(alone)}, {few} of the GPU"
+            " time."
+        ),
         sentence=(
             f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of"
             f" {time_three_digits(total)} of GPU time: no memory stall costs more than that."
         ),
-        verdict=SUPPORTED,
-        effect=Effect(value=alone, unit="ns"),
-        evidence=Evidence(table=_path(document), query=within(_path(document), _exposed_query()), value=alone),
         link=link_to(document["dataset"], MEMORY_STALL),
         is_negligible=True,
     )
@@ -105,27 +129,20 @@ def _path(document: Mapping) -> str:
     return f"{document['dataset']}/efficiency.json"
 
 
-def _finding(document: Mapping, *, value: float, unit: str, expression: str, **facts: object) -> Finding:
+def finding_of(document: Mapping, *, expression: str, **facts: object) -> Finding:
     """Return a finding of the whole dataset: a number that an SQL expression gives from the document."""
-    return Finding(
-        dataset=document["dataset"],
-        kind="efficiency",
-        subject=document["dataset"],
-        verdict=SUPPORTED,
-        effect=Effect(value=value, unit=unit),
-        evidence=Evidence(table=_path(document), query=within(_path(document), expression), value=value),
-        link=link_to(document["dataset"], "efficiency"),
-        **facts,
-    )
+    query = within(_path(document), expression)
+    link = link_to(document["dataset"], "efficiency")
+    return of_dataset(document["dataset"], _path(document), query, kind="efficiency", link=link, **facts)
 
 
 def _suggestion(document: Mapping, part: str) -> str:
     """Return what to try about a loss; about copies by the direction of most of their time."""
-    times = [(row["kind"], row["duration_ns"]) for row in document["copies"]]
+    spent = [(row["kind"], row["duration_ns"]) for row in document["copies"]]
     if part == "transfers" and 2 * _exposed_migrations_ns(document) > document["waterfall_ns"]["transfers"]:
         return suggestions.MIGRATIONS
-    within = sum(time for kind, time in times if kind in WITHIN_DEVICE)
-    if part == "transfers" and 2 * within > sum(time for _, time in times):
+    inside = sum(ns for kind, ns in spent if kind in WITHIN_DEVICE)
+    if part == "transfers" and 2 * inside > sum(ns for _, ns in spent):
         return suggestions.COPIES_WITHIN
     return suggestions.LOSSES[part]
 
@@ -141,7 +158,7 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
             continue
         value = 100 * lost / total
         found.append(
-            _finding(
+            finding_of(
                 document,
                 key=part,
                 quantity="lost GPU time",
@@ -185,11 +202,14 @@ def _imbalance(document: Mapping, total: int) -> list[Finding]:
         busiest = "the busiest one of their role"
     if less < NOTICEABLE * total:
         return []
-    finding = _finding(
+    finding = finding_of(
         document,
         key="load_imbalance",
         quantity="less compute than the busiest device",
-        headline=headlines.of_imbalance(less, 100 * less / total),
+        headline=(
+            f"Devices compute {time(less)} less in all than the busiest one would: {in_percent(100 * less / total)} of"
+            " the GPU time."
+        ),
         worth=Worth(ns=less),
         value=less,
         unit="ns",
@@ -200,7 +220,10 @@ def _imbalance(document: Mapping, total: int) -> list[Finding]:
         ),
         recoverable_ns=less,
         recoverable_query=within(_path(document), expression),
-        suggestion=suggestions.IMBALANCE,
+        suggestion=(
+            "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by"
+            " measured cost."
+        ),
     )
     return [finding]
 
@@ -211,11 +234,14 @@ def _roles(document: Mapping, total: int) -> list[Finding]:
         return []
     value = document["roles"]["between_ns"]
     sentence = document["roles"]["sentence"]
-    finding = _finding(
+    finding = finding_of(
         document,
         key="roles",
         quantity="less compute than the busiest device, between roles",
-        headline=headlines.of_roles(len(document["roles"]["roles"]), value),
+        headline=(
+            f"Ranks do different work ({len(document['roles']['roles'])} roles); that leaves devices without compute"
+            f" for {time(value)}."
+        ),
         value=value,
         unit="ns",
         expression=value_at("roles", "between_ns", kind="integer"),
@@ -223,7 +249,10 @@ def _roles(document: Mapping, total: int) -> list[Finding]:
             f"{sentence[:1].upper()}{sentence[1:]}; devices compute {time_three_digits(value)}"
             f" ({significant(100 * value / total, 2)} % of GPU time) less than the busiest one because of that."
         ),
-        suggestion=suggestions.ROLES,
+        suggestion=(
+            "Move layers or experts between roles until each role computes for as long; more microbatches shorten what"
+            " a pipeline waits at its ends."
+        ),
     )
     return [finding]
 
@@ -244,18 +273,19 @@ def _idle(document: Mapping, total: int) -> list[Finding]:
         return []  # without launch calls no reason is known
     parts = {cause: _over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
     value = 100 * sums[main] / idle
-    finding = _finding(
+    words, advice = IDLE[main]
+    finding = finding_of(
         document,
         key="idle",
         quantity="idle time",
-        headline=headlines.of_idle(main, idle, value),
+        headline=f"Devices are idle for {time(idle)}, {in_percent(value)} of it {words}.",
         value=value,
         unit="percent of the idle time",
         expression=f"100 * {parts[main]} / ({' + '.join(parts.values())})",
         sentence=(
             f"Devices are idle for {time_three_digits(idle)} of GPU time; {value:.0f} % of it {IDLE_CAUSES[main]}."
         ),
-        suggestion=suggestions.IDLE[main],
+        suggestion=advice,
     )
     return [finding]
 
@@ -308,11 +338,14 @@ def _unfilled_by(
     used = headlines.filled(first["blocks"], first["multiprocessors"], first["threads"], first["wave"])
     launches = counted(sum(shape["launches"] for shape in shapes), "launch")
     many = len(shapes) > 1
-    return _finding(
+    return finding_of(
         document,
         key=f"unfilled_{kernel}",
         quantity="GPU time that launches cannot use",
-        headline=headlines.of_unfilled(headlines.short(kernel), used, spent, 100 * spent / total),
+        headline=(
+            f"{headlines.short(kernel)} runs for {in_percent(100 * spent / total)} of the GPU time ({time(spent)}) on"
+            f" {used}."
+        ),
         worth=Worth(ns=lost),
         value=lost,
         unit="ns",
@@ -325,7 +358,10 @@ def _unfilled_by(
         n=sum(shape["launches"] for shape in shapes),
         recoverable_ns=lost,
         recoverable_query=within(_path(document), expression),
-        suggestion=suggestions.UNFILLED,
+        suggestion=(
+            "Launch more blocks, of a warp of threads or more each: split the work of a launch until there are at least"
+            " as many blocks as multiprocessors, or run several such launches at once."
+        ),
     )
 
 
@@ -344,6 +380,10 @@ def _migrations(document: Mapping, total: int) -> list[Finding]:
         return []
     most = found["kernels"][0] if under else None
     of_most = 100 * most["under_ns"] / most["kernel_ns"] if most and most["kernel_ns"] else 0.0
+    headline = f"Pages of managed memory move for {time(alone)} while no kernel runs, as the host touches them."
+    if most:
+        part = f"{in_percent(of_most)} of its time ({time(under)})"
+        headline = f"{headlines.short(most['name'])}: pages of managed memory move during {part}."
     sentences = []
     if under:
         part = significant(100 * under / kernels, 2)
@@ -359,11 +399,11 @@ def _migrations(document: Mapping, total: int) -> list[Finding]:
         )
     value = under if under else alone
     key = "under_migrations_ns" if under else "exposed_migrations_ns"
-    finding = _finding(
+    finding = finding_of(
         document,
         key="migrations",
         quantity="migrations of managed memory",
-        headline=headlines.of_migrations(headlines.short(most["name"]) if most else None, of_most, under, alone),
+        headline=headline,
         value=value,
         unit="ns",
         expression=_over_devices(key),
@@ -396,17 +436,19 @@ def _small_kernels(document: Mapping) -> list[Finding]:
         part = f"{100 * path['small_time_share']:.0f}"
         part = "less than 1" if part == "0" and path["small_time_share"] else part
         sentence += f" and have {part} % of the kernel time"
-    finding = _finding(
+    finding = finding_of(
         document,
         key="small_kernels",
         quantity="short launches",
-        headline=headlines.of_small_kernels(value, path["small_kernel_ns"]),
+        headline=f"{in_percent(value)} of the launches are shorter than {time(path['small_kernel_ns'])}.",
         value=value,
         unit="percent of the launches",
         expression=f"100 * {value_at('launch_path', 'small_share')}",
         sentence=f"{sentence}.",
         n=path["launches"],
-        suggestion=suggestions.SMALL_KERNELS,
+        suggestion=(
+            "Fuse small kernels or capture them in a CUDA or HIP graph: each costs about as much to launch as it runs."
+        ),
         undone_by="launches_free",
     )
     return [finding]
@@ -418,18 +460,19 @@ def _shared_gpus(document: Mapping) -> list[Finding]:
     if not gpus:
         return []
     value = sum(gpu["at_once_ns"] for gpu in gpus)
-    finding = _finding(
+    are_shared = f"{len(gpus)} GPU{' is' if len(gpus) == 1 else 's are'} shared by several ranks"
+    finding = finding_of(
         document,
         key="shared_devices",
         quantity="kernels that run at once",
-        headline=headlines.of_shared_gpus(len(gpus), value),
+        headline=f"{are_shared}; their kernels run at once for {time(value)}.",
         value=value,
         unit="ns",
         expression="list_sum(json_extract(content, '$.shared[*].at_once_ns')::BIGINT[])::BIGINT",
-        sentence=(
-            f"{len(gpus)} GPU{' is' if len(gpus) == 1 else 's are'} shared by several ranks, whose kernels run at once"
-            f" for {time_three_digits(value)} in all."
+        sentence=f"{are_shared}, whose kernels run at once for {time_three_digits(value)} in all.",
+        suggestion=(
+            "Give each rank a device of its own, or run them under MPS with a fixed share each: their kernels wait for"
+            " each other."
         ),
-        suggestion=suggestions.SHARED_GPUS,
     )
     return [finding]

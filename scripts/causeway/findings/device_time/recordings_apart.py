@@ -3,20 +3,22 @@ program, and what one of them did not record is not known.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from causeway.core.formatting import time_three_digits
+from causeway.core.formatting import time, time_three_digits
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
-from causeway.findings import headlines, suggestions
-from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
+from causeway.findings.record import NOTICEABLE, Finding, link_to, made_from, of_dataset, undecided
 
 OF_UNRECORDED = ("load_imbalance", "orchestration", "idle", "waiting")
 """Claims that count time without work: where that was not recorded, it is nobody's loss."""
 MOST_RANKS = 8
 """Ranks that are named with a time each."""
+RECORDINGS = (
+    "Start the profiler on all ranks at the same step, with a barrier behind its start, and stop it likewise: what only"
+    " some ranks recorded cannot be compared."
+)
 
 
+@made_from("efficiency")
 def apart_findings(document: Mapping) -> list[Finding]:
     """Return the verdict on the recordings of one dataset's `efficiency.json`: that collectives wait for the start of a
     recording for a noticeable part of the run's GPU work, or that recordings have too little in common; none else.
@@ -35,6 +37,7 @@ def apart_findings(document: Mapping) -> list[Finding]:
 def _held(document: Mapping, recordings: Mapping, held: Mapping[int, int]) -> Finding:
     longest = max(held, key=lambda rank: (held[rank], -rank))
     ranks = sorted(held)
+    waits = " and ".join(time(ns) for ns in sorted(held.values(), reverse=True)[:2])
     times = [f"{time_three_digits(held[rank])} on rank {rank}" for rank in ranks[:MOST_RANKS]]
     more = f" (and {len(ranks) - MOST_RANKS} more)" if len(ranks) > MOST_RANKS else ""
     return _finding(
@@ -42,7 +45,10 @@ def _held(document: Mapping, recordings: Mapping, held: Mapping[int, int]) -> Fi
         path=("held_ns", str(longest)),
         value=held[longest],
         quantity="waiting for the start of a recording",
-        headline=headlines.of_recordings_that_begin_apart(recordings["begins_ns"], held.values()),
+        headline=(
+            f"Recordings begin {time(recordings['begins_ns'])} apart: collectives wait {waits} for their start, which"
+            " is in no loss."
+        ),
         sentence=(
             f"The recordings of the ranks begin up to {time_three_digits(recordings['begins_ns'])} apart. A collective"
             f" that began before all ranks were recorded took {', '.join(times)}{more}: that is the start of the"
@@ -50,7 +56,6 @@ def _held(document: Mapping, recordings: Mapping, held: Mapping[int, int]) -> Fi
             f" {time_three_digits(recordings['common_ns'])} after it that all of them recorded, of"
             f" {time_three_digits(recordings['whole_ns'])}."
         ),
-        suggestion=suggestions.RECORDINGS,
     )
 
 
@@ -61,25 +66,28 @@ def _apart(document: Mapping, recordings: Mapping) -> Finding:
         path=("common_ns",),
         value=recordings["common_ns"],
         quantity="time that all ranks recorded",
-        headline=headlines.of_recordings_apart(recordings["common_ns"], recordings["whole_ns"]),
+        headline=(
+            f"Recordings of the ranks have {time(recordings['common_ns'])} of {time(recordings['whole_ns'])} in common:"
+            " time not recorded counts as idle."
+        ),
         sentence=(
             f"The recordings of the ranks have {common} of {whole} of GPU work in common. Each rank counts from its own"
             " first to its own last GPU work, and time that was not recorded counts as idle."
         ),
-        suggestion=suggestions.RECORDINGS,
     )
 
 
 def _finding(document: Mapping, *, path: tuple, value: int, **facts: object) -> Finding:
     name = f"{document['dataset']}/efficiency.json"
-    return Finding(
-        dataset=document["dataset"],
+    return of_dataset(
+        document["dataset"],
+        name,
+        in_document(name, "recordings", *path, kind="integer"),
+        value=value,
+        unit="ns",
         kind="recording",
-        subject=document["dataset"],
-        verdict=SUPPORTED,
-        effect=Effect(value=value, unit="ns"),
-        evidence=Evidence(table=name, query=in_document(name, "recordings", *path, kind="integer"), value=value),
         link=link_to(document["dataset"], "efficiency"),
+        suggestion=RECORDINGS,
         **facts,
     )
 
@@ -101,7 +109,8 @@ def not_recorded(findings: Sequence[Finding], documents: Sequence[Mapping]) -> l
         lacks = lacking.get(one.dataset, 0)
         lost = 0 if one.worth is None else one.worth.ns
         is_of_it = one.kind == "efficiency" and one.key in OF_UNRECORDED and lacks >= lost and lacks
-        found.append(_undecided(one, lacks) if is_of_it else one)
+        why = f"{time_three_digits(lacks)} of GPU time were not recorded and count as time without work"
+        found.append(undecided(one, why, RECORDINGS) if is_of_it else one)
     return found
 
 
@@ -113,20 +122,3 @@ def _unrecorded_ns(document: Mapping) -> int:
     if document["why"] or not recordings or not recordings["are_apart"]:
         return 0
     return sum(document["elapsed_ns"] - one["elapsed_ns"] for one in document["breakdown"].values())
-
-
-def _undecided(finding: Finding, lacks_ns: int) -> Finding:
-    return replace(
-        finding,
-        verdict=INCONCLUSIVE,
-        headline=f"{finding.headline.rstrip('.')}{headlines.UNSURE}.",
-        sentence=(
-            f"{finding.sentence} That is not decided: {time_three_digits(lacks_ns)} of GPU time were not recorded and"
-            " count as time without work."
-        ),
-        worth=None,
-        recoverable_ns=None,
-        recoverable_query=None,
-        suggestion=suggestions.RECORDINGS,
-        undone_by=None,
-    )

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from causeway.core.formatting import first_of, name_in_sentence, significant, time_three_digits
+from causeway.core.formatting import first_of, name_in_sentence, significant, time, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SUPPORTED
 from causeway.findings import headlines, suggestions
-from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
+from causeway.findings.headlines import in_percent
+from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to, made_from
 
 BY_CHANCE = 0.01
 """A rank is last more often than by chance where that is less probable than this, as where it is named as late."""
@@ -20,6 +21,7 @@ UNSIZED = (
 )
 
 
+@made_from("stragglers")
 def straggler_findings(document: Mapping) -> list[Finding]:
     """Return the findings of one dataset's `stragglers.json`: per communicator late ranks, the rank for which most of
     the waiting is, also where it is not often late, and slow transfers; or that none was found.
@@ -141,7 +143,10 @@ def _late_together(document: Mapping, index: int, at: int) -> Finding:
         recoverable_ns=row["together_ns"] * group["n_ranks"],
         recoverable_query=within(f"{document['dataset']}/stragglers.json", f"({saved}) * ({count})"),
         verdict=SUPPORTED,
-        suggestion=suggestions.LATE_TOGETHER,
+        suggestion=(
+            "Look at what these ranks share and the others do not: node, power cap, cooling, other processes, part of"
+            " the work."
+        ),
     )
 
 
@@ -216,7 +221,10 @@ def _waited_for_rank(document: Mapping, index: int, position: int) -> Finding:
         value=waited,
         subject=f"rank {rank['rank']}",
         quantity="time that other ranks wait",
-        headline=headlines.of_waited_for(f"rank {rank['rank']}", waited, share, last, is_few=is_few),
+        headline=(
+            f"Other ranks wait {time(waited)} for rank {rank['rank']}, {in_percent(share)} of all waiting: last in"
+            f" {last}{', which are few' if is_few else ''}."
+        ),
         sentence=(
             f"Ranks wait {time_three_digits(group['waiting_ns'])} for each other in {group['collectives']:,}"
             f" collectives{_of_communicator(group)}, {time_three_digits(waited)} ({significant(share, 2)} %) of it for"
@@ -272,14 +280,17 @@ def _slow_network(document: Mapping, index: int) -> Finding:
         value=excess,
         subject=document["dataset"],
         quantity="time of slow transfers",
-        headline=headlines.of_slow_network(excess, group["n_ranks"]),
+        headline=f"Slow network transfers cost {group['n_ranks']} ranks {time(excess)}: all arrive together.",
         sentence=(
             f"Slow transfers cost {time_three_digits(excess)} over {group['n_ranks']} ranks in"
             f" {group['collectives']:,} collectives{_of_communicator(group)}: all ranks arrive together."
             f"{'' if group['sized'] else UNSIZED}"
         ),
         verdict=SUPPORTED,
-        suggestion=suggestions.NETWORK,
+        suggestion=(
+            "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message"
+            " sizes."
+        ),
         undone_by="collectives_at_best_bandwidth",
     )
 
@@ -303,7 +314,11 @@ def _no_straggler(document: Mapping, index: int) -> Finding:
         value=threshold if is_bound else latest,
         subject=document["dataset"],
         quantity="lateness that would have been seen" if is_bound else "largest lateness",
-        headline=headlines.of_no_straggler(group["n_ranks"], threshold, latest),
+        headline=(
+            f"None of {group['n_ranks']} ranks is often late by more than {time(threshold)}."
+            if is_bound
+            else f"None of {group['n_ranks']} ranks is often late; the largest lateness is {time(latest)}."
+        ),
         sentence=(
             f"No rank stands out as often late in {group['collectives']:,} collectives{_of_communicator(group)} on"
             f" {group['n_ranks']} ranks: {seen}."

@@ -5,11 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from causeway.core.codes import BEHIND_RANK, HELD_BACK, PROFILER
-from causeway.core.formatting import elided, significant, time_three_digits
+from causeway.core.formatting import elided, significant, time, time_three_digits
 from causeway.core.queries import of_table
-from causeway.core.vocabulary import NOT_IDLE, OTHER_PROCESS, SHARED_GPU, SUPPORTED
+from causeway.core.vocabulary import NOT_IDLE, OTHER_PROCESS, SHARED_GPU
 from causeway.findings import headlines, suggestions
-from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
+from causeway.findings.headlines import in_percent
+from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to, made_from, of_dataset
 
 BLOCKED = "blocked_host"
 """The reason whose details are calls."""
@@ -80,22 +81,24 @@ def waiting_findings(
         path,
         f"step IS NULL AND reason NOT IN ({outside})",
     )
-    waits = Finding(
-        dataset=dataset,
+    waits = of_dataset(
+        dataset,
+        path,
+        query,
+        value=value,
+        unit="percent of the idle time",
         kind="efficiency",
         key="waiting",
-        subject=dataset,
         quantity="idle time",
-        headline=headlines.of_waiting(said, idle, value),
+        headline=(
+            f"Devices wait for {time(idle)} between their work, {in_percent(value)} of it: {headlines.WAITING[said]}."
+        ),
         sentence=(
             f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work"
             f"{_of_loss(loss, idle) if is_one else ''}; {value:.0f} % of it: {headlines.WAITING[said]}. The"
             f" largest part of that, {time_three_digits(details[detail])}: {elided(detail, 80)}."
             f"{_of_profiler(by_reason, main)}"
         ),
-        verdict=SUPPORTED,
-        effect=Effect(value=value, unit="percent of the idle time"),
-        evidence=Evidence(table=path, query=query, value=value),
         suggestion=suggestions.for_waiting(said, details, formats, has_calls),
         link=link_to(dataset, "waiting"),
         undone_by="host_free" if main in BY_HOST and not is_one else None,
@@ -112,6 +115,7 @@ def waiting_findings(
     return [replace(found, sentence=f"{loss.sentence}{NOT_KNOWN}", undone_by=None), waits]
 
 
+@made_from("waiting")
 def other_process_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list[Finding]:
     """Return for how long other processes had GPUs on which work was queued, if that is noticeable.
 
@@ -133,23 +137,20 @@ def other_process_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -
     path = f"{dataset}/waiting.parquet"
     names = sorted(by_process, key=lambda name: (-by_process[name], name))
     each = ", ".join(f"{name} for {time_three_digits(by_process[name])}" for name in names[:MOST_PROCESSES])
-    finding = Finding(
-        dataset=dataset,
+    who = f"Another process ({names[0].replace('process ', 'pid ')})" if len(names) == 1 else "Other processes"
+    finding = of_dataset(
+        dataset,
+        path,
+        of_table("sum(wait_ns)::BIGINT", path, f"step IS NULL AND reason = '{OTHER_PROCESS}'"),
+        value=value,
+        unit="ns",
         kind="efficiency",
         key="other_process",
-        subject=dataset,
         quantity="time that other processes had the GPU",
-        headline=headlines.of_other_process(names, value),
+        headline=f"{who} had the GPU for {time(value)} while work was queued.",
         sentence=(
             f"Work was queued for {time_three_digits(value)} ({significant(100 * value / gpu_ns, 2)} % of the GPU time)"
             f" while the context of another process had the GPU: {each}."
-        ),
-        verdict=SUPPORTED,
-        effect=Effect(value=value, unit="ns"),
-        evidence=Evidence(
-            table=path,
-            query=of_table("sum(wait_ns)::BIGINT", path, f"step IS NULL AND reason = '{OTHER_PROCESS}'"),
-            value=value,
         ),
         suggestion=suggestions.WAITING[OTHER_PROCESS],
         link=link_to(dataset, "waiting"),
@@ -172,15 +173,15 @@ def with_waits(shared: Finding, rows: Sequence[Mapping], gpus: int) -> Finding:
     value = sum(row["wait_ns"] for row in rows if row["step"] is None and row["detail"] == BEHIND_RANK)
     if not value:
         return shared
+    are_shared = f"{gpus} GPU{' is' if gpus == 1 else 's are'} shared by several ranks"
     path = f"{shared.dataset}/waiting.parquet"
     where = f"step IS NULL AND reason = '{SHARED_GPU}' AND detail = '{BEHIND_RANK}'"
     return replace(
         shared,
         quantity="waiting for each other",
-        headline=headlines.of_ranks_in_turn(gpus, value),
+        headline=f"{are_shared}: they wait for each other for {time(value)}.",
         sentence=(
-            f"{gpus} GPU{' is' if gpus == 1 else 's are'} shared by several ranks, which wait for each other's work"
-            f" there for {time_three_digits(value)} in all"
+            f"{are_shared}, which wait for each other's work there for {time_three_digits(value)} in all"
             + (
                 f"; their kernels run at once for {time_three_digits(round(shared.effect.value))}."
                 if shared.effect.value

@@ -14,9 +14,9 @@ import numpy as np
 from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
+from causeway.core.finding_kinds import COUNTED, FINDING_KINDS
 from causeway.core.logs import LOG
 from causeway.core.tables import read_table
-from causeway.core.vocabulary import COUNTED, INFERRED
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.explorer.recorded_devices import RecordedDevices
@@ -168,7 +168,7 @@ def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[di
             continue  # about the whole of it, or nothing that has a time
         entry = {
             "headline": finding["headline"],
-            "verdict": finding["verdict"] if finding["kind"] in INFERRED else COUNTED,
+            "verdict": finding["verdict"] if FINDING_KINDS[finding["kind"]].is_inferred else COUNTED,
             "begin": begin - origin,
             "end": end - origin,
         }

@@ -5,11 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import (
-    COUNTED,
     INCONCLUSIVE,
-    INFERRED,
     LEAST_EXPLAINED,
     MEMORY_STALL,
     SUPPORTED,
@@ -26,20 +25,13 @@ MOST_FINDINGS = 15
 """Findings of a dataset with all that is known of them; of the others the table has the headline."""
 MOST_ROWS = 200
 """Rows of that table."""
-KINDS = {
-    "cause": "inferred",
-    "no_cause": "searched, nothing found",
-    "comparison": "inferred from two runs",
-    "quality": "what was not read",
-    "recording": "about the recording",
-}
-LOSSES = ("efficiency", "straggler")
+WHERE = "Where"
 QUESTIONS = (
-    ("Where", LOSSES, "no loss of a hundredth of the GPU time or more was found"),
-    ("What varies", ("variability",), "nothing varies that was measured"),
-    ("Why", ("cause",), "no cause was found"),
+    (WHERE, "no loss of a hundredth of the GPU time or more was found"),
+    ("What varies", "nothing varies that was measured"),
+    ("Why", "no cause was found"),
 )
-"""The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
+"""The questions of the first screen, which kinds of statements answer, and the answer where there is none."""
 WHICH_RANK = "Which rank"
 """A further question where a rank is waited for, and another statement answers where the time goes."""
 RECORDING = "Recording"
@@ -62,8 +54,6 @@ LITTLE = "what was found explains less than a hundredth of the variance, or perh
 """The answer to why where causes of next to nothing alone were found."""
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
-COUNTED_OF = {"straggler": "collectives", "step": "steps"}
-"""What a finding's number counts, by its kind; launches of all others."""
 
 
 def _every(findings: Sequence[tuple[int, Mapping]]) -> list[tuple[Place, Mapping]]:
@@ -109,24 +99,24 @@ def answers(
     of_place = recording[:1] if not is_traced else []
     rows += [(RECORDING, said(*one)) for one in recording if one not in of_place][:2]
     given = []
-    for question, kinds, nothing in QUESTIONS:
-        asked = [one for one in supported if one[1]["kind"] in kinds]
-        if kinds != LOSSES:
+    for question, nothing in QUESTIONS:
+        asked = [one for one in supported if FINDING_KINDS[one[1]["kind"]].question == question]
+        if question != WHERE:
             asked.sort(key=lambda one: (one[1]["target"] == MEMORY_STALL, _states_a_share(one[1])))
         telling = [one for one in asked if not explains_little(one[1])]
         nothing = LITTLE if asked and not telling else nothing
         asked = telling
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
-        if kinds == LOSSES and found is None and of_place:
+        if question == WHERE and found is None and of_place:
             found = of_place[0]
         given += [found] if found else []
         nothing = nothing if is_measured else NOTHING
-        if kinds == LOSSES and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
+        if question == WHERE and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
             nothing = NOT_RECORDED if recording else UNDECIDED
-        without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and is_measured and not is_traced else nothing
+        without = WAITS_ONLY if asked else NO_TIMES if question == WHERE and is_measured and not is_traced else nothing
         rows.append((question, said(*found) if found else without))
         late = next((one for one in supported if one[1]["kind"] == "straggler"), None)
-        if kinds == LOSSES and late not in (None, found):
+        if question == WHERE and late not in (None, found):
             rows.append((WHICH_RANK, said(*late)))
     undecided = [one for _, one in every if (one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE)]
     advised = [*[one for _, one in recording], *undecided]
@@ -298,15 +288,15 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     click the claim at length and further claims about the same kernel.
     """
     place = ("findings", number)
-    under = [verdict_tag(finding["verdict"])] if finding["kind"] in INFERRED or finding["verdict"] != SUPPORTED else []
+    kind = FINDING_KINDS[finding["kind"]]
+    under = [verdict_tag(finding["verdict"])] if kind.is_inferred or finding["verdict"] != SUPPORTED else []
     under += _sizes(place, finding)
-    under += [tag("span", KINDS.get(finding["kind"], COUNTED))]
+    under += [tag("span", kind.basis)]
     under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
     under += [tag("span", "small: may explain less than a hundredth")] if explains_little(finding) else []
     if finding["n"] is not None:
-        what = COUNTED_OF.get(finding["kind"], "launches")
         query = in_document("findings.json", *place, "n", kind="integer")
-        under.append(tag("span", citations.count(finding["n"], query), f" {what}"))
+        under.append(tag("span", citations.count(finding["n"], query), f" {kind.counts}"))
     if finding["based_on"]:
         under.append(tag("span", "based only on ", said(place, finding, "based_on")))
     under += _links(finding)
@@ -345,6 +335,6 @@ def _at_length(number: int, finding: Mapping) -> Markup | None:
 
 def _heading_of_others(finding: Mapping) -> str:
     """Return what stands above the further claims of a finding: what they are about."""
-    if finding["kind"] in LOSSES:
+    if FINDING_KINDS[finding["kind"]].question == WHERE:
         return "The same loss by its reasons:"
     return "Also about all kernels together:" if finding["scope"] == "dataset" else "Also about this kernel:"

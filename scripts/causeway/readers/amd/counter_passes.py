@@ -291,8 +291,9 @@ class CounterStore:
         )
         while rows := cursor.fetchmany(BLOCK_ROWS):
             start, stop, kernel, process, device, stream, queue, shape = np.array(rows, np.int64).T
+            facts = {"queue_ns": queue}
             self.sink.launches(
-                start, stop, kernel, process, device, stream, queue_ns=queue, shape=self._shape(shape), in_queue=True
+                start, stop, kernel, process, device, stream, facts=facts, shape=self._shape(shape), in_queue=True
             )
         database.execute(
             "INSERT INTO emitted SELECT rowid, ROW_NUMBER() OVER (ORDER BY start, rowid) - 1 FROM whole WHERE start IS"

@@ -326,7 +326,7 @@ class PassReader:
             device=columns["device"],
             stream=columns.get("stream", 0),
             in_queue=True,
-            queue_ns=columns["queue"],
+            facts={"queue_ns": columns["queue"]},
             shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
         )
         if counters:

@@ -288,7 +288,8 @@ class CsvReader:
             kernel = np.array([sink.kernel(text or None) for text in names], np.int64)
             if missing := sum(not text or is_unnamed(text) for text in names):
                 sink.issues.add("missing_name", missing)
-            sink.launches(start, end, kernel, process, queue_ns=values.queue(start), shape=values.shape(), **where)
+            facts = {"queue_ns": values.queue(start)}
+            sink.launches(start, end, kernel, process, facts=facts, shape=values.shape(), **where)
             return
         if kind == RowKinds.MEMSETS:
             kinds = np.full(n, MEMSET_KIND)

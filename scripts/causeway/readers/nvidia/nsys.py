@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.core.tables import LAUNCH_SHAPE
+from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text, unnamed
 from causeway.readers.common.numbers import integer
@@ -217,6 +217,7 @@ class NsysReader(NsysTables):
             device=batch.get("device", 0),
             stream=batch.get("stream", 0),
             correlation=batch.get("correlation", NULL),
+            facts={name: batch[name] for name in LAUNCH_FACTS.names if name in batch},
             shape={name: batch[name] for name in LAUNCH_SHAPE if name in batch},
         )
 

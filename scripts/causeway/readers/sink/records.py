@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import LAUNCH_SHAPE
+from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
@@ -19,7 +19,7 @@ RECORDS = {
         [
             ("start_ns", "<i8"),
             ("duration_ns", "<i8"),
-            ("queue_ns", "<i8"),
+            *((name, "<i8") for name in LAUNCH_FACTS.names),
             ("correlation", "<i8"),
             ("configuration", "<i4"),
             ("process", "<i4"),

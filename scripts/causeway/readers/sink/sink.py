@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from causeway.core.codes import MIGRATIONS
 from causeway.core.formatting import counted
-from causeway.core.tables import LAUNCH_SHAPE, TableWriter
+from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
+from causeway.core.tables import TableWriter
 from causeway.readers.common.background import BackgroundWriter
 from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL
 from causeway.readers.common.issues import Issues
@@ -175,7 +176,7 @@ class Sink:
         device: np.ndarray | int = 0,
         stream: np.ndarray | int = 0,
         correlation: np.ndarray | int = NULL,
-        queue_ns: np.ndarray | int = NULL,
+        facts: Mapping[str, np.ndarray] | None = None,
         shape: Mapping[str, np.ndarray] | None = None,
         label: np.ndarray | int = NULL,
         in_queue: np.ndarray | bool = False,
@@ -193,18 +194,17 @@ class Sink:
         kernel, process : ndarray of int64, shape (n,), or int
             Codes from `kernel` and `processes.code`.
         device, stream, correlation : ndarray of int64, shape (n,), or int
-        queue_ns : ndarray of int64, shape (n,), or int
-            Queue delay, where the export itself has it.
-        shape : mapping of str to ndarray of int64, shape (n,)
-            Columns of `LAUNCH_SHAPE`.
+        facts, shape : mapping of str to ndarray of int64, shape (n,)
+            Columns of `LAUNCH_FACTS`, which the export itself has, and of `LAUNCH_SHAPE`; others are left out.
         label : ndarray of int64, shape (n,), or int
             Codes of `labels`.
         in_queue : ndarray of bool, shape (n,), or bool
             Whether `stream` is a hardware queue, which may run several launches at a time, and no stream of the
             program.
         """
-        columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
-        columns |= {"kernel": kernel, "label": label, "device": device, "in_queue": in_queue, **(shape or {})}
+        columns = {"stream": stream, "correlation": correlation, "process": process, "kernel": kernel, "label": label}
+        columns |= {"device": device, "in_queue": in_queue, **(shape or {})}
+        columns |= dict.fromkeys(LAUNCH_FACTS.names, NULL) | dict(facts or {})
         n, columns = self._possible(start_ns, end_ns, columns, of_device=True, of_launches=True)
         if not n:
             return

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import COMMUNICATION_KERNEL, MIGRATIONS
+from causeway.core.schemas import LAUNCH_FACTS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, open_table
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.kernel_names import kernel_class, says_communication
@@ -412,13 +413,14 @@ class _Launches:
         if self._ranged is not None:
             self._ranged.take(rows, of_kernel, call["operator"])
         star.digest.take(rows["start_ns"], rows["duration_ns"], of_kernel, self._sink.kernels.texts)
+        facts = rows.columns | {"queue_ns": queue}
         return {
             "start_ns": rows["start_ns"],
             "duration_ns": rows["duration_ns"],
             "configuration": star.configurations.of(self._grids.of(rows["configuration"], call["work_items"])),
             "device": rows["device"],
             "stream": rows["stream"],
-            "queue_ns": nullable(queue, pa.int64()),
+            **{fact.name: nullable(facts[fact.name], fact.type) for fact in LAUNCH_FACTS},
             "range": nullable(call["range"], pa.uint32()),
             "correlation": nullable(rows["correlation"], pa.int64()),
             **self._numbers.columns(call["operator"], call["inputs"]),

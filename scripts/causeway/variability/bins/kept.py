@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.errors import CausewayError
+from causeway.core.schemas import LAUNCH_FACTS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
 from causeway.numeric.parquet_concat import join_row_groups
 from causeway.variability.bins.passes import Plan
@@ -28,7 +29,7 @@ GROUP_ROWS = 1 << 17
 GROUP_VALUES = 1 << 22
 LEAST_ROWS = 1 << 10
 """Rows of a row group, and its values: the number of columns is some forty, or thousands."""
-TRACE_FACTS = ("duration_ns", "device", "stream", "queue_ns", "range")
+TRACE_FACTS = ("duration_ns", "device", "stream", *LAUNCH_FACTS.names, "range")
 TRANSFER_FACTS = {
     "transfer_bytes": pa.field("transfer_bytes", pa.int64(), metadata={"unit": "bytes"}),
     "transfer_copy_kind": pa.field("transfer_copy_kind", pa.uint8()),

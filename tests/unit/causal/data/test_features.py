@@ -11,6 +11,7 @@ from causeway.causal.data.features import Export, exports_of
 from causeway.causal.data.scopes import feature_columns
 from causeway.core.feature_registry import FEATURE_BY_NAME, FEATURES
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table, unit_of, write_json, write_table
+from causeway.variability.bins.kept import TRACE_FACTS
 from feature_columns import feature_fields, unregistered
 
 KERNELS = [
@@ -128,10 +129,10 @@ def dataset(tmp_path):
                     "kept": True,
                     "inclusion_probability": 1.0,
                     "grid_x": 10 * (row["configuration"] + 1),
-                    **{name: row[name] for name in ("duration_ns", "device", "stream", "queue_ns", "range")},
+                    **{name: row.get(name) for name in TRACE_FACTS},
                 }
             )
-    facts = [SCHEMAS["launches"].field(name) for name in ("duration_ns", "device", "stream", "queue_ns", "range")]
+    facts = [SCHEMAS["launches"].field(name) for name in TRACE_FACTS]
     schema = pa.schema([*SCHEMAS["kept"], *facts, *(SCHEMAS["configurations"].field(name) for name in LAUNCH_SHAPE)])
     kept_table = pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in kept], schema=schema)
     folders = [tmp_path / "tables" / "0", tmp_path / "tables" / "1"]
