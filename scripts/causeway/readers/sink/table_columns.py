@@ -82,7 +82,13 @@ def graph_columns(rows: EventBatch) -> dict:
 
 
 def call_columns(call: dict[str, np.ndarray]) -> dict:
-    """Return the columns of the call that made work of a device; `call`, of shape (n,), is what `WorkCalls.find` gives."""
+    """Return the columns of the call that made work of a device.
+
+    Parameters
+    ----------
+    call : dict of str to ndarray of int64, shape (n,)
+        What `WorkCalls.find` gives.
+    """
     names = {"call": "call", "thread": "thread", "call_start_ns": "begin", "call_end_ns": "end"}
     kinds = {field.name: field.type for field in CALL}
     return {column: nullable(call[name], kinds[column]) for column, name in names.items()}

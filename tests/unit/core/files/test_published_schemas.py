@@ -20,7 +20,7 @@ def published(tmp_path):
     made = {"listing": "datasets.json", "schemas": "schemas", "provenance": "p.json", "crate": "c.json"}
     output = SimpleNamespace(**{name: str(tmp_path / "results" / file) for name, file in made.items()})
     listing = {"datasets": [], "reduced": [], "comparisons": []}
-    params = SimpleNamespace(listing=listing, settings="{}", steps="{}", code="0" * 64)
+    params = SimpleNamespace(listing=json.dumps(listing), settings="{}", steps="{}", code="0" * 64)
     given = SimpleNamespace(tables=[], telemetry=[])
     write_overview.write_records(SimpleNamespace(input=given, output=output, params=params))
     return Path(output.schemas)
