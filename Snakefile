@@ -64,6 +64,7 @@ rule fleet:
 
 
 onstart:
+    check_results()
     drop_removed()
     lift_job_limit()
     watch_pending_jobs()

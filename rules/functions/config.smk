@@ -36,6 +36,7 @@ os.environ |= {name: value for name, value in MEMORY_POOL.items() if name not in
 from causeway.core.errors import CausewayError
 from causeway.core.files.file_state import state_of
 from causeway.core.files.finished_parts import drop_removed, put_back
+from causeway.core.files.machine_errors import check_writable
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for
@@ -64,6 +65,14 @@ def stopped(message, why=UNFINISHED):
     if folder.is_dir() and asks_for_verdict(sys.argv[1:]):
         withdraw_verdict(folder, is_drawn=True, why=why)
     return WorkflowError(message)
+
+
+def check_results():
+    """Stop before the first step where results may not be written."""
+    try:
+        check_writable(Path("results"))
+    except CausewayError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def check_config():

@@ -65,16 +65,20 @@ class Export:
 
 MOST_VALUES = 1_000_000
 """Values of a configuration: more is no configuration, but aliases of YAML that stand for each other."""
+LARGEST_NUMBER = 1 << 53
+"""Of a configuration: what a float keeps exactly, and JSON with it."""
+LONGEST_QUOTED = 60
+"""Characters of a value that an error quotes."""
 
 
 def check_values(settings: object) -> None:
-    """Check that a configuration is of a size that can be looked at, and that its numbers are finite.
+    """Check that a configuration is of a size that can be looked at, and its numbers are of one that can be meant.
 
     Raises
     ------
     CausewayError
         If it has more than `MOST_VALUES` values, counting each as often as an alias repeats it, or a number that is
-        infinite or not a number; with its place.
+        infinite, not a number, or a whole one beyond `LARGEST_NUMBER`; with its place.
     """
     left = MOST_VALUES
     waiting = [("", settings)]
@@ -85,6 +89,8 @@ def check_values(settings: object) -> None:
             raise CausewayError(f"more than {MOST_VALUES:,} values; do its YAML aliases repeat each other?")
         if isinstance(value, float) and not math.isfinite(value):
             raise CausewayError(f"{key_path}: {value} is no finite number")
+        if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+            raise CausewayError(f"{key_path}: {str(value)[:24]}... is too large; expected at most {LARGEST_NUMBER:,}")
         if isinstance(value, Mapping):
             waiting += [(f"{key_path}: {key}" if key_path else str(key), one) for key, one in value.items()]
         elif isinstance(value, list):
@@ -159,8 +165,9 @@ def row_violation(error: Any) -> str:
         A pattern, or a list of names that are taken, would say little to a reader; the column's description does.
     """
     column = "".join(f"{part}: " for part in error.absolute_path)
-    if error.validator in ("pattern", "not") and "description" in error.schema:
-        return f"{column}{error.instance!r} cannot stand there; expected: {error.schema['description']}"
+    if error.validator in ("pattern", "not", "maxLength") and "description" in error.schema:
+        value = error.instance if len(error.instance) <= LONGEST_QUOTED else f"{error.instance[:LONGEST_QUOTED]}..."
+        return f"{column}{value!r} cannot stand there; expected: {error.schema['description']}"
     return f"{column}{error.message}"
 
 

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.yaml_files import read_yaml
 from causeway.core.sheet import check_values, find_file, read_sheet, row_violation
 from support import ROOT
 
@@ -139,7 +140,7 @@ def test_a_number_of_a_configuration_is_finite(number):
         (
             "dataset",
             "../x",
-            "dataset: '../x' cannot stand there; expected: Name of the dataset, of letters, digits, `_`,",
+            "dataset: '../x' cannot stand there; expected: Name of the dataset, of at most 80 letters, digits, `_`,",
         ),
         ("dataset", "logs", "so that names of other results are taken."),
         ("series", "fast", "expected: Series of runs that the dataset belongs to, `strong:NAME` or `weak:NAME`;"),
@@ -152,3 +153,22 @@ def test_a_value_that_cannot_stand_in_a_column_is_told_with_what_the_column_hold
     error = best_match(Draft202012Validator(schema).iter_errors({"dataset": "a", "source": "b"} | {column: value}))
     assert said in row_violation(error)
     assert "^" not in row_violation(error), "nobody should have to read a pattern"
+
+
+@pytest.mark.parametrize("value", [10**40, -(10**40), 2**53 + 1])
+def test_a_whole_number_that_no_float_keeps_is_refused_with_its_place(value):
+    check_values({"bins": {"launches": 2**53}})
+    with pytest.raises(CausewayError, match=r"^bins: launches: .{1,30} is too large; expected at most 9,007,199,254"):
+        check_values({"bins": {"launches": value}})
+
+
+@pytest.mark.parametrize(("name", "fits"), [("a" * 300, False), ("ab" * 20, False), ("x" + "ab" * 19, True), ("ä" * 19, True), ("kernel_" * 11, True), ("kernel_" * 12, False)])  # fmt: skip
+def test_a_name_that_snakemake_or_the_disk_would_not_take_is_told_in_one_line(name, fits):
+    schema = read_yaml(ROOT / "config" / "schemas" / "datasets.schema.yaml")
+    error = best_match(Draft202012Validator(schema).iter_errors({"dataset": name, "source": "b"}))
+    assert (error is None) == fits
+    if error:
+        said = row_violation(error)
+        assert said.startswith(f"dataset: '{name[:40]}")
+        assert "at most 80 letters" in said
+        assert len(said) < 600

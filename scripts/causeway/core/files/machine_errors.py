@@ -171,6 +171,15 @@ def fail_if_of_the_machine(error: BaseException, what: str = "the job") -> None:
         raise MachineError(sentence(fault, what)) from error
 
 
+def check_writable(folder: Path) -> None:
+    """Raise `MachineError` if a folder is there and nothing may be written into it."""
+    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        raise MachineError(
+            f"{folder.absolute()}: you may not write into this folder; give yourself the right (chmod u+rwx), or run"
+            " in a folder of your own"
+        )
+
+
 def in_words(error: BaseException) -> str:
     """Return one sentence of an error that no code expected: what the machine lacks, else that it is our own."""
     fault = fault_behind(error)

@@ -40,6 +40,7 @@ DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 """What sqlite3 raises for a damaged file: its messages may quote undecodable bytes."""
 
 ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
+ADVICE_OPEN = "Wait until the writer has finished, or open a copy with sqlite3, which takes the change back."
 
 
 class SqliteExport:
@@ -84,6 +85,9 @@ class SqliteExport:
         except DAMAGE as error:
             if self._connection is not None:
                 self._connection.close()
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
+                found = "its writer stopped within a change of it, as the journal beside it says"
+                raise ExportError(source, found, "a database that was closed", ADVICE_OPEN) from None
             fail_if_of_the_machine(error)
             raise ExportError(
                 source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT
@@ -97,7 +101,9 @@ class SqliteExport:
                 # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
                 connection.execute("PRAGMA writable_schema = ON")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname == "SQLITE_READONLY_ROLLBACK":
+                raise
             # a write-ahead log beside a file in a folder that cannot be written: read the file without its log
             connection.close()
             self._uri += "&immutable=1"

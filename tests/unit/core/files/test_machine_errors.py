@@ -4,13 +4,20 @@ import errno
 import os
 import sqlite3
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from causeway.core.errors import ExportError, TableError
 from causeway.core.files import machine_errors
-from causeway.core.files.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, is_of_the_machine
+from causeway.core.files.machine_errors import (
+    MachineError,
+    check_writable,
+    fail_if_of_the_machine,
+    fault_behind,
+    is_of_the_machine,
+)
 from causeway.core.logs import failing_clearly
 
 OF_THE_MACHINE = [
@@ -117,3 +124,11 @@ def test_the_numbers_are_the_systems():
         machine_errors.MACHINE_ERRNOS
     )
     assert not machine_errors.MACHINE_ERRNOS & machine_errors.ACCESS_ERRNOS
+
+
+def test_a_folder_that_may_not_be_written_is_named_before_work_begins(tmp_path, monkeypatch):
+    check_writable(tmp_path)
+    check_writable(tmp_path / "missing")
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(MachineError, match=f"{tmp_path}: you may not write into this folder; give yourself the right"):
+        check_writable(tmp_path)

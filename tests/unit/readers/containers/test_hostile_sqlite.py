@@ -1,6 +1,9 @@
 """A database's schema is a program of its author: none of it runs. Each of these ran for ever, or took all memory."""
 
+import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 
@@ -256,3 +259,39 @@ def test_pages_that_are_met_again_are_not_read_again(tmp_path, levels, cells, fi
     if (cells + 1) ** levels > 2:
         assert "pages of it are met more than once" in export.error["found"]
         assert export.status == "refused" or export.launches.num_rows == rows
+
+
+INTERRUPTED = """
+import os, sqlite3
+connection = sqlite3.connect("x.sqlite")
+connection.execute("PRAGMA cache_size = 5")  # so that the unfinished change reaches the file
+for rows, done in ((400, True), (900, False)):
+    connection.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    launches = [(10 * at, 10 * at + 5, 0, 7, at, 1) for at in range(rows)]
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?, ?)", launches)
+    if done:
+        connection.commit()
+os._exit(1)
+"""
+
+
+def test_a_change_that_its_writer_did_not_finish_is_not_read(tmp_path):
+    path = tmp_path / "x.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE StringIds (id, value); INSERT INTO StringIds VALUES (1, 'k(int)');"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, demangledName);"
+    )
+    connection.close()
+    subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=tmp_path, check=False)
+    assert (tmp_path / "x.sqlite-journal").stat().st_size > 0
+    read = Read(path, tmp_path / "tables")
+    assert read.status == "refused"
+    assert "stopped within a change of it" in read.error["found"]
+    assert "open a copy with sqlite3" in read.error["advice"]
+    for name in ("x.sqlite", "x.sqlite-journal"):
+        shutil.copy(tmp_path / name, tmp_path / f"copy_{name}")
+    connection = sqlite3.connect(tmp_path / "copy_x.sqlite")  # does what is advised
+    connection.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
+    connection.close()
+    assert Read(tmp_path / "copy_x.sqlite", tmp_path / "mended").launches.num_rows == 400
