@@ -6,7 +6,7 @@ and their median CPU-seconds count. `--only` chooses parts: bars (rates beside o
 interval operations), trees (efficiency of four ranks of ten million launches), growth (time and memory from 2 to 20
 million rows), kept, parquet and sqlite (the three ways through 93 million launches per export), way_parquet and
 way_sqlite (raw exports to the report: what each rule takes), thousand and large_exports (datasets of 1,000 small
-exports and of 128 large ones, from the sheet to overview and explorer), page (a Kineto trace of 100 MB to the page),
+exports and of 128 large ones, from the sheet to overview and explorer), page (a Kineto trace of 100 MB to the page), seconds (a small trace to the page, and the default run),
 tower and tour (levels of detail: how large they are, how long they take, the explorer in a browser).
 """
 
@@ -26,6 +26,7 @@ from tests.bench.trees import trees
 from tests.bench.way.exports_to_report import PARTS as WAY
 from tests.bench.way.file_to_page import PARTS as PAGE
 from tests.bench.way.many_exports import PARTS as MANY
+from tests.bench.way.seconds_to_page import PARTS as SECONDS
 from tests.bench.whole import PARTS as WHOLE
 
 from causeway.core.installation import MEMORY_POOL
@@ -59,7 +60,7 @@ LESS_MEMORY = {"kept_polars": 8, "kept_duckdb": 8}
 """How many times the memory of ours a method takes, at least."""
 MARGIN = 1.1
 """A ratio that is less than this times its bar may fall below it in another run, and is said to be close."""
-PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **WAY, **MANY, **PAGE, **LEVELS}
+PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **WAY, **MANY, **PAGE, **SECONDS, **LEVELS}
 TIMEOUT_S = 1800
 
 
@@ -147,6 +148,7 @@ def main():
         default=[1, 5],
         help="sizes of way_parquet and way_sqlite, in millions of rows per export: two give the slope; 93 is published",
     )
+    parser.add_argument("--before", type=Path, help="another checkout that takes turns with this one (seconds)")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument(
         "--peers",

@@ -77,6 +77,24 @@ def repeated_trace(path: Path, sample: Path, size: int = BYTES) -> Path:
     return path
 
 
+def timed(line: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return the seconds by the clock and of CPU time that a command takes.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails; with the end of what it printed.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    wall = time.monotonic() - began
+    if done.returncode:
+        raise RuntimeError(done.stdout[-3000:] + done.stderr[-6000:])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def page(options):
     """From the trace to overview and report, in one command."""
     sample = ROOT.parent / "shared" / "data" / SAMPLE
@@ -88,20 +106,7 @@ def page(options):
         folder = options.folder.resolve() / "page"
         shutil.rmtree(folder, ignore_errors=True)
         line = [sys.executable, "-m", "causeway.command_line", "run", str(trace), "--out", str(folder)]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        began = time.monotonic()
-        done = subprocess.run(
-            line,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        wall = time.monotonic() - began
-        if done.returncode:
-            raise RuntimeError(done.stdout[-3000:] + done.stderr[-6000:])
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        wall, cpu = timed(line, os.environ | {"PYTHONPATH": str(ROOT / "scripts")})
         verdict = "holds" if wall <= MOST_WALL_S else "FAILS"
         print(
             f"Kineto trace of {trace.stat().st_size / 1e6:.1f} MB to the page: {wall:.1f} s by the clock,"
