@@ -18,7 +18,6 @@ from causeway.levels.pyramid.build import build
 from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export
 
-STEP_MS = 100
 MOST_STEPS = 15
 MOST_LOADED = 30e6
 HOSTILE = "k<script>alert(1)</script>::run"
@@ -141,44 +140,20 @@ def test_a_finding_that_was_counted_has_no_verdict_of_a_test(made, watched):
     assert page.locator("#findings .verdict").all_text_contents() == [" supported", " counted, not inferred"]
 
 
-def test_from_the_whole_run_to_one_launch_and_back_in_few_quick_steps(made, watched):
-    """A step's time is that of the page's thread until all is drawn: waiting for a processor that others use is no
-    part of it.
-    """
+def test_from_the_whole_run_to_one_launch_and_back_in_few_steps(made, watched):
+    """How long a step takes is measured by `tests.bench --only tour`."""
     page = opened(made, watched)
     whole = span(page)
-    worst = []
-    clock = page.context.new_cdp_session(page)
-    clock.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def spent():
-        return (
-            next(
-                entry["value"]
-                for entry in clock.send("Performance.getMetrics")["metrics"]
-                if entry["name"] == "TaskDuration"
-            )
-            * 1000
-        )
-
     for _ in range(3):
-        before = spent()
-        steps = 0
-        for _ in to_one_launch(page):
-            worst.append(spent() - before)
-            before = spent()
-            steps = steps + 1
+        steps = sum(1 for _ in to_one_launch(page))
         assert "one launch" in page.locator("#crumbs").inner_text()
         assert "lasts" in page.locator("#hover").inner_text()
         assert span(page) < 1e6
         while span(page) < whole:
-            before = spent()
             page.keyboard.press("Backspace")
             settled(page)
-            worst.append(spent() - before)
             steps += 1
         assert steps < MOST_STEPS
-    assert sorted(worst)[-2] <= STEP_MS, worst  # one may fall together with the browser's own work
     assert page.evaluate("CW.state().loaded") <= MOST_LOADED
     assert watched.said == []
 
