@@ -5,6 +5,6 @@ What a table means stands in `core`, what one wing alone computes in that wing; 
 mpi4py.
 
 Imports run from left to right: `between_groups`, `block_resampling`, `intervals`, `mpi_program`,
-`parquet_concat`, `slice_statistics` > `moments`, `parts` > `compiled`, `effective_size`, `mpi`, `order_statistics`,
-`process`, `seeds`.
+`parquet_concat`, `slice_statistics` > `moments`, `parts` > `compiled`, `effective_size`, `mpi`, `process`,
+`seeds`.
 """

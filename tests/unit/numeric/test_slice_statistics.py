@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
-from causeway.numeric.order_statistics import false_discovery_control, rankdata
 from causeway.numeric.slice_statistics import BUCKETS, SMALL, slice_statistics
 
 
@@ -63,22 +61,3 @@ def test_order_statistics_equal_a_sort(values):
     np.testing.assert_allclose(
         found[[0, 1, 5, 6, 7]], np.quantile(values, [0, 1, 0.25, 0.5, 0.75]), rtol=1e-12, atol=1e-300
     )
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 7, 100, 3001])
-@pytest.mark.parametrize("distinct", [1, 3, 10_000])
-def test_ranks_and_rates_are_scipys(size, distinct):
-    random = np.random.default_rng(size + distinct)
-    values = random.integers(0, distinct, size) / distinct
-    for column in (values, values.astype(np.float32), random.permutation(size), values > 0.5):
-        np.testing.assert_array_equal(rankdata(column), stats.rankdata(column))
-    np.testing.assert_array_equal(false_discovery_control(values), stats.false_discovery_control(values))
-    if size:
-        table = random.integers(0, distinct, (size, 3))
-        np.testing.assert_array_equal(rankdata(table, axis=0), stats.rankdata(table, axis=0))
-        np.testing.assert_array_equal(rankdata(table), stats.rankdata(table))
-
-
-def test_values_of_a_list_are_taken():
-    assert rankdata([3, 1, 3]).tolist() == [2.5, 1.0, 2.5]
-    assert false_discovery_control([0.01, 0.5, 0.02]).tolist() == [0.03, 0.5, 0.03]

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from causeway.causal.statistics.basis import two_valued
-from causeway.numeric.order_statistics import rankdata
 
 TAIL = 0.95
 """Quantile of the standardised residuals above which launches are counted: the 99th of a third of 300 launches is the
@@ -44,6 +43,8 @@ def near_level(values: np.ndarray, configuration: np.ndarray, donors: np.ndarray
         Of a category, or of two values, the rows that have the very value; else those of a third of their
         configuration by rank, which ends where the ranks end.
     """
+    from scipy.stats import rankdata  # a second of CPU time, where it is needed
+
     if donors is None:
         return np.ones(len(values), bool)
     if values.ndim > 1:

@@ -14,7 +14,6 @@ from scipy.special import stdtr
 from causeway.causal.data.outcome import BaselineCause
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.numeric.order_statistics import false_discovery_control, rankdata
 
 MOST_NAMED = 15
 SCREENED = 300
@@ -74,6 +73,8 @@ def baselines(evidence: Evidence, seed: int) -> list[BaselineCause]:
         in standard deviations (those that are not zero), the mean absolute SHAP value; `share_percent` that of all
         scores of the method.
     """
+    from scipy.stats import false_discovery_control  # a second of CPU time, where it is needed
+
     rng = np.random.default_rng(seed)
     n = len(evidence.rows)
     chance = evidence.rows.weight / evidence.rows.weight.sum()
@@ -107,6 +108,8 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return Spearman's rank correlations of each column with y and their p-values, shape (p,), as if rows were
     independent.
     """
+    from scipy.stats import rankdata  # a second of CPU time, where it is needed
+
     ranks = rankdata(x, axis=0)
     ranks -= ranks.mean(axis=0)
     own = rankdata(y) - (y.size + 1) / 2

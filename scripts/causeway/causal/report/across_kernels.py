@@ -18,7 +18,6 @@ from causeway.causal.data.six_digits import six_digits
 from causeway.causal.report.probability import StatementFacts, is_doubtful, probability_of
 from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
-from causeway.numeric.order_statistics import false_discovery_control
 
 MAX_Q = 0.05
 UNKNOWN_SIZE = "neither a change of the mean or the spread nor a share of the variance can be told from zero"
@@ -40,6 +39,8 @@ def correct(outcomes: Sequence[Outcome]) -> list[Outcome]:
     Y. Benjamini, M. Bogomolov, Selective inference on multiple families of hypotheses, J. R. Stat. Soc. B 76 (2014)
     297.
     """
+    from scipy.stats import false_discovery_control  # a second of CPU time, where it is needed
+
     tested = [outcome.p_value for outcome in outcomes if outcome.p_value is not None]
     q_values = iter(false_discovery_control(np.asarray(tested, dtype=float)))
     of_kernels = [None if outcome.p_value is None else float(next(q_values)) for outcome in outcomes]

@@ -11,8 +11,6 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 from scipy.special import ndtri
 
-from causeway.numeric.order_statistics import rankdata
-
 NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""
 ALIVE_LENGTH = 1e-6
@@ -67,6 +65,8 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
     c = 1/2; van der Waerden's scores have 0, Blom's 3/8 (T. M. Beasley, S. Erickson, D. B. Allison, Rank-based inverse
     normal transformations are increasingly used, but are they merited?, Behav. Genet. 39 (2009) 580).
     """
+    from scipy.stats import rankdata  # a second of CPU time, where it is needed
+
     return ndtri((rankdata(values) - 0.5) / values.size)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.efficiency.steps.step_parts import StepParts
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
-from causeway.numeric.order_statistics import false_discovery_control
 from causeway.numeric.seeds import generator
 
 WARM_UP_RATIO = 1.5
@@ -144,6 +143,8 @@ def causes_of(found: Sequence[dict]) -> StepCauses:
     found : sequence of dict
         Slow steps of all ranks, as `slow_steps` gives them.
     """
+    from scipy.stats import false_discovery_control  # a second of CPU time, where it is needed
+
     judged = sorted(found, key=lambda one: (-one["excess_ns"], one["rank"], one["step"]))[:MOST_SLOW]
     rows = [row for one in judged for row in one.pop("causes")]
     tested = [row for row in rows if row["cause"] != OTHER]
