@@ -11,6 +11,8 @@ from causeway.events.event_blocks import Block, chunks, numbers, repeated, short
 
 UNKNOWN = np.iinfo(np.int64).min
 """A moment that is not known."""
+NO_STREAM = (1 << 32) - 1
+"""Stream of work whose stream is not recorded."""
 _MORE = {"launches": ["queue_ns"], "transfers": ["copy_kind"], "graphs": []}
 
 

@@ -142,7 +142,6 @@ NO_THRESHOLDS = {
     "waiting/idle/named_events.py": "FIRST_COPY",
     "waiting/idle/event_waits.py": "MOST_WAITS NONE UNRECORDED",
     "waiting/idle/export_pass.py": "FIRST_PIECES NO_LIMIT",
-    "waiting/idle/gaps.py": "NO_STREAM",
     "waiting/idle/host_timeline.py": "CALL_SLOTS MOST_SEGMENTS NO_THREAD",
     "waiting/idle/stack_sweep.py": "DEPTH",
     "waiting/idle/profiler_time.py": "MOST_NAMES",

@@ -7,7 +7,7 @@ import numpy as np
 
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS, OF_PAGEABLE_MEMORY
 from causeway.core.tables import open_table, read_table
-from causeway.events.device_events import UNKNOWN, device_events
+from causeway.events.device_events import NO_STREAM, UNKNOWN, device_events
 from causeway.events.event_blocks import Block, numbers
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
@@ -104,7 +104,7 @@ def _memory(kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndar
 
 def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
     """Give executions of whole graphs; one whose stream is not recorded is on a stream of its own."""
-    for block, batch in device_events(folder, "graphs", no_stream=(1 << 32) - 1):
+    for block, batch in device_events(folder, "graphs", no_stream=NO_STREAM):
         n = batch.num_rows
         yield _numbers(block) | {
             "kind": np.full(n, GRAPH),

@@ -5,7 +5,7 @@ work was enqueued when its launch call returned, at q, or at b where the call wa
 the host's, from q on the device's; work enqueued before a waited for the device alone, and is queued behind other work.
 """
 
-from causeway.events.device_events import UNKNOWN
+from causeway.events.device_events import NO_STREAM, UNKNOWN
 from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing, int64, void
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
@@ -17,8 +17,6 @@ from causeway.waiting.idle.reason_words import (
 )
 from causeway.waiting.idle.stack_sweep import BLOCKING, CALL, CODE, THREAD, USER
 
-NO_STREAM = (1 << 32) - 1
-"""Stream of work whose stream is not recorded."""
 NO_CALL, NO_THREAD, HOST, QUEUED, NODES, IDLE_START, QUEUED_START, LATE_START, HELD = MEANINGS = range(9)
 """What a piece's code means, beside its reason. `HOST`: an activity. `QUEUED`: 2 x the event's name, + 1 if of the same
 stream, of the work that ended last before the gap. The others have no code. Work that was enqueued when all earlier

@@ -7,10 +7,9 @@ import numpy as np
 
 from causeway.core.codes import COPY_KINDS, MIGRATIONS
 from causeway.core.tables import read_table
-from causeway.events.device_events import device_events
+from causeway.events.device_events import NO_STREAM, device_events
 from causeway.events.event_blocks import Block, is_repeated, merged, repeated
 from causeway.events.few_values import few_in_order
-from causeway.waiting.idle.gaps import NO_STREAM
 
 FIRST_COPY = 2
 """Where the names of copies, by kind, begin."""
