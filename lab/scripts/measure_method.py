@@ -4,7 +4,7 @@ with their truth.
 
 import resource
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,6 @@ from causeway.causal.data.outcome import Estimate, Outcome, Scope, WhatIf
 from causeway.causal.data.scopes import Totals, feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
-from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import time_effects
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 from lab.validation.baselines import baseline_claims
@@ -61,14 +59,10 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
     columns = feature_columns(features)
     rows = observations_of(features, equal_kernels=True)
     scope = Scope("validation", table.target, "dataset", seed=seed, resamples=case.resamples)
-    outcome, evidence = discover(columns, rows, scope)
+    outcome, evidence = discover(columns, rows, scope, totals=totals_of_table(table))
     if not outcome.arrows or evidence is None:
         return Analysis(outcome, [])
-    times = ScopeTimes(evidence, outcome.arrows, table.target, totals_of_table(table), seed)
-    effects = time_effects(times, outcome.arrows)
-    arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in outcome.arrows)
-    changes = what_ifs(intervention_model_of(times, arrows), arrows)
-    return Analysis(replace(outcome, arrows=arrows), changes)
+    return Analysis(outcome, what_ifs(intervention_model_of(evidence.times, outcome.arrows), outcome.arrows))
 
 
 def totals_of_table(table: KnownTable) -> Totals:

@@ -27,15 +27,16 @@ class TimeClaim:
     ----------
     cause : str
         A cause of the table: `same_cause` of what is named.
-    level : str
-        Of a category.
+    levels, against : tuple of str
+        Of a category, whose cost is not that of `time_truth`.
     mean, p50, p99, spread : Interval or None
     cost : Interval or None
         ns.
     """
 
     cause: str
-    level: str = ""
+    levels: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
     mean: Interval | None = None
     p50: Interval | None = None
     p99: Interval | None = None
@@ -64,7 +65,7 @@ def time_claim(arrow: object, table: KnownTable) -> TimeClaim | None:
     Parameters
     ----------
     arrow : object
-        With attributes name, node.members, level and in_time, as the analysis gives them.
+        With attributes name, node.members, levels and in_time, as the analysis gives them.
     table : KnownTable
     """
     cause = same_cause(arrow.name, arrow.node.members, table)
@@ -76,7 +77,14 @@ def time_claim(arrow: object, table: KnownTable) -> TimeClaim | None:
     said = {name: interval_of(getattr(effect, name)) for name in of_all}
     if cause[1]:
         said = {name: opposite(interval) for name, interval in said.items()}
-    return TimeClaim(cause=cause[0], level=arrow.level, cost=interval_of(effect.cost) if effect else None, **said)
+    ends = effect.ends if effect else None
+    return TimeClaim(
+        cause=cause[0],
+        levels=arrow.levels,
+        against=ends.levels_low if ends else (),
+        cost=interval_of(effect.cost) if effect and not arrow.levels else None,
+        **said,
+    )
 
 
 def same_cause(name: str, members: Iterable[str], table: KnownTable) -> tuple[str, bool] | None:
@@ -131,7 +139,7 @@ def time_scores(claims: Iterable[TimeClaim], table: KnownTable) -> dict[str, flo
     for what in ("mean", "p50", "p99", "spread", "cost"):
         found |= {f"{what}_given": 0.0, f"{what}_covered": 0.0}
     for claim in claims:
-        truth = time_truth(table, claim.cause, claim.level)
+        truth = time_truth(table, claim.cause, claim.levels, claim.against)
         if truth is None:
             continue
         found["time_asked"] += 1

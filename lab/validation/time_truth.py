@@ -2,11 +2,12 @@
 same noise.
 
 A cause is set to its 90th instead of its 10th percentile within its configuration (its largest and smallest value where
-those are equal), a category to one level instead of its commonest. What the cause drives follows it: total effects.
+those are equal), a category to the levels that are named instead of those they are compared with. What the cause drives
+follows it: total effects.
 Between causes that do not drive one another all others are held.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,9 @@ class TimeTruth:
     cost_ns: float
 
 
-def time_truth(table: KnownTable, name: str, level: str = "") -> TimeTruth | None:
+def time_truth(
+    table: KnownTable, name: str, levels: Sequence[str] = (), against: Sequence[str] = ()
+) -> TimeTruth | None:
     """Return what a cause truly does; None if it is a category without the level asked for, or constant.
 
     Parameters
@@ -47,10 +50,10 @@ def time_truth(table: KnownTable, name: str, level: str = "") -> TimeTruth | Non
     table : KnownTable
     name : str
         One of `table.causes`.
-    level : str
-        Of a category: the level that is compared with the commonest.
+    levels, against : sequence of str
+        Of a category: the levels that are compared; what several do is their mean, as often as launches had them.
     """
-    ends = effect_ends(table, name, level)
+    ends = effect_ends(table, name, levels, against)
     if ends is None:
         return None
     low, high = (table.play({name: end}) for end in ends)
@@ -63,10 +66,14 @@ def time_truth(table: KnownTable, name: str, level: str = "") -> TimeTruth | Non
     return TimeTruth(**changes, cost_ns=float(np.sum(table.y - better)))
 
 
-def effect_ends(table: KnownTable, name: str, level: str = "") -> tuple[np.ndarray, np.ndarray] | None:
+def effect_ends(
+    table: KnownTable, name: str, levels: Sequence[str] = (), against: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the two values of a cause that its effect compares, each of shape (n_rows,); None as in `time_truth`."""
     values = table.drivers[name]
-    return _levels(values, table.kernel, level) if values.dtype == object else percentiles(values, table.kernel)
+    return (
+        _levels(values, table.kernel, levels, against) if values.dtype == object else percentiles(values, table.kernel)
+    )
 
 
 def change(
@@ -158,15 +165,19 @@ def percentiles(values: np.ndarray, kernel: np.ndarray) -> tuple[np.ndarray, np.
     return None if np.array_equal(low, high) else (low, high)
 
 
-def _levels(values: np.ndarray, kernel: np.ndarray, level: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return for each row the commonest level of its configuration, and `level` where that configuration has it."""
-    before = np.empty(values.size, dtype=object)
-    after = np.empty(values.size, dtype=object)
+def _levels(
+    values: np.ndarray, kernel: np.ndarray, levels: Sequence[str], against: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return for each row one of the levels `against` and one of `levels`, in turn those of rows of its configuration
+    that have them; None where no configuration has both.
+    """
+    before = values.astype(str).astype(object)
+    after = before.copy()
     for one in np.unique(kernel):
-        rows = kernel == one
-        names, counts = np.unique(values[rows].astype(str), return_counts=True)
-        before[rows] = str(names[np.argmax(counts)])
-        after[rows] = level if level in names else before[rows]
+        rows = np.flatnonzero(kernel == one)
+        first, second = (before[rows][np.isin(before[rows].astype(str), list(some))] for some in (against, levels))
+        if first.size and second.size:
+            before[rows], after[rows] = (np.resize(some, rows.size) for some in (first, second))
     return None if np.array_equal(before, after) else (before, after)
 
 

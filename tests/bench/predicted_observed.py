@@ -40,7 +40,7 @@ def pairs(task):
     as_it_is = table.play({}, other)
     for arrow in analysis.outcome.arrows:
         claim = time_claim(arrow, table)
-        ends = effect_ends(table, claim.cause, claim.level) if claim else None
+        ends = effect_ends(table, claim.cause, claim.levels, claim.against) if claim else None
         if ends is None or claim.mean is None:
             continue
         low, high = (table.play({claim.cause: end}, other) for end in ends)

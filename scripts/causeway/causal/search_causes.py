@@ -219,7 +219,7 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
     columns = feature_columns(table)
     rows = observations_of(table)
     del table  # the search is the larger part
-    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
+    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
     LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, _causes(outcome))
     return examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
@@ -252,7 +252,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
     columns = feature_columns(table)
     rows = observations_of(table, equal_kernels=True)
     del table  # the search is the larger part
-    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
+    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
     LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, _causes(outcome))
     return for_each_scope(examine(outcome, evidence, extent), extent.interventions)

@@ -13,6 +13,8 @@ from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 TARGET = "target"
 VALUE = "value"
 """What a sign is about: the target (mostly the size of a deviation), or the measured value itself."""
+NORMAL_QUANTILE = 1.645
+"""Half width of a 90 % interval in standard errors."""
 REFUSED = "refused"
 CONFIGURATION = "configuration"
 """Stage of an arrow that was found between configurations; the other stages are those of the search within them."""
@@ -85,16 +87,22 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """Two values of a number that are compared in configurations whose 10th and 90th percentile are one.
+    """The two values of a cause that are compared, where they are not two percentiles.
 
     Attributes
     ----------
     low, high : str
-        In words; empty where configurations differ.
+        In words, of a category the levels of the fastest and of the slowest group; empty where configurations differ.
     launches_low, launches_high : int
         Of the run, that had these or lower, and these or higher ones.
     are_everywhere : bool
         Whether no configuration is compared at its percentiles.
+    mean_low, mean_high : float or None
+        Of the measured value in launches that had either, in the configuration where the difference costs most.
+    configuration : str
+        That configuration, where the levels are those of it alone; else empty.
+    levels_low : tuple of str
+        Of a category: the fastest group.
     """
 
     low: str
@@ -102,14 +110,18 @@ class Ends:
     launches_low: int
     launches_high: int
     are_everywhere: bool
+    mean_low: float | None = None
+    mean_high: float | None = None
+    configuration: str = ""
+    levels_low: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimeEffect:
     """What a cause does to the duration: at its 90th percentile within its configuration instead of its 10th.
 
-    Where both are equal, the lowest and the highest value that enough launches reach are compared; of a category, a
-    common level and the arrow's.
+    Where both are equal, the lowest and the highest value that enough launches reach are compared; of a category, the
+    fastest and the slowest group of its levels.
 
     Attributes
     ----------
@@ -123,12 +135,8 @@ class TimeEffect:
         Of the configurations in which the cause varies, those that were not kept counted too.
     monotone : bool
         The duration does not both rise and fall with the cause.
-    against : str
-        Of a category the level that its own is compared with; empty where that is not one in all configurations.
-    alike : tuple of str
-        Further levels of a place that change the mean in the same way.
     ends : Ends or None
-        Of a number what is compared where its percentiles are equal; None where they are nowhere.
+        What is compared of a category, and of a number where its percentiles are equal; None where they are nowhere.
     """
 
     mean: Estimate
@@ -138,8 +146,6 @@ class TimeEffect:
     cost: Estimate | None
     launches: int
     monotone: bool
-    against: str = ""
-    alike: tuple[str, ...] = ()
     of_first: tuple[str, ...] = ()
     ends: Ends | None = None
 
@@ -156,6 +162,8 @@ class Arrow:
         between configurations.
     sign, sign_of : str
         `sign_of` is what the sign is about, "target" or "value".
+    levels : tuple of str
+        Of a category: those of the slowest group; empty for numbers.
     level : str
         The level of a category that stands out; empty for numbers.
     effect, value_effect : Estimate
@@ -209,6 +217,7 @@ class Arrow:
     robustness: float
     n_effective: float
     verdict: Verdict
+    levels: tuple[str, ...] = ()
     role: Role = "mediator"
     in_time: "TimeEffect | None" = None
     rare_launches: int | None = None
@@ -223,14 +232,6 @@ class Arrow:
     def name(self) -> str:
         """The feature's name."""
         return self.node.name
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnstableCause:
-    """A candidate cause that too small a share of the half-samples, `stability`, found again."""
-
-    feature: str
-    stability: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,7 +403,7 @@ class Outcome:
         By their share of the value's variance, largest first.
     unexplained, unexplained_variance : Estimate or None
         Percent of the variance of the target, and of that of the measured value, that no arrow carries.
-    dropped, unstable, slow : tuple of Dropped, tuple of UnstableCause, tuple of str
+    dropped, slow : tuple of Dropped, tuple of str
         By feature; `slow` are candidates with too few effective rows for that share to have been found.
     notes : tuple of str
         What a reader should know of rows and columns.
@@ -423,7 +424,6 @@ class Outcome:
     unexplained: Estimate | None = None
     unexplained_variance: Estimate | None = None
     dropped: tuple[Dropped, ...] = ()
-    unstable: tuple[UnstableCause, ...] = ()
     notes: tuple[str, ...] = ()
     p_value: float | None = None
     q_value: float | None = None

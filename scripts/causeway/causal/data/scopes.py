@@ -298,9 +298,8 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
         weight = weight / np.bincount(kernel, np.nan_to_num(weight))[kernel] * len(own)
     known = np.isfinite(target) & np.isfinite(signed)
     absolute = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
-    return Observations(
-        target, signed, mean, numbers("configuration_std"), weight, kernel, pair, absolute, tuple(names.tolist())
-    )
+    std = numbers("configuration_std")
+    return Observations(target, signed, mean, std, weight, kernel, pair, absolute, tuple(names.tolist()), numbers=own)
 
 
 def feature_columns(table: pa.Table) -> list[Feature]:

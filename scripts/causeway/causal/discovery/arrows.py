@@ -1,4 +1,4 @@
-"""From the parents of a target to arrows: which of them are stable, and the share, slope and sign of each."""
+"""From the parents of a target to arrows: the share of each, what it does to the time, and its sign."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,13 +7,24 @@ import numpy as np
 
 from causeway.causal.data.feature_roles import role_of
 from causeway.causal.data.observations import Candidate, Observations
-from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
-from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
+from causeway.causal.data.outcome import (
+    CONFIGURATION,
+    TARGET,
+    VALUE,
+    Arrow,
+    Estimate,
+    Node,
+    Role,
+    Scope,
+    TimeEffect,
+)
+from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.verdicts import arrow_verdict
-from causeway.causal.effects.contributions import Contributions, Shares, Slope, varying_kernels
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
-from causeway.causal.effects.share_method import SHARE_METHOD
-from causeway.causal.effects.signs import Sign, direction_of, level_of
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.shares import Share, shares_of
+from causeway.causal.effects.time_effects import Compared, rare_launches, time_effect
+from causeway.causal.preparation.categorical import listed
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.prepared import Prepared
@@ -23,8 +34,10 @@ from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
 from causeway.causal.statistics.sensitivity import robustness_value
-from causeway.numeric.seeds import generator
+from causeway.numeric.seeds import derived_seed
 
+ROUNDING = 1e-6
+"""Values that differ by less than this share of the largest are one: columns are held in single precision."""
 EVERYTHING = Estimate(value=100.0, low=100.0, high=100.0)
 """What is unexplained without a cause, percent."""
 
@@ -41,8 +54,6 @@ class Parent:
     p_value : float
         Adjusted for the number of tests.
     partial_r2, n_effective : float
-    stability : float or None
-        None without half-samples.
     effect : ConfigurationEffect or None
         Of a parent that was found between configurations.
     determines_time : bool
@@ -56,13 +67,22 @@ class Parent:
     p_value: float
     partial_r2: float
     n_effective: float
-    stability: float | None
     effect: ConfigurationEffect | None = None
     determines_time: bool = False
     through: str = ""
 
+    @property
+    def name(self) -> str:
+        """The feature's name."""
+        return self.candidate.name
 
-def parents_within(stages: Stages, candidates: Sequence[Candidate], frequencies: np.ndarray | None) -> list[Parent]:
+    @property
+    def role(self) -> Role:
+        """The role of the feature."""
+        return role_of(self.candidate.name, self.candidate.tier)
+
+
+def parents_within(stages: Stages, candidates: Sequence[Candidate]) -> list[Parent]:
     """Return the parents within configurations, the tests of both stages joined for each, by position in `candidates`.
 
     Parameters
@@ -70,20 +90,15 @@ def parents_within(stages: Stages, candidates: Sequence[Candidate], frequencies:
     stages : Stages
     candidates : sequence of Candidate
         In the order of the search.
-    frequencies : ndarray of float, shape (n_candidates,), or None
-        Share of the half-samples that found each parent again; None if there were none.
     """
     by_candidate: dict[int, dict[str, Test]] = {}
     for stage in stages.both:
         for test in stage.tests:
             by_candidate.setdefault(test.candidate, {})[stage.name] = test
-    return [
-        _within(candidates[index], tests, stages, None if frequencies is None else float(frequencies[index]))
-        for index, tests in sorted(by_candidate.items())
-    ]
+    return [_within(candidates[index], tests, stages) for index, tests in sorted(by_candidate.items())]
 
 
-def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages, stability: float | None) -> Parent:
+def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages) -> Parent:
     strongest = min(tests.values(), key=lambda test: test.p_value)
     return Parent(
         candidate=candidate,
@@ -91,7 +106,6 @@ def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages, sta
         p_value=bonferroni(strongest.p_value, 2 * stages.problem.n_tests),
         partial_r2=max(test.partial_r2 for test in tests.values()),
         n_effective=strongest.n_effective,
-        stability=stability,
     )
 
 
@@ -148,143 +162,98 @@ def parents_between(effects: Sequence[ConfigurationEffect], n_tests: int) -> lis
             p_value=bonferroni(effect.p_value, n_tests),
             partial_r2=effect.partial_r2,
             n_effective=float(effect.n_configurations),
-            stability=effect.stability,
             effect=effect,
         )
         for effect in effects
     ]
 
 
-def stable_parents(parents: Sequence[Parent]) -> tuple[list[Parent], list[UnstableCause], list[str]]:
-    """Return the parents that are stable and no controls, those that are unstable by name, and a note for each
-    control.
-    """
-    kept = []
-    unstable = []
-    notes = []
-    for parent in parents:
-        if parent.candidate.name in CONTROL_NAMES:
-            notes.append(
-                "successive launches resemble each other: the previous deviation explains"
-                f" {100 * parent.partial_r2:.0f} % of what is left; a lasting state that no feature measures (part of"
-                " the unexplained share)"
-            )
-        elif parent.stability is not None and parent.stability < MIN_FREQUENCY:
-            unstable.append(UnstableCause(feature=parent.candidate.name, stability=parent.stability))
-        else:
-            kept.append(parent)
-    return kept, sorted(unstable, key=lambda one: one.feature), notes
+def without_controls(parents: Sequence[Parent]) -> tuple[list[Parent], list[str]]:
+    """Return the parents that are no controls, and a note for each that is."""
+    kept = [parent for parent in parents if parent.name not in CONTROL_NAMES]
+    notes = [
+        "successive launches resemble each other: the previous deviation explains"
+        f" {100 * parent.partial_r2:.0f} % of what is left; a lasting state that no feature measures (part of"
+        " the unexplained share)"
+        for parent in parents
+        if parent.name in CONTROL_NAMES
+    ]
+    return kept, notes
 
 
 def weigh(
-    parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate] = ()
-) -> tuple[tuple[Arrow, ...], Estimate, Estimate]:
-    """Return the arrows of the parents, by the share that sentences state, that of the value's variance, and what is
-    unexplained of the variances of the target and of the value, in percent.
-
-    Of a parent that acts through mediators, slopes and sign are those of its total effect, adjusted for the other
-    `roots` alone. Its contribution is what it has beside the mediators, so that shares still add up.
+    parents: Sequence[Parent], evidence: Evidence, scope: Scope, totals: Totals | None
+) -> tuple[tuple[Arrow, ...], Estimate, Estimate, ScopeTimes | None]:
+    """Return the arrows of the parents, by the share that sentences state, that of the value's variance; what is
+    unexplained of the variances of the target and of the value, in percent; and the model that says so.
     """
     if not parents:
-        return (), EVERYTHING, EVERYTHING
-    rows = evidence.rows
-    deviation = evidence.deviation
-    within = [parent for parent in parents if parent.effect is None]
-    between = [parent for parent in parents if parent.effect is not None]
-    positions = [parent.effect.position[rows.configuration] for parent in between]
-    gains = [parent.effect.slope * position for parent, position in zip(between, positions, strict=True)]
-    values = [parent.candidate.values for parent in within]
-    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
-    blocks = evidence.stages.blocks
-    shares = SHARE_METHOD.estimate(
-        values, gains, positions, deviation, rows.weight, blocks, rng, rows.absolute, rows.kernel
-    )
-    totals = _total_slopes(parents, evidence, scope, roots)
-    arrows = []
-    for index, parent in enumerate([*within, *between]):
-        slopes = totals.get(parent.candidate.name, (shares.slopes[index], shares.moves[index]))
-        kernels = _kernels_of([*values, *positions][index], rows)
-        arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute, kernels))
+        return (), EVERYTHING, EVERYTHING, None
+    seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "times")
+    times = ScopeTimes(evidence, parents, scope.target, totals, seed)
+    n_rows = len(evidence.rows)
+    compared = {
+        parent.name: Compared(times, parent, min(parent.n_effective / n_rows, 1.0))
+        for parent in parents
+        if parent.effect is None
+    }
+    times.compared = compared
+    directions = {name: one.direction for name, one in compared.items()}
+    effects = [parent.effect for parent in parents if parent.effect is not None]
+    shares = shares_of(times, evidence, directions, effects)
+    arrows = [_arrow(parent, compared.get(parent.name), shares.of[parent.name], times) for parent in parents]
     arrows.sort(key=lambda arrow: (-arrow.variance.value, -arrow.contribution.value, arrow.name))
-    return tuple(arrows), _rest(shares), _rest(shares.of_value)
+    return tuple(arrows), shares.unexplained, shares.unexplained_variance, times
 
 
 def _kernels_of(values: np.ndarray, rows: Observations) -> tuple[str, ...]:
     """Return the ids of the kernels in which a cause varies; none where the rows are of one kernel."""
     if not np.ptp(rows.kernel):
         return ()
-    codes = np.flatnonzero(varying_kernels(values, rows.kernel)).tolist()
+    columns = values.reshape(len(values), -1)
+    first = columns[np.unique(rows.kernel, return_index=True)[1]]
+    differs = np.abs(columns - first[rows.kernel]).max(axis=1) > ROUNDING * np.abs(columns).max(initial=1.0)
+    codes = np.flatnonzero(np.bincount(rows.kernel, differs)).tolist()
     return tuple(rows.kernels[code] if rows.kernels else str(code) for code in codes)
 
 
-def _total_slopes(
-    parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate]
-) -> dict[str, tuple[Slope, Slope]]:
-    """Return the slopes of the target and of the value on each parent that acts through mediators, given the other
-    roots.
-    """
-    if not any(parent.through for parent in parents):
-        return {}
-    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "total effects")
-    rows = evidence.rows
-    blocks = evidence.stages.blocks
-    values = [root.values for root in roots]
-    total = SHARE_METHOD.estimate(
-        values, [], [], evidence.deviation, rows.weight, blocks, rng, rows.absolute, rows.kernel
-    )
-    names = {parent.candidate.name for parent in parents if parent.through}
-    return {
-        root.name: (total.slopes[index], total.moves[index]) for index, root in enumerate(roots) if root.name in names
-    }
-
-
-def _arrow(
-    parent: Parent,
-    index: int,
-    shares: Contributions,
-    slopes: tuple[Slope, Slope],
-    target: str,
-    absolute: bool,
-    kernels: tuple[str, ...],
-) -> Arrow:
-    """Return the arrow of one parent; `index` is its position in the shares, `slopes` those of target and value,
-    `kernels` those of `Arrow`.
-    """
-    slope, move = slopes
-    direction = direction_of(slope, move, target, absolute)
-    if parent.effect is not None:  # its sign rests on configurations, not on rows
-        direction = Sign("+" if parent.effect.slope > 0 else "-")
-    variance = _share(shares.of_value, index)
-    role = role_of(parent.candidate.name, parent.candidate.tier)
+def _arrow(parent: Parent, compared: Compared | None, share: Share, times: ScopeTimes) -> Arrow:
+    """Return the arrow of one parent, with what it does to the time."""
+    rows = times.evidence.rows
+    effect = None if compared is None else time_effect(times, parent, compared)
+    sign, about = _sign(effect, share) if parent.effect is None else ("+" if parent.effect.slope > 0 else "-", TARGET)
+    values = parent.candidate.values if parent.effect is None else parent.effect.position[rows.configuration]
+    levels = compared.groups.slow if compared is not None and compared.groups else ()
     return Arrow(
         node=Node.of(parent.candidate),
         stage=parent.stage,
-        sign=direction.sign,
-        sign_of=direction.about,
-        level=level_of(slope, parent.candidate.levels),
-        effect=_estimate(slope),
-        value_effect=_estimate(move),
-        contribution=_share(shares, index),
-        variance=variance,
-        stability=parent.stability,
+        sign=sign,
+        sign_of=about,
+        level=listed(levels) if levels else "",
+        levels=levels,
+        effect=share.effect,
+        value_effect=share.value_effect,
+        contribution=share.contribution,
+        variance=share.variance,
+        stability=None,
         p_value=parent.p_value,
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,
-        verdict=arrow_verdict(parent.n_effective, variance.low, role, parent.effect is not None),
-        role=role,
+        verdict=arrow_verdict(parent.n_effective, share.variance.low, parent.role, parent.effect is not None),
+        role=parent.role,
+        in_time=effect,
+        rare_launches=None if compared is None else rare_launches(times, compared),
         determines_time=parent.determines_time,
         through=parent.through,
-        kernels=kernels,
+        kernels=_kernels_of(values, rows),
     )
 
 
-def _share(shares: Shares, index: int) -> Estimate:
-    return Estimate(value=float(shares.percent[index]), low=float(shares.low[index]), high=float(shares.high[index]))
-
-
-def _rest(shares: Shares) -> Estimate:
-    return Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
-
-
-def _estimate(slope: Slope) -> Estimate:
-    return Estimate(value=slope.value, low=slope.low, high=slope.high)
+def _sign(effect: TimeEffect | None, share: Share) -> tuple[str, str]:
+    """Return the sign of a cause and what it is about: the mean's change where that is clear, else the target's slope;
+    where values are too few to be compared, the value's slope.
+    """
+    for change, about in ((effect.mean if effect else share.value_effect, VALUE), (share.effect, TARGET)):
+        if change.low > 0 or change.high < 0:
+            return "+" if change.value > 0 else "-", about
+    return "?", TARGET

@@ -22,6 +22,10 @@ MIN_CONFIGURATIONS = 5
 MIN_LAUNCHES = 10
 """A configuration with fewer rows does not know its scale."""
 MIN_DF = 3
+MIN_FREQUENCY = 0.6
+"""Share of the searches that leave one configuration out in which a cause must hold (N. Meinshausen, P. Buehlmann,
+Stability selection, J. R. Stat. Soc. B 72 (2010) 417).
+"""
 HALF_TRUST = 30.0
 """Launches at which a configuration counts half as much as one with very many: what its scale is known to against
 how they differ.
@@ -170,6 +174,10 @@ def configuration_effects(
         held = [level.test(used, chosen.index(one), fold) for fold in folds]
         limit = ALPHA / columns.shape[1]
         stability = float(np.mean([p <= 5 * limit and np.sign(s) == np.sign(slope) for p, _, s in held]))
+        if stability < MIN_FREQUENCY:
+            found = f"holds in {100 * stability:.0f} % of the searches that leave one configuration out"
+            dropped.append(Dropped(merged[one].name, f"candidate cause, not stable: {found}", was_found=True))
+            continue
         scale = float(columns[:, one].std())
         position = _position(merged[one])
         position = (position - position.mean()) / scale
@@ -180,7 +188,6 @@ def configuration_effects(
                 position=position,
                 p_value=p_value,
                 partial_r2=partial,
-                stability=stability,
                 n_configurations=int(level.usable.size),
             )
         )

@@ -9,15 +9,22 @@ from causeway.causal.data.deviation import clipped_deviation, configuration_spre
 from causeway.causal.data.feature_roles import HOST_RECORD
 from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
-from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
+from causeway.causal.data.scopes import Totals
+from causeway.causal.discovery.arrows import (
+    parents_between,
+    parents_within,
+    weigh,
+    with_determination,
+    without_controls,
+)
 from causeway.causal.discovery.between_configurations import configuration_effects
 from causeway.causal.discovery.cluster_representative import promote_better_members
+from causeway.causal.discovery.effects_of_time import effects_of_time
 from causeway.causal.discovery.equivalents import with_whole_class
 from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.discovery.scope_p_value import scope_p_value
-from causeway.causal.discovery.stability_selection import selection_frequencies
 from causeway.causal.discovery.total_effects import mediated_parents
 from causeway.causal.discovery.verdicts import detectable_share
 from causeway.causal.effects.evidence import Evidence
@@ -36,14 +43,18 @@ from causeway.core.formatting import counted
 from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
-from causeway.numeric.seeds import derived_seed, generator
+from causeway.numeric.seeds import derived_seed
 
 RECHECK_ROUNDS = 8
 """So often at most is what was chosen rechecked, and the search repeated."""
 
 
 def discover(
-    columns: list[Feature], rows: Observations, scope: Scope, unsearched: Sequence[Dropped] = ()
+    columns: list[Feature],
+    rows: Observations,
+    scope: Scope,
+    unsearched: Sequence[Dropped] = (),
+    totals: Totals | None = None,
 ) -> tuple[Outcome, Evidence | None]:
     """Find the causes of the target in one scope, on one thread.
 
@@ -73,16 +84,16 @@ def discover(
     """
     impossible: dict[str, str] = {}
     with single_threaded():
-        outcome, evidence = _discover(columns, rows, scope, impossible)
+        outcome, evidence = _discover(columns, rows, scope, totals, impossible)
         for _ in range(RECHECK_ROUNDS):
             found = stalls_that_quicken(outcome)
             if not found:
                 break
             impossible |= found
-            outcome, evidence = _discover(columns, rows, scope, impossible)
+            outcome, evidence = _discover(columns, rows, scope, totals, impossible)
         order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
         if order_left_out and not any(_is_record(arrow) for arrow in outcome.arrows):
-            outcome, evidence = _discover(columns, rows, scope, impossible, order_beside_record=True)
+            outcome, evidence = _discover(columns, rows, scope, totals, impossible, order_beside_record=True)
     dropped = sorted((*outcome.dropped, *unsearched), key=lambda one: one.feature)
     return replace(outcome, dropped=tuple(dropped)), evidence
 
@@ -98,6 +109,7 @@ def _discover(
     columns: list[Feature],
     rows: Observations,
     scope: Scope,
+    totals: Totals | None,
     impossible: Mapping[str, str],
     order_beside_record: bool = False,
 ) -> tuple[Outcome, Evidence | None]:
@@ -137,14 +149,11 @@ def _discover(
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     for one in dropped:
         prepared.drop(one.feature, one.reason)
-    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
-    frequencies = selection_frequencies(stages, scope.resamples, rng) if scope.resamples else None
-    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability of total effects")
-    mediated, roots = mediated_parents(stages, prepared.within, rows, deviation, scope.resamples, rng)
-    direct = with_whole_class(parents_within(stages, prepared.within, frequencies), stages, prepared)
+    mediated = mediated_parents(stages, prepared.within, rows, deviation)
+    direct = with_whole_class(parents_within(stages, prepared.within), stages, prepared)
     within = [*direct, *mediated]
     parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
-    kept, unstable, notes = stable_parents(parents)
+    kept, notes = without_controls(parents)
     evidence = Evidence(
         columns=columns,
         rows=rows,
@@ -154,7 +163,8 @@ def _discover(
         deviation=deviation,
         spread=spread,
     )
-    arrows, unexplained, of_value = weigh(kept, evidence, scope, roots)
+    arrows, unexplained, of_value, times = weigh(kept, evidence, scope, totals)
+    evidence = replace(evidence, times=times)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
     sizes, typical = _sizes(stages, size)
@@ -164,7 +174,6 @@ def _discover(
     base |= {
         "n_effective": n_effective,
         "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
-        "unstable": tuple(unstable),
         "notes": (*notes, *_pooled(prepared, arrows), *prepared.notes),
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     }
@@ -191,7 +200,10 @@ def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> 
     leakage = LeakageRecheck(prepared, rows)
     stages = run_stages(list(prepared.within), grounds, deviation)
     for _ in range(RECHECK_ROUNDS):
-        if not leakage.drop_leaked(stages) and not promote_better_members(stages, prepared):
+        effects = effects_of_time(list(prepared.within), stages, rows, deviation)
+        for name, reason in effects.items():
+            prepared.drop(name, reason)
+        if not effects and not leakage.drop_leaked(stages) and not promote_better_members(stages, prepared):
             break
         stages = run_stages(list(prepared.within), grounds, deviation)
     return stages

@@ -15,8 +15,7 @@ from causeway.causal.data.observations import Candidate
 from causeway.causal.selection.backward import Pruner
 from causeway.causal.selection.design_cache import Design, DesignCache
 from causeway.causal.selection.forward import FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
-from causeway.causal.selection.linear_model import fit_scores, linear_model_of
-from causeway.causal.selection.screening_off import PREFERENCE
+from causeway.causal.selection.linear_model import linear_model_of
 from causeway.causal.selection.stages import Stage, Stages
 
 MIN_SPREAD = 0.25
@@ -62,8 +61,7 @@ def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:
 
 
 def _beside_mean(scale: Stage, mean: Stage) -> Stage:
-    """Return the scale stage without parents that add nothing beside a related parent of the mean that tells the scale
-    about as well.
+    """Return the scale stage without parents that add nothing beside the related parents of the mean.
 
     What the model of the mean misses of a bent effect looks like scale, and goes with whatever goes with that parent of
     the mean.
@@ -71,13 +69,8 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
     kept = []
     for test in scale.tests:
         others = [one for one in scale.chosen if one != test.candidate]
-        score = fit_scores(linear_model_of(scale.problem, scale.response, others))
-        near = np.abs(scale.problem.correlation_cache.correlations(test.candidate)) > RELATED
-        related = [
-            one
-            for one in mean.chosen
-            if near[one] and one not in scale.chosen and score[one] < score[test.candidate] + PREFERENCE
-        ]
+        near = np.abs(scale.problem.firsts_like(test.candidate)) > RELATED
+        related = [one for one in mean.chosen if near[one] and one not in scale.chosen]
         if related:
             again = scale.pruner.test(scale.response, test.candidate, [*others, *related])
             if again.p_value > significance_level(scale.problem, len(scale.tests)) or again.partial_r2 < MIN_PARTIAL_R2:

@@ -17,7 +17,6 @@ from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.mean_and_scale import run_stages
-from causeway.causal.discovery.stability_selection import selection_frequencies
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.selection.design_cache import DesignCache
 from causeway.causal.selection.forward import ALPHA
@@ -41,10 +40,9 @@ def mediated_parents(
     candidates: Sequence[Candidate],
     rows: Observations,
     deviation: np.ndarray,
-    draws: int,
-    rng: np.random.Generator,
-) -> tuple[list[Parent], list[Candidate]]:
-    """Find the levers and exposures that act through mediators, and all roots that the search by themselves found.
+) -> list[Parent]:
+    """Return the levers and exposures that act through mediators, each with these in `through`; none of them is a
+    parent in `stages`.
 
     Parameters
     ----------
@@ -55,22 +53,12 @@ def mediated_parents(
     rows : Observations
     deviation : ndarray of float, shape (n_rows,)
         Standardised.
-    draws : int
-        Half-samples for the stability; 0 leaves it out.
-    rng : Generator
-
-    Returns
-    -------
-    parents : list of Parent
-        Each with the mediators in `through`; none of them is a parent in `stages`.
-    roots : list of Candidate
-        The parents of the search by themselves, by which total effects are adjusted; empty without `parents`.
     """
     direct = stages.parents()
     mediators = [one for one in direct if not is_root(candidates[one])]
     roots = [one for one in candidates if is_root(one)]
     if not mediators or not any(_may_be_named(one) for one in roots):
-        return [], []
+        return []
     found = run_stages(roots, DesignCache(rows), deviation)
     found, _ = without_slow_waves(found, roots, rows)
     known = {candidates[one].name for one in direct}
@@ -81,14 +69,13 @@ def mediated_parents(
             if through:
                 hidden[roots[index].name] = ", ".join(candidates[one].name for one in through)
     if not hidden:
-        return [], []
-    frequencies = selection_frequencies(found, draws, rng) if draws else None
+        return []
     parents = []
-    for parent in parents_within(found, roots, frequencies):
+    for parent in parents_within(found, roots):
         p_value = bonferroni(parent.p_value, stages.problem.n_tests / found.problem.n_tests)
         if parent.candidate.name in hidden and p_value <= MAX_P:
             parents.append(replace(parent, p_value=p_value, through=hidden[parent.candidate.name]))
-    return parents, [roots[index] for index in found.parents()] if parents else []
+    return parents
 
 
 def _may_be_named(candidate: Candidate) -> bool:

@@ -90,6 +90,12 @@ class CauseColumns:
                 which.append(np.arange(span.start, span.stop))
         return np.hstack(parts), np.concatenate(which)
 
+    def columns_of(self, cause: int) -> np.ndarray:
+        """Return the positions of the columns that a cause is in, products among them, int, ascending."""
+        spans = [span for _, span in self._concerned({cause: np.zeros(0)})]
+        parts = [np.arange(span.start, span.stop) for span in spans]
+        return np.concatenate([np.arange(self.starts[cause], self.starts[cause + 1]), *parts])
+
     def _concerned(self, donors: Donors) -> "list[tuple[_Product, slice]]":
         """Return the products that causes which are set enter, each with its columns."""
         spans = zip(self._products, self._spans, strict=True)

@@ -3,13 +3,16 @@ written.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Feature, Observations
-from causeway.causal.data.outcome import Arrow
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.stages import Stages
+
+if TYPE_CHECKING:
+    from causeway.causal.effects.scope_times import ScopeTimes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +29,6 @@ class ConfigurationEffect:
         Logarithm (if all values are positive) of the feature, standardised over configurations.
     p_value, partial_r2 : float
         The weaker of the two scalings.
-    stability : float
-        Share of leave-one-configuration-out fits in which the test still holds, 0 .. 1.
     n_configurations : int
     """
 
@@ -36,8 +37,13 @@ class ConfigurationEffect:
     position: np.ndarray
     p_value: float
     partial_r2: float
-    stability: float
     n_configurations: int
+
+    @property
+    def error(self) -> float:
+        """The standard error of the slope."""
+        left = max(1 - self.partial_r2, 0.0) / max(self.partial_r2, 1e-9)
+        return abs(self.slope) * float(np.sqrt(left / max(self.n_configurations - 2, 1)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +61,8 @@ class Evidence:
         Of the causes that were found between configurations.
     deviation, spread : ndarray, shape (n_rows,)
         The standardised deviation, and the standard deviation of each row's configuration that it was divided by.
+    times : ScopeTimes or None
+        The model of the times; None without a cause.
     """
 
     columns: list[Feature]
@@ -64,11 +72,12 @@ class Evidence:
     effects: tuple[ConfigurationEffect, ...]
     deviation: np.ndarray
     spread: np.ndarray
+    times: "ScopeTimes | None" = None
 
-    def candidate_of(self, arrow: Arrow) -> Candidate:
-        """Return the candidate that an arrow within configurations was found for."""
-        return next(one for one in self.prepared.within if one.name == arrow.name)
+    def candidate_of(self, name: str) -> Candidate:
+        """Return the candidate of a cause within configurations."""
+        return next(one for one in self.prepared.within if one.name == name)
 
-    def effect_of(self, arrow: Arrow) -> ConfigurationEffect:
-        """Return what was found for an arrow between configurations."""
-        return next(one for one in self.effects if one.candidate.name == arrow.name)
+    def effect_of(self, name: str) -> ConfigurationEffect:
+        """Return what was found of a cause between configurations."""
+        return next(one for one in self.effects if one.candidate.name == name)

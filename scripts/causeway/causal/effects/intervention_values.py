@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.causal.data.observations import Feature
-from causeway.causal.data.outcome import TARGET, Arrow
+from causeway.causal.data.outcome import Arrow
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, level_numbers, quantile_donors
-from causeway.causal.preparation.categorical import USUAL_SHARE
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, quantile_donors
+from causeway.causal.preparation.categorical import USUAL_SHARE, listed
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 
@@ -141,18 +141,13 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
 
     Values are those that launches of the same configuration had; donor rows are positions among the used rows.
     """
-    candidate = times.evidence.candidate_of(arrow)
+    candidate = times.candidates[arrow.name]
     values = candidate.values[times.used]
     weight = times.weight
     if values.ndim > 1:
-        numbers = level_numbers(candidate, times.used)
-        is_observed = observed_levels(numbers, weight, len(candidate.levels))
-        worst = (arrow.level,) if arrow.sign == "+" and arrow.sign_of == TARGET else ()
-        return [
-            Setting("as it was", level, level_donors(numbers, number, times.configuration))
-            for number, level in enumerate(candidate.levels)
-            if is_observed[number] and level not in ("other", *worst)
-        ]
+        groups = times.compared[arrow.name].groups
+        return [Setting("as it was", listed(groups.fast), groups.low)] if groups.fast else []
+    weight = weight * times.known(arrow.name)
     column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
     raw = None if column is None else measured_values(column, times.used)
     alone = np.unique(times.configuration).size == 1

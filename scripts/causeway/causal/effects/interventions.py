@@ -12,8 +12,7 @@ import numpy as np
 
 from causeway.causal.data.feature_roles import PROGRAM_ORDER
 from causeway.causal.data.observations import Observations
-from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, WhatIf
-from causeway.causal.effects.contributions import NORMAL_QUANTILE
+from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.intervention_values import NONE, Setting, Support, settings_of
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
@@ -306,7 +305,7 @@ def _best_values(arrow: Arrow, kernel_of: np.ndarray, evidence: Evidence) -> np.
     More threads in a larger grid or larger blocks are more data, as far as is known, and as many blocks in other
     directions data of another shape: only where as many threads stand in other blocks does the program set them.
     """
-    effect = evidence.effect_of(arrow)
+    effect = evidence.effect_of(arrow.name)
     gain = effect.slope * effect.position
     best = np.arange(gain.size)
     is_of_work = _is_of_work(arrow, evidence)
@@ -339,7 +338,7 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     """Return the what-if of a launch parameter: every launch with the value, of those its kernel was launched with for
     as much work, that varies least.
     """
-    effect = model.evidence.effect_of(arrow)
+    effect = model.evidence.effect_of(arrow.name)
     unit = effect.candidate.unit
     natural, kernel_of, error = launch_parameter_values(effect, model.evidence.rows)
     best = _best_values(arrow, kernel_of, model.evidence)

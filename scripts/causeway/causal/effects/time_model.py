@@ -19,6 +19,7 @@ interval holds both answers where they differ.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -129,22 +130,27 @@ class TimeModel:
         self.scale = np.column_stack([one.scale for one in fits])
         self.middle = np.asarray([one.middle for one in fits])
 
-    @property
+    @cached_property
     def weights(self) -> np.ndarray:
-        """Weights of the rows as they are, then in each draw: float, shape (n_rows, 1 + DRAWS), positive; made when
-        asked for, since a model is kept for each kernel.
+        """Weights of the rows as they are, then in each draw: float, shape (n_rows, 1 + DRAWS), positive; kept
+        until `release`, as a model is kept for each kernel.
         """
         return np.column_stack([self._weights, self._drawn.of_rows()])
 
-    @property
+    @cached_property
     def linear(self) -> np.ndarray:
-        """The logarithm of sigma, float, shape (n_rows, 1 + DRAWS); made when asked for, as the weights are."""
+        """The logarithm of sigma, float, shape (n_rows, 1 + DRAWS); kept as the weights are."""
         return self.design.columns[:, : self.design.n_single] @ self.scale
 
-    @property
+    @cached_property
     def residual(self) -> np.ndarray:
-        """The response less mu, float, shape (n_rows, 1 + DRAWS); made when asked for, as the weights are."""
+        """The response less mu, float, shape (n_rows, 1 + DRAWS); kept as the weights are."""
         return self.response[:, None] - self.design.columns @ self.mean
+
+    def release(self) -> None:
+        """Forget what was computed of all rows and draws, as large as the rows times the draws."""
+        for name in ("weights", "linear", "residual"):
+            self.__dict__.pop(name, None)
 
     def widened(self, values: np.ndarray, causes: Collection[int]) -> np.ndarray:
         """Return what was computed from the draws with the spread that it has when some causes are set.
@@ -180,6 +186,23 @@ class TimeModel:
         high = self.middle + LARGEST_LOG_RATIO
         ratio = np.exp(np.clip(after, low, high) - np.clip(linear, low, high))
         return self.response[:, None] + moved @ self.mean[which] + self._open(donors) + (ratio - 1.0) * self.residual
+
+    def without_others(self, cause: int) -> np.ndarray:
+        """Return the response less what the other causes do to it, shape (n_rows,)."""
+        own = self.design.columns_of(cause)
+        return self.response - self.design.columns @ self.mean[:, 0] + self.design.columns[:, own] @ self.mean[own, 0]
+
+    def with_residual_of(self, donors: np.ndarray) -> np.ndarray:
+        """Return the response with the residual of another launch, in its own standard deviations, shape
+        (n_rows, 1 + DRAWS).
+
+        Parameters
+        ----------
+        donors : ndarray of int, shape (n_rows,)
+        """
+        linear = np.clip(self.linear, self.middle - LARGEST_LOG_RATIO, self.middle + LARGEST_LOG_RATIO)
+        own = self.residual
+        return self.response[:, None] - own + np.exp(linear - linear[donors]) * own[donors]
 
     def located_with(self, donors: Donors) -> np.ndarray:
         """Return the response with causes set as mu alone moves it, shape (n_rows, 1 + DRAWS): what `response_with`

@@ -70,9 +70,6 @@ def _holds_none(change: Estimate) -> bool:
 def _same_change(after: str, arrow: Arrow) -> bool:
     """Tell whether setting a cause to a value is the change that was compared: from one of its ends to the other.
 
-    Another level of a category is none of the two that were compared. Nor is the median, where the mean both rises and
-    falls: it may take less time than both ends.
+    The median is none, where the mean both rises and falls: it may take less time than both ends.
     """
-    if arrow.level:
-        return after in (arrow.level, arrow.in_time.against) or not arrow.in_time.against
     return arrow.in_time.monotone or "median" not in after

@@ -35,8 +35,9 @@ from causeway.causal.effects.interventions import (
     scaled_target,
     slope_interval,
 )
+from causeway.causal.effects.levels import level_numbers
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import level_numbers, quantile_donors
+from causeway.causal.effects.time_effects import quantile_donors
 from causeway.core.formatting import first_of, setting_value
 
 TOLERANCE = 1e-9
@@ -180,7 +181,7 @@ def _answer(
         arrow = _arrow(feature, model)
         used.append(arrow)
         if arrow.stage == CONFIGURATION:
-            effect = model.evidence.effect_of(arrow)
+            effect = model.evidence.effect_of(arrow.name)
             move, before, after = _launched(feature, effect, value, model)
             moves.append((effect, move))
         else:
@@ -277,7 +278,7 @@ def _within(feature: str, arrow: Arrow, value: object, model: InterventionModel)
     """Return for each row the donor row whose value of the cause it takes (-1 for none), shape (n_rows,), and the value
     before and after in words.
     """
-    candidate = model.evidence.candidate_of(arrow)
+    candidate = model.evidence.candidate_of(arrow.name)
     times = model.times
     pick = times.used
     weight = times.weight
@@ -287,7 +288,7 @@ def _within(feature: str, arrow: Arrow, value: object, model: InterventionModel)
     raw = measured_values(next(column for column in model.evidence.columns if column.name == feature), pick)
     unit = next(column.unit for column in model.evidence.columns if column.name == feature)
     if isinstance(value, Mapping):
-        donor = quantile_donors(values, times.configuration, weight, value["quantile"])
+        donor = quantile_donors(values, times.configuration, weight * times.known(arrow.name), value["quantile"])
         return donor, "as it was", f"its {100 * value['quantile']:g}th percentile"
     if value == NONE:
         value = 0.0

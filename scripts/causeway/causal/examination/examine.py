@@ -12,7 +12,6 @@ from causeway.causal.data.six_digits import to_six_digits
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import rare_launches, time_effects
 from causeway.causal.effects.unclear_means import without_unclear_costs, without_unclear_means
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.baselines import baselines
@@ -135,14 +134,9 @@ class _Steps:
         give_back()  # of the search and the graph, before the models of the times take as much
         attempts = self._guarded("falsification", lambda: falsify(evidence, arrows), [])
         arrows = marked(arrows, attempts)
-        times = self._guarded("the times", lambda: self._times(arrows), None)
+        times = evidence.times
         changes: list[WhatIf] = []
         if times is not None:
-            effects = self._guarded("effects in time", lambda: time_effects(times, arrows), {})
-            rare = self._guarded("effects in time", lambda: rare_launches(times, arrows), {})
-            arrows = tuple(
-                replace(arrow, in_time=effects.get(arrow.name), rare_launches=rare.get(arrow.name)) for arrow in arrows
-            )
             changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
             changes = without_unclear_means(changes, arrows, evidence.rows.absolute)
             arrows = without_unclear_costs(arrows)
@@ -177,10 +171,6 @@ class _Steps:
             method=self.extent.context,
             resamples=self.extent.context_resamples,
         )
-
-    def _times(self, arrows: tuple[Arrow, ...]) -> ScopeTimes:
-        target = self.outcome.scope.target
-        return ScopeTimes(self.evidence, arrows, target, self.extent.totals, self._seed("times"))
 
     def _what_ifs(self, times: ScopeTimes, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
         """Return what setting each cause would change, then what the user-specified interventions would."""

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtri
 
 from causeway.causal.data.observations import Observations
-from causeway.causal.data.outcome import CONFIGURATION, TARGET, VALUE, Arrow, Estimate, GroupSlope
-from causeway.causal.effects.contributions import NORMAL_QUANTILE
+from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, TARGET, VALUE, Arrow, Estimate, GroupSlope
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor, kish_size, lag_count
@@ -212,12 +211,12 @@ def _slopes(evidence: Evidence, columns: np.ndarray, mine: np.ndarray) -> tuple[
 
 
 def _column(arrow: Arrow, evidence: Evidence) -> np.ndarray:
-    """Return the one column of a cause, shape (n_rows,): itself, or the indicator of the level that its sign is
-    about.
+    """Return the one column of a cause, shape (n_rows,): itself, or whether a launch has one of the levels that
+    its sign is about.
     """
-    candidate = evidence.candidate_of(arrow)
+    candidate = evidence.candidate_of(arrow.name)
     values = candidate.values
     if values.ndim == 1:
         return values.astype(float)
-    level = candidate.levels.index(arrow.level) if arrow.level else 1
-    return 1.0 - values.sum(axis=1) if level == 0 else values[:, level - 1]
+    indicators = np.column_stack([1.0 - values.sum(axis=1), values])
+    return indicators[:, [candidate.levels.index(level) for level in arrow.levels or candidate.levels[1:2]]].sum(axis=1)

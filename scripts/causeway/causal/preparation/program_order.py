@@ -80,7 +80,7 @@ def with_kernel_names(outcome: Outcome, names: Mapping[str, str]) -> Outcome:
         Full name by id.
     """
     named = [arrow for arrow in outcome.arrows if arrow.name in NAMES_A_LAUNCH]
-    levels = [arrow.level.split(" (grid")[0] for arrow in named]
+    levels = [level.split(" (grid")[0] for arrow in named for level in arrow.levels]
     notes = [f"{one} is the kernel {elided(names[one], LONGEST_NAME)}" for one in levels if one in names]
     return replace(outcome, notes=(*notes, *outcome.notes))
 

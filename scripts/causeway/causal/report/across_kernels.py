@@ -98,7 +98,6 @@ def _probability(arrow: Arrow, q_value: float) -> float | None:
     found = probability_of(
         StatementFacts(
             q_value=q_value,
-            stability=arrow.stability,
             robustness=arrow.robustness,
             n_effective=arrow.n_effective,
             role=arrow.role,

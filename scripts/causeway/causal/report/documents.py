@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
 from causeway.causal.data.six_digits import six_digits
-from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.report.kernel_agreement import Agreement
 from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
@@ -17,7 +16,7 @@ from causeway.core.vocabulary import UNEXPLAINED
 
 METHOD = (
     "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish"
-    f" and Bartlett), half-samples of blocks, {SHARE_METHOD.label}"
+    " and Bartlett), shares and effects by a location-scale model of the logarithm of the time"
 )
 NO_ARROW = dict.fromkeys(
     (

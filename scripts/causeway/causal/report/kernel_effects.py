@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope
+from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope
 from causeway.causal.data.six_digits import six_digits
-from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.effects.scope_times import NOTHING_LEFT
 from causeway.causal.report.reasons import with_level
 from causeway.core import formatting

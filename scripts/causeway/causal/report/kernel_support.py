@@ -27,9 +27,8 @@ from dataclasses import replace
 from scipy.special import ndtri
 
 from causeway.causal.data.feature_roles import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
-from causeway.causal.data.outcome import Arrow, GroupSlope, Outcome, WhatIf
+from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, GroupSlope, Outcome, WhatIf
 from causeway.causal.data.six_digits import six_digits
-from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.examination.heterogeneity import SIGNIFICANT
 from causeway.core.formatting import name_in_sentence
 from causeway.core.vocabulary import INCONCLUSIVE, LOWERS, RAISES, REFUTED, SUPPORTED

@@ -28,7 +28,6 @@ class StatementFacts:
     Attributes
     ----------
     q_value : float, 0 to 1
-    stability : float or None, 0 to 1
     robustness : float, 0 to 1
     n_effective : float, positive
     role : str
@@ -37,7 +36,6 @@ class StatementFacts:
     """
 
     q_value: float
-    stability: float | None
     robustness: float
     n_effective: float
     role: str = "mediator"

@@ -7,7 +7,7 @@ from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.data.scopes import NOT_SEARCHED
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
-from causeway.causal.report.sentences import instability, nothing_found, samples_in_words
+from causeway.causal.report.sentences import nothing_found, samples_in_words
 
 COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
 """Reason of the graph of a collective with causes."""
@@ -22,7 +22,6 @@ def nothing_sentence(outcome: Outcome) -> str:
         outcome.n_effective,
         outcome.detectable_share,
         outcome.scope.target,
-        outcome.unstable,
         lost,
         outcome.slow,
         outcome.n_kernels,
@@ -84,5 +83,4 @@ def with_level(feature: str, level: str | None) -> str:
 
 def dropped_of(outcome: Outcome) -> list[Dropped]:
     """Return the columns that are not in the graph, by name."""
-    unstable = [Dropped(one.feature, f"candidate cause, not stable: {instability(one)}") for one in outcome.unstable]
-    return sorted([*outcome.dropped, *unstable], key=lambda one: one.feature)
+    return sorted(outcome.dropped, key=lambda one: one.feature)

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import VALUE, Arrow, Ends, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
-from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
+from causeway.causal.data.outcome import VALUE, Arrow, Ends, Estimate, Node, Outcome, Scope, WhatIf
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
-from causeway.causal.preparation.categorical import NOT_KNOWN, OTHER, listed
 from causeway.causal.report.probability import is_doubtful
-from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import (
     count,
@@ -50,6 +47,8 @@ AMOUNTS = {MEMORY_STALL: "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
 QUANTITIES = {KERNEL_VARIABILITY: "the mean duration", MEMORY_STALL: "the mean memory stall"}
 """What a cause changes; of other targets their mean."""
+TWICE = 2.0
+"""Ratio of two means from which it is said."""
 LONGEST_COMPARED = 60
 """Characters of the level that a cause is compared with."""
 OF_ALL = " of that of all launches"
@@ -151,7 +150,7 @@ def cause_sentence(
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
     share = arrow.variance
     explains = (
-        f"{EXPLAIN[bool(arrow.level)]} {percent(share.value, share.low, share.high)} of"
+        f"{EXPLAIN[len(arrow.levels) == 1]} {percent(share.value, share.low, share.high)} of"
         f" {variance_of(target, n_kernels > 1)}{_part_of_dataset(arrow, target, n_kernels)}"
     )
     backed = _backing(arrow, scope, why)
@@ -182,19 +181,14 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     effect = arrow.in_time
     if effect is None:
         return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
-    singular = bool(arrow.level)
+    singular = len(arrow.levels) == 1
     quantity = quantity_of(target)
-    range_of = _compared(arrow.node, effect.against) if singular else _between(effect.ends)
+    range_of = _compared(arrow.node, effect.ends, target) if arrow.levels else _between(effect.ends, target)
     of_mean, of_spread = ("" if name in effect.of_first else OF_ALL for name in ("mean", "spread"))
-    if range_of and singular and arrow.level == NO_OTHER and effect.mean.high < 0 and of_mean:
-        other = _subject(arrow.node, elided(effect.against, LONGEST_COMPARED))  # what runs beside raises the mean
-        range_of = _compared(arrow.node, arrow.level)
-        return f"{other} {RAISE['+'][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}"
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
         bend = "" if effect.monotone else ", though not at all of its levels"
-        same = _alike(arrow.node, effect.alike) if effect.alike else ""
-        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}{same}{bend}"
+        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{of_mean}{range_of}{bend}"
     if is_clear(effect.spread):
         sign = "+" if effect.spread.value > 0 else "-"
         what = SPREAD_OF.get(target, target)
@@ -212,31 +206,34 @@ def _in_few(arrow: Arrow, target: str) -> str:
     return f" (in {counted(arrow.rare_launches, 'launch')}, too few to state a change of {quantity_of(target)})"
 
 
-def _between(ends: Ends | None) -> str:
+def _between(ends: Ends | None, target: str) -> str:
     """Return which values of a number are compared, as the end of a clause."""
     if ends is None:
         return " from their 10th to their 90th percentile"
     if ends.are_everywhere and ends.low and ends.high:
         low, high = (counted(number, "launch") for number in (ends.launches_low, ends.launches_high))
-        return f" from {ends.low} ({low}) to {ends.high} ({high})"
+        return f" from {ends.low} ({low}) to {ends.high} ({high}){_means(ends, target)}"
     launches = f"{count(ends.launches_low)} and {count(ends.launches_high)} launches"
     if ends.are_everywhere:
         return f" from their lowest to their highest values ({launches})"
     return f" from their 10th to their 90th percentile, or lowest to highest values where these are one ({launches})"
 
 
-def _compared(node: Node, against: str) -> str:
-    """Return what a level of a category is compared with, as the end of a clause; nothing where that is not one."""
-    if against in ("", OTHER, NOT_KNOWN):
+def _compared(node: Node, ends: Ends, target: str) -> str:
+    """Return what the slowest levels of a category are compared with, as the end of a clause."""
+    subject = _subject(node, elided(ends.low, LONGEST_COMPARED))
+    where = f", {ends.configuration}" if ends.configuration else ""
+    return f" compared with {subject[0].lower()}{subject[1:]}{_means(ends, target)}{where}"
+
+
+def _means(ends: Ends, target: str) -> str:
+    """Return the means at both ends, and their ratio where one is at least twice the other, as the end of a clause."""
+    if ends.mean_low is None or ends.mean_high is None:
         return ""
-    subject = _subject(node, elided(against, LONGEST_COMPARED))
-    return f" compared with {subject[0].lower()}{subject[1:]}"
-
-
-def _alike(node: Node, levels: Sequence[str]) -> str:
-    """Return which other levels of a category do the same, as the end of a clause."""
-    subject = _subject(node, listed(levels))
-    return f", as does {subject[0].lower()}{subject[1:]}"
+    low, high = (time(one) if target in MEASURED else significant(one) for one in (ends.mean_low, ends.mean_high))
+    times = ends.mean_high / ends.mean_low if ends.mean_low > 0 else 0.0
+    ratio_of = f", {significant(times, 2)} times" if times >= TWICE else ""
+    return f": {high} instead of {low}{ratio_of}"
 
 
 def quantity_of(target: str) -> str:
@@ -264,14 +261,9 @@ def _signed_amount(change: Estimate) -> str:
 
 def _backing(arrow: Arrow, scope: Scope, why: str) -> str:
     """Return verdict, stability and robustness of an arrow in words."""
-    found = (
-        "not resampled"
-        if arrow.stability is None
-        else f"found in {100 * arrow.stability:.0f} % of {scope.resamples} resamples"
-    )
     fragile = ", fragile" if arrow.robustness < FRAGILE_BELOW else ""
     verdict = arrow.verdict if arrow.verdict == SUPPORTED else f"{arrow.verdict}, {why}"
-    return f"{verdict}: {found}, robustness {ratio(arrow.robustness, 1)}{fragile}"
+    return f"{verdict}: robustness {ratio(arrow.robustness, 1)}{fragile}"
 
 
 def _subject(node: Node, level: str) -> str:
@@ -284,7 +276,7 @@ def _subject(node: Node, level: str) -> str:
 
 def _does(arrow: Arrow, target: str) -> str:
     """Return what a cause does, to the target or to the measured value, in words."""
-    singular = bool(arrow.level)
+    singular = len(arrow.levels) == 1
     if arrow.sign_of == VALUE:
         if target in DEVIATIONS:
             return f"{MAKE[singular]} the launch itself {MOVED[arrow.sign]}"
@@ -369,11 +361,6 @@ def _set_to(row: WhatIf, group: str) -> str:
     return f"{known.counted or capital(name)} of {after} instead of {before}"
 
 
-def instability(cause: UnstableCause) -> str:
-    """Return how often a candidate cause was found again, in words."""
-    return f"found in {100 * cause.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
-
-
 def samples_in_words(n_effective: float) -> str:
     """Return an effective size in words, below the limit of few ones where it is."""
     few = n_effective < FLAGGED_BELOW
@@ -385,7 +372,6 @@ def nothing_found(
     n_effective: float,
     detectable_share: float,
     target: str,
-    unstable: Sequence[UnstableCause] = (),
     lost: Sequence[Dropped] = (),
     slow: Sequence[str] = (),
     n_kernels: int = 1,
@@ -393,8 +379,7 @@ def nothing_found(
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
     """
-    near = [f"{called(cause.feature)} ({instability(cause)})" for cause in unstable]
-    near += [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
+    near = [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
     if near:
         return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
     least = max(100 * detectable_share, 0.1)

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from causeway.causal.data.counter_names import derived_name
 from causeway.causal.data.observations import Candidate
-from causeway.causal.selection.forward import EXCHANGE_GAIN, MIN_PARTIAL_R2, MIN_TEST_SIZE, significance_level
+from causeway.causal.selection.forward import MIN_PARTIAL_R2, MIN_TEST_SIZE, significance_level
 from causeway.causal.selection.linear_model import LinearModel, Test, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring
@@ -35,6 +35,11 @@ RAW_LOSS = 10.0
 """Twice the log-likelihood that a raw counter may lack against a ratio that it replaces: up to this the gain is
 not "very strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
 """
+BETTER = 2.0
+"""The same by which another counter must fit better than one whose name does not say that it is computed: "positive"
+evidence.
+"""
+COUNTER = "counter"
 MIN_LENGTH = 1e-8
 """A function whose length after centring is at most this is constant."""
 
@@ -190,8 +195,7 @@ class Pruner:
         """Exchange ratios, rates and means for a raw counter that, acting with the other causes, explains as much.
 
         A ratio of two counters mimics their interaction, which the forward search cannot see; the flexible model can.
-        A ratio is known by its name; where names do not say, another counter must fit better, less what screening off
-        says.
+        A ratio is known by its name; where names do not say, another counter must fit better.
 
         Parameters
         ----------
@@ -203,14 +207,10 @@ class Pruner:
         n_rows = self.problem.n_independent
         for position, candidate in enumerate(chosen):
             others = [other for other in chosen if other != candidate]
-            named = derived_name(self.candidates[candidate].name)
+            one = self.candidates[candidate]
+            if one.tier != COUNTER or one.levels:
+                continue  # only what a profiler counted is computed from other columns
             alternatives = self._raw_neighbours(candidate, chosen)
-            if not named:
-                alternatives = [
-                    alternative
-                    for alternative in alternatives
-                    if self._is_counter(candidate) and self._is_counter(alternative)
-                ]
             if not alternatives:
                 continue
             model = self.others_model(response, others, (candidate, *alternatives))
@@ -219,23 +219,11 @@ class Pruner:
                 alternative: n_rows * np.log(self._residual_with(model, alternative, others) / own)
                 for alternative in alternatives
             }
-            limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows)
-            if not named:
-                score = {
-                    alternative: loss - self.problem.correlation_cache.preference(alternative, candidate)
-                    for alternative, loss in score.items()
-                }
-                limit = -EXCHANGE_GAIN
             best = min(alternatives, key=score.__getitem__)
+            limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows) if derived_name(one.name) else -BETTER
             if score[best] < limit:
                 chosen[position] = best
         return chosen
-
-    def _is_counter(self, candidate: int) -> bool:
-        """Tell whether a candidate is a number that a profiler counted: only such columns are computed from each
-        other.
-        """
-        return self.candidates[candidate].tier == "counter" and self.candidates[candidate].levels == ()
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""

@@ -14,7 +14,6 @@ from causeway.causal.selection.linear_model import (
     linear_model_of,
 )
 from causeway.causal.selection.problem import Problem
-from causeway.causal.selection.screening_off import PREFERENCE
 
 ALPHA = 0.01
 """Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
@@ -29,11 +28,12 @@ precision.
 """
 MIN_TEST_SIZE = 50
 """Fewer effective rows than this prove nothing, whatever the p-value."""
-EXCHANGE_ROUNDS = 3
-EXCHANGE_GAIN = 2.0
-"""Difference of the Bayesian information criterion from which a candidate gives way to another: "positive" evidence
+TOLD = 6.0
+"""Difference of the Bayesian information criterion from which the data tell two candidates apart: "strong" evidence
 (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
 """
+APART = 0.3
+"""So much less must a candidate correlate with the other chosen ones to take the place of another."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""
 
@@ -95,16 +95,12 @@ def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ())
     given : tuple of int
         Candidates that are in the model from the start and are not chosen.
     """
-    chosen = _grow(problem, response, [], given)
-    for _ in range(EXCHANGE_ROUNDS):
-        exchanged = _exchange(problem, response, chosen, given)
-        if exchanged == chosen:
-            break
-        chosen = _grow(problem, response, exchanged, given)
-    return chosen
+    chosen = _grown(problem, response, [], given)
+    apart = _least_related(problem, response, chosen, given)
+    return chosen if apart == chosen else _grown(problem, response, apart, given)
 
 
-def _grow(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
+def _grown(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
     """Add candidates while the best one's test is significant."""
     model = linear_model_of(problem, response, [*given, *chosen])
     chosen = list(chosen)
@@ -117,40 +113,24 @@ def _grow(problem: Problem, response: np.ndarray, chosen: list[int], given: tupl
     return chosen
 
 
-def _exchange(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
-    """Exchange each chosen candidate for the one that, with the others, explains clearly more."""
+def _least_related(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
+    """Exchange each chosen candidate for one that fits about as well and has less to do with the other ones: of two
+    counters and their sum any two say the same, and causes are rarely related as a sum is with its parts.
+    """
     chosen = list(chosen)
     for position, candidate in enumerate(chosen):
         others = [*given, *(other for other in chosen if other != candidate)]
-        model = linear_model_of(problem, response, others)
-        score = fit_scores(model)
-        score[others] = np.inf
-        best = preferred(problem, score, candidate)
-        if best != candidate and score[best] < score[candidate] - EXCHANGE_GAIN:
-            chosen[position] = best
+        if not others:
+            continue
+        score = fit_scores(linear_model_of(problem, response, others))
+        related = np.max([np.abs(problem.firsts_like(other)) for other in others], axis=0)
+        related[[*others, *chosen]] = np.inf
+        allowed = (score < score[candidate] + TOLD) & (related < related_of(problem, candidate, others) - APART)
+        if allowed.any():
+            chosen[position] = int(np.argmin(np.where(allowed, score, np.inf)))
     return chosen
 
 
-def preferred(problem: Problem, score: np.ndarray, candidate: int) -> int:
-    """Return the candidate with the least score, less what screening off says of it and `candidate`.
-
-    Correlations are worked out for those alone that could be best with what screening off says.
-
-    Parameters
-    ----------
-    problem : Problem
-    score : ndarray of float, shape (n_candidates,)
-        Bayesian information criteria; changed in place.
-    candidate : int
-    """
-    best = np.inf
-    near = np.argsort(score, kind="stable")
-    limit = min(score[candidate], score[near[0]] + PREFERENCE) + PREFERENCE
-    near = near[: np.searchsorted(score[near], min(limit, np.finfo(float).max), "right")]
-    problem.correlation_cache.learn([candidate, *near.tolist()])
-    for alternative in near:
-        if score[alternative] > min(score[candidate], best) + PREFERENCE:
-            break
-        score[alternative] -= problem.correlation_cache.preference(int(alternative), candidate)
-        best = min(best, score[alternative])
-    return int(np.argmin(score))
+def related_of(problem: Problem, candidate: int, others: list[int]) -> float:
+    """Return the largest correlation of a candidate's first column with those of others, 0 to 1."""
+    return float(np.abs(problem.firsts_like(candidate)[others]).max())

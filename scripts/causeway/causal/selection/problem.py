@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from causeway.causal.selection.screening_off import CorrelationCache
 from causeway.causal.statistics.basis import AT_ONCE, Basis
 from causeway.numeric.effective_size import autocorrelations, lag_count
 
@@ -39,7 +38,6 @@ class Problem:
     n_tests: int
     widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
     grams: dict[int, np.ndarray] = field(init=False)
-    correlation_cache: CorrelationCache = field(init=False)
     _lags: dict[int, np.ndarray] = field(init=False)
     _products: dict[int, np.ndarray] = field(init=False)
     _with_response: tuple[np.ndarray, np.ndarray] | None = field(init=False, default=None)
@@ -47,7 +45,6 @@ class Problem:
     def __post_init__(self) -> None:
         counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
-        self.correlation_cache = CorrelationCache(self.basis.columns, first[:-1], counts > 0)
         self.widths = {}
         self.grams = {}
         self._lags = {}
@@ -105,6 +102,18 @@ class Problem:
         if candidate not in self._products:
             self._products[candidate] = self.products_with(self.basis.columns[:, self.basis.of(candidate)])
         return self._products[candidate]
+
+    def firsts_like(self, candidate: int) -> np.ndarray:
+        """Return the correlations of all candidates' first columns with a candidate's, float32, shape (n_candidates,);
+        0 of one without columns.
+        """
+        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
+        firsts = np.cumsum(counts) - counts
+        found = np.zeros(self.n_candidates, np.float32)
+        if counts[candidate]:
+            alive = counts > 0
+            found[alive] = self.products(candidate)[firsts[alive], 0]
+        return found
 
     def products_with_response(self, response: np.ndarray) -> np.ndarray:
         """Return the products of all basis columns with the response of a search, which all its models share.
