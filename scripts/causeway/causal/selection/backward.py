@@ -36,9 +36,21 @@ RAW_LOSS = 10.0
 not "very strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
 """
 BETTER = 2.0
-"""The same by which another counter must fit better than one whose name does not say that it is computed: "positive"
-evidence.
+"""Difference of the Bayesian information criterion from which a candidate gives way to another: "positive" evidence
+(R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
 """
+ORIGINAL = 7.0
+"""Twice the log-odds that a clear difference names the original: of 123 pairs of a cause and a relative of it (squared
+correlation above .5) in 16 simulated tables, 95 named the cause and 2 the relative.
+"""
+THIRD = 20
+"""So many third columns are asked: those most correlated with either."""
+RELATED = 0.15
+"""Least correlation of a third column with either."""
+MOST_TOLD = 0.5
+"""A squared partial correlation counts up to this: one column that is explained wholly must not decide alone."""
+CLEAR = 0.3
+"""Difference of the sums of squared partial correlations from which one column counts as the original."""
 COUNTER = "counter"
 MIN_LENGTH = 1e-8
 """A function whose length after centring is at most this is constant."""
@@ -219,8 +231,14 @@ class Pruner:
                 alternative: n_rows * np.log(self._residual_with(model, alternative, others) / own)
                 for alternative in alternatives
             }
+            named = derived_name(one.name)
+            if not named:
+                score = {
+                    other: loss - ORIGINAL * _is_original(self.problem, other, candidate)
+                    for other, loss in score.items()
+                }
             best = min(alternatives, key=score.__getitem__)
-            limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows) if derived_name(one.name) else -BETTER
+            limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows) if named else -BETTER
             if score[best] < limit:
                 chosen[position] = best
         return chosen
@@ -293,3 +311,25 @@ class Pruner:
                 return tests
             chosen.remove(weakest.candidate)
         return []
+
+
+def _is_original(problem: Problem, one: int, other: int) -> int:
+    """Return 1 if a candidate screens another off from third ones, -1 if that one does, 0 if neither clearly does.
+
+    Of a column and what was computed from it, the column has what third columns tell of both.
+    """
+    if one == other:
+        return 0
+    first, second = (problem.firsts_like(at).astype(float) for at in (one, other))
+    between = first[other]
+    first[[one, other]] = second[[one, other]] = 0.0
+    strength = np.maximum(np.abs(first), np.abs(second))
+    near = np.argsort(-strength, kind="stable")[:THIRD]
+    near = near[strength[near] > RELATED]
+    left = max(1.0 - between**2, 1e-6)
+    told = [
+        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), MOST_TOLD).sum()
+        for a, b in ((first[near], second[near]), (second[near], first[near]))
+    ]
+    difference = float(told[0] - told[1])
+    return int(np.sign(difference)) if abs(difference) > CLEAR else 0

@@ -10,7 +10,6 @@ from causeway.causal.selection.linear_model import (
     LinearModel,
     Test,
     effective_test_size,
-    fit_scores,
     linear_model_of,
 )
 from causeway.causal.selection.problem import Problem
@@ -28,12 +27,6 @@ precision.
 """
 MIN_TEST_SIZE = 50
 """Fewer effective rows than this prove nothing, whatever the p-value."""
-TOLD = 6.0
-"""Difference of the Bayesian information criterion from which the data tell two candidates apart: "strong" evidence
-(R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
-"""
-APART = 0.3
-"""So much less must a candidate correlate with the other chosen ones to take the place of another."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""
 
@@ -95,15 +88,8 @@ def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ())
     given : tuple of int
         Candidates that are in the model from the start and are not chosen.
     """
-    chosen = _grown(problem, response, [], given)
-    apart = _least_related(problem, response, chosen, given)
-    return chosen if apart == chosen else _grown(problem, response, apart, given)
-
-
-def _grown(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
-    """Add candidates while the best one's test is significant."""
-    model = linear_model_of(problem, response, [*given, *chosen])
-    chosen = list(chosen)
+    model = linear_model_of(problem, response, list(given))
+    chosen: list[int] = []
     while len(chosen) < MAX_PARENTS:
         test = best_test(model, {*given, *chosen}, significance_level(problem, len(chosen) + 1))
         if test is None:
@@ -111,26 +97,3 @@ def _grown(problem: Problem, response: np.ndarray, chosen: list[int], given: tup
         chosen.append(test.candidate)
         model.add_candidate(test.candidate)
     return chosen
-
-
-def _least_related(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
-    """Exchange each chosen candidate for one that fits about as well and has less to do with the other ones: of two
-    counters and their sum any two say the same, and causes are rarely related as a sum is with its parts.
-    """
-    chosen = list(chosen)
-    for position, candidate in enumerate(chosen):
-        others = [*given, *(other for other in chosen if other != candidate)]
-        if not others:
-            continue
-        score = fit_scores(linear_model_of(problem, response, others))
-        related = np.max([np.abs(problem.firsts_like(other)) for other in others], axis=0)
-        related[[*others, *chosen]] = np.inf
-        allowed = (score < score[candidate] + TOLD) & (related < related_of(problem, candidate, others) - APART)
-        if allowed.any():
-            chosen[position] = int(np.argmin(np.where(allowed, score, np.inf)))
-    return chosen
-
-
-def related_of(problem: Problem, candidate: int, others: list[int]) -> float:
-    """Return the largest correlation of a candidate's first column with those of others, 0 to 1."""
-    return float(np.abs(problem.firsts_like(candidate)[others]).max())
