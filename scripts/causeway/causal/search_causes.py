@@ -45,6 +45,7 @@ from causeway.causal.report.kernel_agreement import agreement, contradictions
 from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.causal.report.kernel_support import borne_out, with_kernels_variance
 from causeway.core.logs import LOG
+from causeway.core.prior_knowledge import added
 from causeway.core.tables import write_json
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parts import Parts
@@ -216,7 +217,7 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
         is_collective=kernel.is_collective,
     )
     extent = search.extent(table)
-    columns = feature_columns(table)
+    columns = feature_columns(table, added(search.causes["columns"]))
     rows = observations_of(table)
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
@@ -249,7 +250,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
         is_collective=alone is not None and alone.is_collective,
     )
     extent = search.extent(table)
-    columns = feature_columns(table)
+    columns = feature_columns(table, added(search.causes["columns"]))
     rows = observations_of(table, equal_kernels=True)
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)

@@ -1,4 +1,4 @@
-"""Roles of features: what part each plays in how a launch came to take its time."""
+"""Features that rules name: what else is in flight, the program's order, the host's record, sizes of inputs."""
 
 from causeway.core.feature_registry import FEATURE_BY_NAME
 
@@ -33,37 +33,3 @@ TOTAL_SIZES = (TOTAL_ELEMENTS, "shape_bytes")
 """Those of all together."""
 LAYOUT = "layout"
 """How the inputs of an operator lie in memory."""
-THROTTLE = "throttle_"
-"""Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
-LEVER = "lever"
-EXPOSURE = "exposure"
-MEDIATOR = "mediator"
-CLOCK = "clock"
-LAG = "lag"
-ROLES = {
-    **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].tier == "launch"},
-    **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
-    **dict.fromkeys(HOST_RECORD, LEVER),
-    **dict.fromkeys(IN_FLIGHT, EXPOSURE),
-    **dict.fromkeys(("idle_before_ns", "queue_ns"), EXPOSURE),
-    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
-    **dict.fromkeys(("iteration_position", "step", "step_position", *PROGRAM_ORDER, "since_start_ns"), CLOCK),
-    "previous_deviation": LAG,
-}
-"""What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that
-the launch met; a clock stands for whatever changes with time; a lag is an earlier outcome. All others are mediators,
-what a launch did on the way from these to its time: its counters, and what is sampled while it runs.
-"""
-
-
-def role_of(name: str, tier: str) -> str:
-    """Return the role of a feature by its name and tier; a mediator where the name is not known.
-
-    >>> role_of("block_x", "launch"), role_of("launches_in_flight", "context"), role_of("dram_bytes", "counter")
-    ('lever', 'exposure', 'mediator')
-    >>> role_of("throttle_power_cap", "context"), role_of("sm_clock_hz", "context")
-    ('exposure', 'mediator')
-    """
-    if name.startswith(THROTTLE) and tier == "context":
-        return EXPOSURE
-    return ROLES.get(name, LEVER if tier == "launch" else MEDIATOR)

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from causeway.causal.statistics.basis import normal_scores, two_valued
+from causeway.core.prior_knowledge import Knowledge, knowledge_of
 from causeway.core.schemas import BLOCKS
 
 
@@ -32,6 +33,12 @@ class Feature:
     unit: str = ""
     raw: str = ""
     counts: str = BLOCKS
+    own: tuple[Knowledge, ...] = ()
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """What is known of the column before any data."""
+        return knowledge_of(self.name, self.tier, self.own)
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,17 @@ class Candidate:
     members: tuple[str, ...]
     levels: tuple[str, ...] = ()
     pooled: tuple[str, ...] = ()
+    own: tuple[Knowledge, ...] = ()
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """What is known of the column before any data."""
+        return knowledge_of(self.name, self.tier, self.own)
+
+    @property
+    def role(self) -> str:
+        """Its role (`prior_knowledge`)."""
+        return self.knowledge.role
 
     @cached_property
     def two_valued(self) -> bool:

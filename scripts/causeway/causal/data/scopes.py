@@ -16,6 +16,7 @@ from causeway.causal.data.counter_names import leaked_by_name
 from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
+from causeway.core.prior_knowledge import Knowledge
 from causeway.core.schemas import BLOCKS
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
 from causeway.events.distinct_texts import distinct_texts
@@ -302,7 +303,7 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
     return Observations(target, signed, mean, std, weight, kernel, pair, absolute, tuple(names.tolist()), numbers=own)
 
 
-def feature_columns(table: pa.Table) -> list[Feature]:
+def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Feature]:
     """Return the features of a table, and the rank as a category where there are several.
 
     Parameters
@@ -327,6 +328,7 @@ def feature_columns(table: pa.Table) -> list[Feature]:
                 facts.get("unit", ""),
                 facts.get("raw", ""),
                 facts.get("counts", BLOCKS),
+                own,
             )
         )
     if pc.count_distinct(table.column("rank")).as_py() > 1:

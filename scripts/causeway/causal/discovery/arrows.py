@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import role_of
 from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import (
     CONFIGURATION,
@@ -79,7 +78,7 @@ class Parent:
     @property
     def role(self) -> Role:
         """The role of the feature."""
-        return role_of(self.candidate.name, self.candidate.tier)
+        return self.candidate.role
 
 
 def parents_within(stages: Stages, candidates: Sequence[Candidate]) -> list[Parent]:

@@ -31,7 +31,7 @@ from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.categorical import pooling_notes
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
-from causeway.causal.preparation.known_relations import idle_where_alone, ruled_out, stalls_that_quicken
+from causeway.causal.preparation.known_relations import against_sign, idle_where_alone, ruled_out
 from causeway.causal.preparation.places import clocks_of_places
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
@@ -86,7 +86,7 @@ def discover(
     with single_threaded():
         outcome, evidence = _discover(columns, rows, scope, totals, impossible)
         for _ in range(RECHECK_ROUNDS):
-            found = stalls_that_quicken(outcome)
+            found = against_sign(outcome, evidence.prepared.within if evidence else ())
             if not found:
                 break
             impossible |= found

@@ -11,11 +11,11 @@ resemble it would take the place.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from causeway.causal.data.feature_roles import CLOCK, LAG, role_of
 from causeway.causal.data.observations import Candidate, Dropped, Observations
 from causeway.causal.selection.drifts import refused_beside_waves
 from causeway.causal.selection.lagged import refused_under_lags
 from causeway.causal.selection.stages import Stages
+from causeway.core.prior_knowledge import CLOCK, LAG
 
 REASON = "refused under own lags: what is new in it at a launch goes with nothing that is new in the deviation"
 NO_DRIFT = "refused as a drift: other slow waves of the deviation are as large"
@@ -38,7 +38,7 @@ def without_slow_waves(
     if int(rows.kernel.max(initial=0)) > 0:
         return stages, ()
     numbers = [index for index in stages.parents() if not candidates[index].levels]
-    roles = {index: role_of(candidates[index].name, candidates[index].tier) for index in numbers}
+    roles = {index: candidates[index].role for index in numbers}
     refused: dict[int, str] = {}
     for index in numbers:
         if roles[index] in (CLOCK, LAG):

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import EXPOSURE, LEVER, MEDIATOR, role_of
 from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.discovery.lag_recheck import without_slow_waves
@@ -23,6 +22,7 @@ from causeway.causal.selection.forward import ALPHA
 from causeway.causal.selection.linear_model import LinearModel, effective_test_size
 from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.multiple_testing import bonferroni
+from causeway.core.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
 MAX_P = 0.05
 """Largest p-value of a total effect, adjusted for the tests of the whole search: convention."""
@@ -32,7 +32,7 @@ MIN_MEDIATION = 0.01
 
 def is_root(candidate: Candidate) -> bool:
     """Tell whether a candidate is a lever, an exposure or a clock, which lie before all mediators."""
-    return role_of(candidate.name, candidate.tier) != MEDIATOR
+    return candidate.role != MEDIATOR
 
 
 def mediated_parents(
@@ -79,7 +79,7 @@ def mediated_parents(
 
 
 def _may_be_named(candidate: Candidate) -> bool:
-    return role_of(candidate.name, candidate.tier) in (LEVER, EXPOSURE) and candidate.name not in CONTROL_NAMES
+    return candidate.role in (LEVER, EXPOSURE) and candidate.name not in CONTROL_NAMES
 
 
 def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[int]) -> list[int]:

@@ -80,7 +80,9 @@ def category_candidates(
         names = tuple(OTHER if i < 0 else str(levels[i]) for i in shown)
         indicators = np.column_stack([(codes == i).astype(float) for i in shown[1:]])
         pooled = tuple(levels[np.setdiff1d(np.arange(levels.size), shown)].tolist()) if names[0] == OTHER else ()
-        candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names, pooled)
+        candidate = Candidate(
+            name, column.tier, column.group, column.unit, indicators, (name,), names, pooled, column.own
+        )
         alike.setdefault(_grouping(indicators), []).append(candidate)
     candidates = []
     for same in alike.values():

@@ -1,57 +1,31 @@
-"""What is known of features before any data: which of them say the same thing of a launch less precisely, and which can
-act on a launch's time only through another one that was measured.
-
-A search among all of them splits one cause over several names, or gives it the opposite sign: beside the number of
-copies in flight, the bytes in one direction tell how much less these copies act than others, and would be said to make
-launches quicker. Of both, those are candidates that say more: the number where copies act alike in each direction.
-Likewise the number of launches in flight and which kernel is, the size of all inputs of an operator and that of each;
-and the layout of inputs, which follows from their sizes where they are parts of larger tensors.
-Measured on launches on GPUs whose causes were drawn at random (docs/validation.md).
+"""What is known of features before any data (`prior_knowledge`): which of them say the same of a launch in less detail,
+which act through another one alone, and which way they can act.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import (
-    INPUT_ELEMENTS,
-    KERNEL_IN_FLIGHT,
-    LAYOUT,
-    TOTAL_ELEMENTS,
-    TOTAL_SIZES,
-)
-from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAYOUT
+from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, category_candidates
 from causeway.causal.statistics.basis import GroupCentring
-from causeway.core.codes import GPU_TIME, WARP_STALLS
-from causeway.core.feature_registry import FEATURE_BY_NAME
+from causeway.core.codes import GPU_TIME
+from causeway.core.prior_knowledge import LEVER
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.events.distinct_texts import distinct_texts
 
-COPIES = "transfers_in_flight"
-"""How many copies are in flight, in whichever direction."""
-DIRECTIONS = tuple(name for name, one in FEATURE_BY_NAME.items() if one.copy_kinds)
-"""The bytes in flight in each direction."""
 IN_FLIGHT = "launches_in_flight"
-MATRICES = ("matmul_m", "matmul_n", "matmul_k")
-"""What the sizes of the inputs of a matrix product follow from."""
-CLOCKS = ("sm_clock_hz", "graphics_clock_hz")
-"""The clock that a kernel's instructions run at, under the names that tools give it."""
-BEHIND_CLOCK = ("power_w", "temperature_celsius", "utilisation_ratio")
-"""Ends of the names of readings that act on a launch through the clock alone, or are its effect."""
 IDLE = "idle_before_ns"
-WAIT = "queue_ns"
 STRONG = 6.0
 """Difference of the Bayesian information criterion that is "strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors,
 J. Am. Stat. Assoc. 90 (1995) 773): with less, features say nothing.
 """
 ALL_TOLD = 1e-6
 """Share of the variance that is left where all is told: which of two tells more of it is rounding."""
-
-Says = Callable[..., float]
-"""What features of given names, together, say of the response: by how much the Bayesian information criterion falls."""
 
 
 def ruled_out(
@@ -62,32 +36,88 @@ def ruled_out(
     Parameters
     ----------
     columns : sequence of Feature
+        As measured.
     rows : Observations
-        A feature that is constant in each of their configurations is not counted as measured.
     response : ndarray of float, shape (n_rows,)
-        Whose variance the features are asked for.
+        The deviation in standard deviations, clipped.
     n_independent : float
-        The number of independent rows.
+        Independent rows.
     """
     by_name = _recorded(columns)
     centring = GroupCentring(rows.configuration, rows.weight)
     varying = {name: one for name, one in by_name.items() if centring.varies(_numbers(one))}
 
     def told(features: Sequence[Feature]) -> float:
-        return _information(features, centring, response, n_independent)
+        return _information(features, centring, response, n_independent) if features else 0.0
 
-    def says(*names: str) -> float:
-        return told([by_name[name] for name in names])
-
-    reasons = _copies(by_name, varying, says) | _input_sizes(varying, says) | _layout(varying, told)
-    reasons |= _launches(varying, says, several=bool(np.ptp(rows.kernel)))
-    if WAIT in by_name and IN_FLIGHT in by_name:
-        reasons[WAIT] = "it is over when the launch begins; what is in flight then, and what ran before, was measured"
-    clock = next((name for name in CLOCKS if name in varying), None)
-    if clock is not None:
-        behind = [name for name in by_name if name.endswith(BEHIND_CLOCK)]
-        reasons |= dict.fromkeys(behind, f"can act on a launch's time through {clock} alone, which was measured")
+    reasons = {}
+    if KERNEL_IN_FLIGHT in varying and np.ptp(rows.kernel):
+        reasons[KERNEL_IN_FLIGHT] = "stands for something else in each kernel"
+        del varying[KERNEL_IN_FLIGHT]
+    reasons |= _less_detail(varying, told)
+    for name, one in by_name.items():
+        behind = [other for other in _named(one.knowledge.through, varying) if other not in reasons]
+        if not behind or name in reasons or name in behind:
+            continue
+        if one.knowledge.role != LEVER:
+            reasons[name] = f"can act on a launch's time through {behind[0]} alone, which was measured"
+        elif name in varying and told([*_together([varying[other] for other in behind]), one]) <= STRONG + told(
+            _together([varying[other] for other in behind])
+        ):
+            reasons[name] = f"{' and '.join(behind)} say as much"
     return reasons
+
+
+def _named(patterns: Sequence[str], features: Mapping[str, Feature]) -> list[str]:
+    """Return the features whose names fit one of some patterns, in order."""
+    return [name for name in features if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _together(features: Sequence[Feature]) -> list[Feature]:
+    """Return features as one category where they take few values together, so that a time that is no line of them is
+    told by them.
+    """
+    words = [" ".join(map(str, row)) for row in zip(*(one.values for one in features), strict=True)]
+    if len(set(words)) > MAX_LEVELS:
+        return list(features)
+    return [replace(features[0], name="together", values=np.array(words, dtype=object))]
+
+
+def _less_detail(varying: Mapping[str, Feature], told: Callable[[Sequence[Feature]], float]) -> dict[str, str]:
+    """Return of features that say the same in more and in less detail those that are no candidates: the data must
+    clearly prefer the detail, or what says it in less stays.
+    """
+    reasons: dict[str, str] = {}
+    classes: dict[tuple, list[str]] = {}
+    for name, one in varying.items():
+        if one.knowledge.detail:
+            classes.setdefault(one.knowledge.detail, []).append(name)
+    for detail, coarse in classes.items():
+        alternatives = [found for patterns in detail if (found := _named(patterns, varying))]
+        alternatives = [one for one in alternatives if _says_all([varying[name] for name in coarse], varying, one)]
+        if not alternatives:
+            continue
+        least = max(told([varying[name]]) for name in coarse)
+        finer = [told([varying[name] for name in names]) for names in alternatives]
+        best = int(np.argmax(finer))
+        if finer[best] > max(least, 0.0) + STRONG:
+            kept = alternatives[best]
+            reasons |= dict.fromkeys(coarse, f"{' and '.join(kept)} say more")
+        else:
+            kept = coarse
+        others = {name for names in alternatives for name in names} - set(kept)
+        reasons |= dict.fromkeys(sorted(others), f"{' and '.join(kept)} say as much")
+    return reasons
+
+
+def _says_all(coarse: Sequence[Feature], varying: Mapping[str, Feature], names: Sequence[str]) -> bool:
+    """Tell whether what counts something is nowhere above zero where all of its parts are zero: where copies without a
+    direction were in flight, the bytes of each direction do not say all.
+    """
+    parts = [varying[name].values for name in names]
+    if any(one.values.dtype == object or one.knowledge.role == LEVER for one in coarse) or parts[0].dtype == object:
+        return True
+    return all(bool(np.all((one.values > 0) <= (np.nansum(parts, axis=0) > 0))) for one in coarse)
 
 
 def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
@@ -103,78 +133,6 @@ def _numbers(feature: Feature) -> np.ndarray:
     if feature.values.dtype != object:
         return feature.values
     return distinct_texts(feature.values.tolist())[1]
-
-
-def _copies(by_name: dict[str, Feature], varying: dict[str, Feature], says: Says) -> dict[str, str]:
-    """Rule out the number of copies in flight, or their bytes in each direction."""
-    parts = [name for name in DIRECTIONS if name in varying]
-    if COPIES not in by_name or not parts or not _is_total(by_name[COPIES], [by_name[name] for name in parts]):
-        return {}
-    more = says(*parts)
-    together = says(COPIES)
-    if len(parts) == 1 or more > max(together, STRONG):
-        return {COPIES: "the bytes in flight in each direction say more"}
-    if together > STRONG:
-        return dict.fromkeys(parts, f"{COPIES} says as much: copies act alike in each direction")
-    return {}
-
-
-def _is_total(total: Feature, parts: Sequence[Feature]) -> bool:
-    """Tell whether every copy that was in flight has a direction."""
-    return bool(np.all((total.values > 0) <= (np.nansum([one.values for one in parts], axis=0) > 0)))
-
-
-def _launches(varying: dict[str, Feature], says: Says, several: bool) -> dict[str, str]:
-    """Rule out the number of launches in flight, or which kernel is; that always among several kernels, where it tells
-    which of them a launch is of: the program runs each beside others.
-    """
-    if KERNEL_IN_FLIGHT in varying and several:
-        return {KERNEL_IN_FLIGHT: "stands for something else in each kernel"}
-    if KERNEL_IN_FLIGHT not in varying or IN_FLIGHT not in varying:
-        return {}
-    if says(KERNEL_IN_FLIGHT) > max(says(IN_FLIGHT), 0) + STRONG:
-        return {IN_FLIGHT: f"{KERNEL_IN_FLIGHT} says more: kernels differ in what they do to those beside them"}
-    return {KERNEL_IN_FLIGHT: f"{IN_FLIGHT} says as much: kernels do alike to those beside them"}
-
-
-def _input_sizes(varying: dict[str, Feature], says: Says) -> dict[str, str]:
-    """Rule out the size of all inputs, or the size of each and those of a matrix product."""
-    totals = [name for name in TOTAL_SIZES if name in varying]
-    matrices = [name for name in MATRICES if name in varying]
-    parts = [name for name in INPUT_ELEMENTS if name in varying]
-    together = max((says(name) for name in totals), default=0.0)
-    if matrices and says(*matrices) > max(together, STRONG):
-        return dict.fromkeys([*totals, *parts], "follows from the sizes of the matrices")
-    if len(parts) > 1 and says(*parts) > max(together, 0.0) + STRONG:
-        return dict.fromkeys(totals, "the sizes of the inputs one by one say more")
-    if len(parts) == 1 and totals and _mostly_constant(varying, parts[0]):
-        return dict.fromkeys(totals, f"changes with {parts[0]} alone, which is less than half of it")
-    return dict.fromkeys(parts if totals else (), f"{' and '.join(totals)} say as much")
-
-
-def _mostly_constant(varying: dict[str, Feature], part: str) -> bool:
-    """Tell whether the elements of all inputs are those of one input and a larger number that never changes, such as
-    those of a table from which it chooses.
-    """
-    if TOTAL_ELEMENTS not in varying:
-        return False
-    rest = varying[TOTAL_ELEMENTS].values - varying[part].values
-    return bool(np.ptp(rest) == 0 and rest[0] > np.max(varying[part].values))
-
-
-def _layout(varying: dict[str, Feature], told: Callable[[Sequence[Feature]], float]) -> dict[str, str]:
-    """Rule out the layout of inputs where their sizes tell as much; those as one category where they take few values
-    together, so that a time that is no line of them is not told by the layout.
-    """
-    sizes = [varying[name] for name in (*TOTAL_SIZES, *INPUT_ELEMENTS, *MATRICES) if name in varying]
-    if LAYOUT not in varying or not sizes:
-        return {}
-    together = [" ".join(map(str, row)) for row in zip(*(one.values for one in sizes), strict=True)]
-    if len(set(together)) <= MAX_LEVELS:
-        sizes = [replace(sizes[0], name="sizes", values=np.array(together, dtype=object))]
-    if told([*sizes, varying[LAYOUT]]) > told(sizes) + STRONG:
-        return {}
-    return {LAYOUT: "the sizes of the inputs say as much"}
 
 
 def _information(
@@ -199,17 +157,24 @@ def _columns(feature: Feature) -> np.ndarray:
     return np.column_stack([values / max(values.max(), 1.0), values > 0])
 
 
-def stalls_that_quicken(outcome: Outcome) -> dict[str, str]:
-    """Return the counters of warp stalls that were found to make launches quicker, each with the reason why it is no
-    cause; of a target that is no time none.
-
-    A launch that does more takes longer, and its warps wait less for what it does once, per instruction: the counter
-    stands for the amount of work, the other way round.
+def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str, str]:
+    """Return the causes of a time that act the way that they cannot, each with the reason why it is no candidate: it
+    stands for something else, which a search without it may name.
     """
     if outcome.scope.target not in (KERNEL_VARIABILITY, GPU_TIME):
         return {}
-    quicker = [member for one in outcome.arrows if one.value_effect.high < 0 for member in one.node.members]
-    return {name: "waiting makes no launch quicker" for name in quicker if name in WARP_STALLS}
+    known = {one.name: one.knowledge for one in candidates}
+    found = {}
+    for arrow in outcome.arrows:
+        if arrow.name not in known:
+            continue
+        sign, why = known[arrow.name].sign, known[arrow.name].why
+        effect = arrow.in_time.mean if arrow.in_time else arrow.value_effect
+        if (sign == "+" and effect.high < 0) or (sign == "-" and effect.low > 0):
+            found |= dict.fromkeys(
+                arrow.node.members, f"{why}: it stands for where in the step this happens"
+            )
+    return found
 
 
 def idle_where_alone(columns: Sequence[Feature]) -> list[Feature]:

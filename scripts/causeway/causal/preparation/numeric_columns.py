@@ -90,7 +90,7 @@ class NumericColumn:
     def candidate(self, values: np.ndarray) -> Candidate:
         """Return the candidate with final values, alone in its cluster."""
         column = self.column
-        return Candidate(self.name, column.tier, column.group, column.unit, values, (self.name,))
+        return Candidate(self.name, column.tier, column.group, column.unit, values, (self.name,), own=column.own)
 
 
 def numeric_column(column: Feature, name: str, rows: Observations) -> NumericColumn | str:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import CLOCK, EXPOSURE, role_of
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import PLACEMENT
 from causeway.causal.preparation.known_relations import STRONG
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.core.prior_knowledge import CLOCK, EXPOSURE
 from causeway.events.distinct_texts import distinct_texts
 
 
@@ -37,10 +37,10 @@ def clocks_of_places(
     slope at all: strong evidence by the likelihood, which has no degree of freedom here.
     """
     context = [one for one in columns if one.tier == "context"]
-    clocks = [one for one in context if role_of(one.name, one.tier) == CLOCK and one.values.dtype != object]
+    clocks = [one for one in context if one.knowledge.role == CLOCK and one.values.dtype != object]
     reasons = {}
     for place in context:
-        if place.group != PLACEMENT or role_of(place.name, place.tier) != EXPOSURE or place.values.dtype != object:
+        if place.group != PLACEMENT or place.knowledge.role != EXPOSURE or place.values.dtype != object:
             continue
         for clock in clocks:
             if n_independent * _contradiction(clock.values, place, rows, response) > STRONG:
