@@ -12,13 +12,11 @@ import numpy as np
 from scipy.signal import lfilter
 
 from causeway.causal.effects.interventions import InterventionModel, intervention_model_of
-from causeway.causal.effects.scope_times import ScopeTimes
 
 
-def intervention_model(outcome, evidence, seed) -> InterventionModel:
+def intervention_model(outcome, evidence, seed=0) -> InterventionModel:
     """Return what the what-ifs of an outcome are computed from."""
-    times = ScopeTimes(evidence, outcome.arrows, outcome.scope.target, None, seed)
-    return intervention_model_of(times, outcome.arrows)
+    return intervention_model_of(evidence.times, outcome.arrows)
 
 
 @dataclass

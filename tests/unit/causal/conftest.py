@@ -5,7 +5,7 @@ import importlib
 import pytest
 from threadpoolctl import threadpool_limits
 
-from causeway.causal.effects import contributions, location_scale
+from causeway.causal.effects import scope_times
 from causeway.causal.examination import examine
 
 
@@ -33,12 +33,7 @@ def rough_shares(request, monkeypatch):
     """
     if "exact_shares" in request.fixturenames:
         return
-    monkeypatch.setitem(location_scale.TREES, "max_iter", 1)
-    monkeypatch.setattr(location_scale, "ALTERNATIONS", 1)
-    for name in ("PICK_FREEZE_DRAWS", "PICK_FREEZE_DRAWS_IN_DRAW"):
-        monkeypatch.setattr(contributions, name, 1)
-    for name in ("FOLDS", "DRAWS"):  # what is left out of a fold needs another, and a spread two draws
-        monkeypatch.setattr(contributions, name, 2)
+    monkeypatch.setattr(scope_times, "PICKS", 1)
 
 
 @pytest.fixture

@@ -27,11 +27,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from causeway.causal.data.feature_roles import CLOCK, IN_FLIGHT
+from causeway.causal.data.feature_roles import IN_FLIGHT
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.examination.heterogeneity import cochran, label_of
 from causeway.core.feature_registry import DEVICE_METRICS
+from causeway.core.prior_knowledge import CLOCK
 from causeway.core.vocabulary import FRAGILE_BELOW
 from causeway.events.distinct_texts import distinct_texts
 
