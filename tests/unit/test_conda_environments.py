@@ -25,7 +25,7 @@ PACKAGES = {
     "yaml": "pyyaml",
 }
 """Names of packages that are imported by another name."""
-COMES_WITH = {"llvmlite": "numba", "matplotlib": "seaborn", "threadpoolctl": "scikit-learn"}
+COMES_WITH = {"llvmlite": "numba", "matplotlib": "seaborn", "networkx": "causal-learn", "threadpoolctl": "scikit-learn"}
 """Packages that another one cannot do without, by the one that brings them."""
 OPTIONAL = {"torch"}
 """Packages that no environment has: without them a step says what it needs."""

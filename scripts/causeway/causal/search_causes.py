@@ -38,6 +38,7 @@ from causeway.causal.effects.user_interventions import (
     without_scope,
 )
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
+from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, scope_model, write_model
 from causeway.causal.preparation.program_order import with_kernel_names
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
@@ -52,10 +53,14 @@ from causeway.numeric.process import give_back, share_one_heap
 from causeway.numeric.seeds import derived_seed
 
 DOCUMENTS = (
-    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json"),
+    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
     *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity", "baselines")),
+    "dataset/model.parquet",
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
+
+Found = tuple[Sequence[Outcome], ScopeModel]
+"""The outcome of one search for each scope that it stands for, and the model of all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +110,10 @@ class CauseSearch:
         """Return the files and folders that the search writes."""
         folder = self.folder / "causal"
         return [*(folder / name for name in DOCUMENTS), *(folder / kernel.id for kernel in self.chosen())]
+
+    def models(self, scopes: Sequence[str]) -> list[Path]:
+        """Return the files of the models of some scopes."""
+        return [self.folder / "causal" / scope / name for scope in scopes for name in (GML, TABLE)]
 
     def alone(self) -> Kernel | None:
         """Return the only kernel of the dataset; None if it has several."""
@@ -158,11 +167,13 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
         choices = [dict(search.causes), search.seed]
         with Parts(code=code) as parts:
             if 0 in shared:
+                alone = search.alone()
+                scopes = [DATASET_SCOPE, *([alone.id] if alone else [])]
                 draft = drafts / f"{DATASET_SCOPE}.json"
                 parts.do(
                     DATASET_SCOPE,
-                    lambda: write_outcomes(search_dataset(search, blocks), draft),
-                    [draft],
+                    lambda: write_found(search, search_dataset(search, blocks), draft),
+                    [draft, *search.models(scopes)],
                     search.inputs,
                     choices,
                 )
@@ -170,9 +181,9 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
                 draft = drafts / f"{kernel.id}.json"
 
                 def work(kernel: Kernel = kernel, draft: Path = draft) -> None:
-                    write_outcomes([search_kernel(search, packed, kernel)], draft)
+                    write_found(search, search_kernel(search, packed, kernel), draft)
 
-                parts.do(kernel.id, work, [draft], search.inputs, choices)
+                parts.do(kernel.id, work, [draft, *search.models([kernel.id])], search.inputs, choices)
                 give_back()
     with ranks.together():
         if ranks.first:
@@ -201,9 +212,18 @@ def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Ker
     return PackedFeatures(search.features, pa.concat_tables([blocks.slice(0, 0), *chosen]))
 
 
-def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -> Outcome:
-    """Return the causes of one kernel, not yet corrected for the number of kernels. All that they were found in is no
-    longer held then.
+def write_found(search: CauseSearch, found: Found, draft: Path) -> None:
+    """Write what was found, and the model of each scope that it stands for."""
+    outcomes, model = found
+    for outcome in outcomes:
+        facts = {"dataset": search.dataset, "target": search.target, "scope": outcome.scope.scope}
+        write_model(model, search.folder / "causal" / outcome.scope.scope, facts)
+    write_outcomes(outcomes, draft)
+
+
+def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -> Found:
+    """Return the causes of one kernel, not yet corrected for the number of kernels, and its model. All that they were
+    found in is no longer held then.
     """
     table = in_time_order(packed.taken(kernel.id))
     scope = Scope(
@@ -222,12 +242,13 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
     give_back()
     LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, _causes(outcome))
-    return examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
+    outcome = examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
+    return [outcome], scope_model(outcome, evidence)
 
 
-def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
-    """Return the causes in the whole dataset: all kernels together, with fixed effects, each weighing the same. An only
-    kernel is searched once, here, and its outcome stands for both scopes.
+def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
+    """Return the causes in the whole dataset, and its model: all kernels together, with fixed effects, each weighing
+    the same. An only kernel is searched once, here, and its outcome stands for both scopes.
 
     Parameters
     ----------
@@ -255,7 +276,8 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features))
     give_back()
     LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, _causes(outcome))
-    return for_each_scope(examine(outcome, evidence, extent), extent.interventions)
+    outcome = examine(outcome, evidence, extent)
+    return for_each_scope(outcome, extent.interventions), scope_model(outcome, evidence)
 
 
 def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> None:

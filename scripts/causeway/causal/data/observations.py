@@ -57,6 +57,8 @@ class Observations:
         Ids of the kernels by code; empty if they have none.
     taken_out : ndarray of float or None
         What the target's definition explains of the signed deviation, which lacks it; None if nothing was taken out.
+    launch : ndarray of records or None
+        `rank`, `launch` and `start_ns` as in `features.parquet`, which tell a row apart; None where they are not known.
     """
 
     target: np.ndarray
@@ -69,6 +71,7 @@ class Observations:
     absolute: bool = True
     kernels: tuple[str, ...] = ()
     taken_out: np.ndarray | None = None
+    launch: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.target.size

@@ -52,6 +52,16 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             *columns("kernels_percent kernels_variance_percent", F64, "percent", nullable=True),
         ]
     ),
+    # the rows behind a graph, then one column per node: what tells a launch apart (as in `features`), its weight, its
+    # block of dependent launches, the code of its configuration
+    "model": pa.schema(
+        [
+            *columns("launch_rank launch_index", I64),
+            column("launch_start_ns", I64, "ns", nullable=True),
+            column("launch_weight", F64),
+            *columns("launch_block launch_configuration", I64),
+        ]
+    ),
     "refutations": pa.schema(
         [
             *columns("feature refuter", TEXT),

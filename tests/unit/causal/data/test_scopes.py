@@ -21,6 +21,7 @@ from causeway.causal.data.scopes import (
     row_blocks,
     totals_of,
 )
+from causeway.causal.models.scope_model import read_model
 from causeway.causal.search_causes import CauseSearch, search_causes, search_dataset
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 from causeway.numeric.mpi import Ranks
@@ -252,6 +253,7 @@ def test_a_dataset_of_one_kernel_is_analysed_once_and_says_the_same_of_both(job)
         ["all", "kernel"],
         ["all", "whole", "nobody"],
     ]
+    assert read_model(root / "k0").frame.equals(read_model(root / "dataset").frame)
     of_kernel, of_dataset = ([row for row in rows[scope] if not row["asked"]] for scope in rows)
     assert of_kernel == of_dataset
     assert all(row["change_percent"] is not None for row in rows["k0"] if row["asked"])
@@ -278,7 +280,7 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
 def test_the_whole_dataset_is_a_scope(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
     whole = job(tables)
-    (outcome,) = search_dataset(whole, row_blocks(whole.features))
+    (outcome,), _ = search_dataset(whole, row_blocks(whole.features))
     assert (outcome.scope.scope, outcome.scope.name, outcome.n_rows) == ("dataset", None, 1200)
     assert outcome.verdict == "supported"
 
