@@ -38,7 +38,8 @@ from causeway.causal.effects.user_interventions import (
     without_scope,
 )
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
-from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, scope_model, write_model
+from causeway.causal.models.identification import with_identification
+from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_model, scope_model, write_model
 from causeway.causal.preparation.program_order import with_kernel_names
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
@@ -291,6 +292,9 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     """
     folder = search.folder / "causal"
     chosen = search.chosen()
+    uncorrected = {
+        scope: with_identification(outcome, read_model(folder / scope)) for scope, outcome in uncorrected.items()
+    }
     kernels = correct([uncorrected[kernel.id] for kernel in chosen])
     (whole,) = correct([uncorrected[DATASET_SCOPE]])
     shares = {kernel.id: kernel.share for kernel in chosen}

@@ -145,6 +145,28 @@ class TimeEffect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Identified:
+    """How the effect of a cause follows from the graph of its scope, as dowhy identifies it.
+
+    Attributes
+    ----------
+    adjustment : tuple of str or None
+        The columns that are held fixed for the total effect; None where no set identifies it.
+    direct_adjustment : tuple of str
+        Those for the direct effect; empty where no mediator stands between.
+    second : Estimate or None
+        The change of the mean, percent, by dowhy's linear regression of the launches near both levels.
+    agrees : bool or None
+        Whether that is the change of the mean that is stated; None where either is not known.
+    """
+
+    adjustment: tuple[str, ...] | None
+    direct_adjustment: tuple[str, ...] = ()
+    second: Estimate | None = None
+    agrees: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Arrow:
     """A cause of the target.
 
@@ -189,6 +211,8 @@ class Arrow:
     kernels_variance : float or None
         Percent of the dataset's variance within configurations, in the value's own unit squared, that these have: the
         most that the cause may explain of it. None where that is not asked.
+    identified : Identified or None
+        None where dowhy is not installed, or found nothing.
     through, weakness : str
         The mediators through which a lever or an exposure acts, and why the cause is not supported, where that follows
         from other scopes; empty where none is known.
@@ -216,6 +240,7 @@ class Arrow:
     determines_time: bool = False
     kernels: tuple[str, ...] = ()
     kernels_variance: float | None = None
+    identified: Identified | None = None
     through: str = ""
     weakness: str = ""
 

@@ -1,11 +1,11 @@
 """The causal model of one scope: one row a launch, and a graph over the same columns.
 
-The graph holds the causes that the search found, the mediators beside them and the measured value itself. What comes
-before what is prior knowledge: clocks and levers are set before a launch, an exposure is the state that it meets, a
-mediator is measured during it, and the value comes last. An edge between two columns of one rank has no direction that
-observational data tell: in the frame's graph it points along the order of the columns and is marked as `open`; in the
-GML that is written, an unmeasured common cause stands for it, so that neither column is taken for an effect of the
-other.
+The graph holds the causes that the search found, mediators among them, and the measured value itself: no other column
+lies on a way to the value. What comes before what is prior knowledge: clocks and levers are set before a launch, an
+exposure is the state that it meets, a mediator is measured during it, and the value comes last. An edge between two
+columns of one rank has no direction that observational data tell: in the frame's graph it points along the order of the
+columns and is marked as `open`; in the GML that is written, an unmeasured common cause stands for it, so that neither
+column is taken for an effect of the other.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from causeway.causal.data.feature_roles import CLOCK, EXPOSURE, LAG, LEVER, MEDIATOR, role_of
+from causeway.causal.data.feature_roles import CLOCK, EXPOSURE, LAG, LEVER, MEDIATOR
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome
 from causeway.causal.effects.evidence import Evidence
@@ -89,7 +89,7 @@ def scope_model(outcome: Outcome, evidence: Evidence | None) -> ScopeModel:
     Parameters
     ----------
     outcome : Outcome
-        With its examination, of which the edges among causes and mediators are taken.
+        With its examination, of which the edges among causes are taken.
     evidence : Evidence or None
         What `discover` gave beside the outcome; without it (a refusal) the frame has no rows.
     """
@@ -105,13 +105,7 @@ def scope_model(outcome: Outcome, evidence: Evidence | None) -> ScopeModel:
     causes = [arrow.name for arrow in outcome.arrows if arrow.name != value]
     between = {arrow.name for arrow in outcome.arrows if arrow.stage == CONFIGURATION}
     roles = {arrow.name: arrow.role for arrow in outcome.arrows}
-    for node in outcome.examination.context_nodes:
-        roles.setdefault(node.name, role_of(node.name, node.tier))
-    names = sorted(
-        (name for name, role in roles.items() if name in causes or role == MEDIATOR),
-        key=lambda name: (RANKS[roles[name]], name),
-    )
-    columns = _columns_of(evidence, [name for name in names if name != value])
+    columns = _columns_of(evidence, sorted(causes, key=lambda name: (RANKS[roles[name]], name)))
     names = list(columns)
     configurations = evidence.rows.configuration
     if configurations.any():

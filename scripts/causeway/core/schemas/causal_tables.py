@@ -50,6 +50,19 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # of a scope of several kernels: those in which the cause varies, as a share of all, which no share of the
             # variance exceeds; and of the dataset's variance within configurations, in the value's own unit
             *columns("kernels_percent kernels_variance_percent", F64, "percent", nullable=True),
+            # how dowhy identifies the total effect on the measured value, the columns that it holds fixed, and those
+            # for the direct effect where mediators stand between; null where dowhy is not installed
+            column("estimand", TEXT, nullable=True),
+            *(column(name, pa.list_(TEXT), nullable=True) for name in ("adjustment", "direct_adjustment")),
+            # the change of the mean by dowhy's linear regression of the launches near both levels, with a 90 % interval
+            # that takes launches for independent; whether it agrees with `mean_change`
+            *columns(
+                "second_change_percent second_change_low second_change_high",
+                F64,
+                "percent of the mean of the configuration",
+                nullable=True,
+            ),
+            column("estimates_agree", FLAG, nullable=True),
         ]
     ),
     # the rows behind a graph, then one column per node: what tells a launch apart (as in `features`), its weight, its

@@ -194,6 +194,18 @@ def _named(feature: str, percent: float | None, is_cause: bool) -> dict:
     return {"words": elided(words, 46), "full": words if len(words) > 46 else "", "is_cause": is_cause}
 
 
+def differing_estimates(causes: Sequence[Mapping]) -> list[str]:
+    """Return a remark for each cause of which dowhy's own regression says another change of the mean."""
+    return [
+        f"{labelled(row)}: dowhy's regression of the launches near both levels gives"
+        f" {row['second_change_percent']:+.1f} % [{row['second_change_low']:+.1f}, {row['second_change_high']:+.1f}],"
+        f" the model of log time {row['mean_change_percent']:+.1f} %"
+        f" [{row['mean_change_low']:+.1f}, {row['mean_change_high']:+.1f}]"
+        for row in causes
+        if row.get("estimates_agree") is False
+    ]
+
+
 def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
     """Return what the page shows of one scope."""
     graph = search.graph
@@ -210,7 +222,7 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
         "full_name": full_name(name) if name else "",
         "lead": f"{formatting.counted(graph['n_rows'], 'launch')}; verdict: {graph['verdict']}{q_value}",
         "sentences": graph["sentences"],
-        "remarks": [elided(remark, 400) for remark in remarks],
+        "remarks": [elided(remark, 400) for remark in [*remarks, *differing_estimates(search.contributions)]],
         "figures": [drawing for drawing in drawings if drawing is not None],
         "refutations": refutations_of(tables["refutations"]),
         "baselines": baselines_of(tables["baselines"], search.contributions),

@@ -17,6 +17,7 @@ from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.examined_causes import (
     baselines_of,
+    differing_estimates,
     draw_examined_causes,
     refutations_of,
     share_bars,
@@ -208,3 +209,13 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     assert "http" not in text.replace("http://www.w3.org", "")
     assert "x by kernel" in text
     assert unsearched not in text, "its name, also where the kernel has no search of its own"
+
+
+def test_estimates_that_differ_are_shown_and_others_are_not():
+    row = {"feature": "x", "level": None, "estimates_agree": False, "second_change_percent": 2.04}
+    row |= {"second_change_low": 1.0, "second_change_high": 3.0}
+    row |= {"mean_change_percent": 10.0, "mean_change_low": 9.0, "mean_change_high": 11.0}
+    assert differing_estimates([row, row | {"estimates_agree": True}, row | {"estimates_agree": None}, {}]) == [
+        "x: dowhy's regression of the launches near both levels gives +2.0 % [+1.0, +3.0], the model of log time +10.0 %"
+        " [+9.0, +11.0]"
+    ]
