@@ -21,7 +21,6 @@ PACKAGES = {
     "causallearn": "causal-learn",
     "dp_accounting": "dp-accounting",
     "sklearn": "scikit-learn",
-    "xgboost": "xgboost-cpu",
     "yaml": "pyyaml",
 }
 """Names of packages that are imported by another name."""
@@ -29,7 +28,7 @@ COMES_WITH = {"llvmlite": "numba", "matplotlib": "seaborn", "networkx": "causal-
 """Packages that another one cannot do without, by the one that brings them."""
 OPTIONAL = {"torch"}
 """Packages that no environment has: without them a step says what it needs."""
-NOT_ON_CONDA_FORGE = {"demangle", "ddsketch", "xgboost-cpu"}
+NOT_ON_CONDA_FORGE = {"demangle", "ddsketch"}
 """Taken from the package index in every environment that has them."""
 
 

@@ -58,7 +58,7 @@ def test_the_lock_holds_what_pyproject_asks_for():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
-    wanted = [Requirement(text) for text in project["project"]["dependencies"] + groups["dev"] + groups["baselines"]]
+    wanted = [Requirement(text) for text in project["project"]["dependencies"] + groups["dev"]]
     assert [
         str(need) for need in wanted if need.name not in LOCKED or not need.specifier.contains(LOCKED[need.name])
     ] == []
@@ -91,7 +91,7 @@ def test_the_lock_of_the_base_install_holds_what_it_needs_and_no_tool():
     assert {Requirement(text).name for text in project["project"]["dependencies"]} <= set(base)
     assert base == {name: LOCKED.get(name) for name in base}
     groups = project["dependency-groups"]
-    assert not {Requirement(text).name for text in groups["dev"] + groups["baselines"]} & set(base)
+    assert not {Requirement(text).name for text in groups["dev"]} & set(base)
 
 
 def test_the_base_lock_is_whole():

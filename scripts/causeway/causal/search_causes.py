@@ -55,7 +55,7 @@ from causeway.numeric.seeds import derived_seed
 
 DOCUMENTS = (
     *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
-    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity", "baselines")),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
     "dataset/model.parquet",
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
@@ -128,8 +128,6 @@ class CauseSearch:
         """Return how far the outcome in some rows is examined; `table` has all columns of the features."""
         interventions = user_interventions_of(self.causes["what_if"])
         return Extent(
-            context=self.causes["context"],
-            context_resamples=self.causes["context_resamples"],
             interventions=interventions,
             by_configuration=configuration_values(table, interventions),
             totals=totals_of(self.kernels),

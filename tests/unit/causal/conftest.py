@@ -6,7 +6,6 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from causeway.causal.effects import contributions, location_scale
-from causeway.causal.examination import examine
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,9 +38,3 @@ def rough_shares(request, monkeypatch):
         monkeypatch.setattr(contributions, name, 1)
     for name in ("FOLDS", "DRAWS"):  # what is left out of a fold needs another, and a spread two draws
         monkeypatch.setattr(contributions, name, 2)
-
-
-@pytest.fixture
-def no_baselines(monkeypatch):
-    """Leave out what other methods name beside the causes: it changes nothing of these."""
-    monkeypatch.setattr(examine, "baselines", lambda *_: [])

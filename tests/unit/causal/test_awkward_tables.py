@@ -21,8 +21,6 @@ CAUSES = {
     "kernels_count": 20,
     "max_rows": 50000,
     "resamples": 4,
-    "context": "boss",
-    "context_resamples": 0,
     "what_if": [],
 }
 RNG = np.random.default_rng(620)

@@ -21,8 +21,6 @@ CAUSES = {
     "kernels_count": 20,
     "max_rows": 50000,
     "resamples": 20,
-    "context": "boss",
-    "context_resamples": 0,
     "what_if": [],
 }
 

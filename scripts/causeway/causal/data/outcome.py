@@ -185,8 +185,8 @@ class Arrow:
     contribution, variance : Estimate
         Shares of the variance of the target and of that of the measured value, percent, 0 .. 100.
     stability : float or None
-        Share of the half-samples that found the cause again, 0 .. 1; None if there were none. Between configurations:
-        of the fits that leave one configuration out.
+        Share of the halves of the run's blocks in which the effect holds, 0 .. 1. Between configurations: of the fits
+        that leave one configuration out.
     p_value : float
         Adjusted for the number of candidates of the scope.
     q_value : float or None
@@ -283,8 +283,8 @@ class Edge:
 class Refutation:
     """One attempt to refute a cause; a row of `refutations.parquet`.
 
-    `effect` is the slope in standard deviations, and `refuted_effect` what `note` says: a slope that should be nil, a
-    difference of slopes, what a benchmark leaves of the effect, or the robustness value.
+    `effect` is the slope in standard deviations, and `refuted_effect` what `note` says: a slope that should be nil, or
+    the robustness value.
     """
 
     feature: str
@@ -367,21 +367,6 @@ class GroupSlope:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaselineCause:
-    """A feature that a baseline method names, strongest first; a row of `baselines.parquet`. `position` counts from
-    1.
-    """
-
-    method: str
-    feature: str
-    position: int
-    score: float
-    share_percent: float
-    p_value: float | None
-    sign: Sign
-
-
-@dataclass(frozen=True, kw_only=True)
 class Examination:
     """What is known of the causes of a scope beyond the search.
 
@@ -393,7 +378,7 @@ class Examination:
     refutations : tuple of Refutation
     what_ifs : tuple of WhatIf
         Those of each cause, then the user-specified ones.
-    slopes, baselines : tuple of GroupSlope, tuple of BaselineCause
+    slopes : tuple of GroupSlope
     failures : tuple of str
         Steps that could not be computed, with the error.
     """
@@ -403,7 +388,6 @@ class Examination:
     refutations: tuple[Refutation, ...] = ()
     what_ifs: tuple[WhatIf, ...] = ()
     slopes: tuple[GroupSlope, ...] = ()
-    baselines: tuple[BaselineCause, ...] = ()
     failures: tuple[str, ...] = ()
 
 

@@ -37,7 +37,14 @@ class LogTimeEstimator(CausalEstimator):
     """
 
     def fit(self, data: pd.DataFrame, effect_modifier_names: list[str] | None = None) -> "LogTimeEstimator":
-        """Fit nothing yet: what the model holds fixed depends on the levels. Returns itself."""
+        """Fit nothing yet: what the model holds fixed depends on the levels. Returns itself.
+
+        Parameters
+        ----------
+        data : DataFrame
+            One row a launch, in time order, with the columns that `estimate_effect` takes.
+        effect_modifier_names : list of str or None
+        """
         self.reset_encoders()
         self._set_effect_modifiers(data, effect_modifier_names)
         return self
@@ -47,13 +54,22 @@ class LogTimeEstimator(CausalEstimator):
     ) -> CausalEstimate:
         """Return the change of the mean from the control to the treatment.
 
+        Parameters
+        ----------
+        data : DataFrame
+            One row a launch, in time order: the columns of the estimand, and of `IDENTITY` those that are known.
+        treatment_value, control_value : number or str
+        target_units : object
+            Not asked.
+
         Raises
         ------
         CausewayError
             If a number is to have other levels than 0 and 1, or no configuration has both levels.
         """
         estimand = self._target_estimand
-        (cause,), (value,) = estimand.treatment_variable, estimand.outcome_variable
+        (cause,) = estimand.treatment_variable
+        (value,) = estimand.outcome_variable
         names = [cause, *(name for name in estimand.get_adjustment_set() if name != CONFIGURATION_NODE)]
         rows, blocks = _observations(data, value)
         candidates = {name: _candidate(data[name], name, rows) for name in names}
@@ -137,10 +153,12 @@ def _levels(
         return extremes(times, candidate, arrow)
     codes = level_numbers(candidate, times.used)
     own = np.arange(codes.size)
-    low, high = own.copy(), own.copy()
+    low = own.copy()
+    high = own.copy()
     for code in np.unique(times.configuration):
         rows = np.flatnonzero(times.configuration == code)
         having = [rows[codes[rows] == candidate.levels.index(str(level))] for level in (control, treatment)]
         if having[0].size and having[1].size:
-            low[rows], high[rows] = having[0][0], having[1][0]
+            low[rows] = having[0][0]
+            high[rows] = having[1][0]
     return low, high

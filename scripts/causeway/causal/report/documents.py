@@ -1,4 +1,4 @@
-"""The documents of a scope: `graph.json` and its five tables, each rendered once, from a corrected outcome."""
+"""The documents of a scope: `graph.json` and its four tables, each rendered once, from a corrected outcome."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from causeway.core.vocabulary import UNEXPLAINED
 
 METHOD = (
     "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish"
-    f" and Bartlett), half-samples of blocks, {SHARE_METHOD.label}"
+    f" and Bartlett), {SHARE_METHOD.label}"
 )
 NO_ARROW = dict.fromkeys(
     (
@@ -255,7 +255,6 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
 def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
     """Return the rows of each table of a scope by the table's name."""
     examination = outcome.examination
-    causes = {arrow.name for arrow in outcome.arrows}
     return {
         "contributions": contribution_rows(outcome),
         "refutations": [vars(one) for one in examination.refutations],
@@ -274,19 +273,6 @@ def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
                 "slope_of": one.slope_of,
             }
             for one in examination.slopes
-        ],
-        "baselines": [
-            {
-                "method": one.method,
-                "feature": one.feature,
-                "place": one.position,
-                "score": one.score,
-                "share_percent": one.share_percent,
-                "p_value": one.p_value,
-                "sign": one.sign,
-                "cause": one.feature in causes,
-            }
-            for one in examination.baselines
         ],
     }
 

@@ -125,17 +125,6 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("slope_of", TEXT, nullable=True),  # "target" or "value", like the cause's `sign_of`
         ]
     ),
-    # causes that other methods name, strongest first per method
-    "baselines": pa.schema(
-        [
-            *columns("method feature", TEXT),
-            column("place", I64),
-            *columns("score share_percent", F64),
-            column("p_value", F64, nullable=True),
-            column("sign", TEXT),
-            column("cause", FLAG),
-        ]
-    ),
     # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of
     # the measured value
     "agreement": pa.schema(

@@ -1,6 +1,5 @@
-"""The page of examined causes: each scope's causes as bars, what they survived, and what other methods would name."""
+"""The page of examined causes: each scope's causes as bars, and what they survived."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
@@ -14,17 +13,7 @@ from causeway.plotting.drawing.kernel_labels import full_name, scope_label, shor
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.svg import notice
 
-REFUTERS = {
-    "future_exposure": "future exposure",
-    "thirds": "thirds of the run",
-    "ranks": "ranks",
-    "nodes": "nodes",
-    "runs": "runs",
-    "robustness_value": "robustness value",
-    "benchmark": "benchmark",
-}
-TREES = "boosted_trees"
-METHODS = {"rank_correlation": "rank correlation", "lasso": "Lasso", TREES: "boosted trees + SHAP"}
+REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustness value"}
 MOST_GROUPS = 12
 COLOURS = {"+": theme.RAISES, "-": theme.LOWERS}
 
@@ -176,24 +165,6 @@ def _attempt(row: Mapping | None) -> str:
     return f"{mark} {before} → {after}"
 
 
-def baselines_of(rows: Sequence[Mapping], causes: Sequence[Mapping]) -> list[list[dict | None]]:
-    """Return line by line what the search and each of `METHODS` name, strongest first; None where a list has ended."""
-    if not rows:
-        return []
-    ours = [row for row in causes if row["feature"] != UNEXPLAINED]
-    names = [f"{labelled(row)}:" if row.get("level") else labelled(row) for row in ours]  # `rank = 2: 3 %`
-    columns = [[_named(name, row["variance_percent"], True) for name, row in zip(names, ours, strict=True)]]
-    for method in METHODS:
-        own = sorted((row for row in rows if row["method"] == method), key=lambda row: row["place"])
-        columns.append([_named(row["feature"], row["share_percent"], row["cause"]) for row in own])
-    return [list(line) for line in itertools.zip_longest(*columns)]
-
-
-def _named(feature: str, percent: float | None, is_cause: bool) -> dict:
-    words = f"{feature} {formatting.percent(percent)}"
-    return {"words": elided(words, 46), "full": words if len(words) > 46 else "", "is_cause": is_cause}
-
-
 def differing_estimates(causes: Sequence[Mapping]) -> list[str]:
     """Return a remark for each cause of which dowhy's own regression says another change of the mean."""
     return [
@@ -225,7 +196,6 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
         "remarks": [elided(remark, 400) for remark in [*remarks, *differing_estimates(search.contributions)]],
         "figures": [drawing for drawing in drawings if drawing is not None],
         "refutations": refutations_of(tables["refutations"]),
-        "baselines": baselines_of(tables["baselines"], search.contributions),
     }
 
 
@@ -248,13 +218,10 @@ def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str,
     }
     short = short_names(known.values())
     by_id = {kernel: short[name] for kernel, name in known.items()}
-    methods = {row["method"] for search in searches for row in search.tables["baselines"]}
     return rendered(
         "examined.html",
         title=title,
         matrix=matrix,
         scopes=[scope_of(search, scope_label(search.graph, short), by_id) for search in searches],
         refuters=list(REFUTERS.values()),
-        methods=list(METHODS.values()),
-        without_trees=bool(methods) and TREES not in methods,
     )

@@ -2,13 +2,11 @@
 
 import itertools
 import re
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import plotting_samples as samples
 import pytest
 from causal_samples import contribution_rows
-from markupsafe import Markup
 from variability_samples import kernels_table
 
 from causeway.causal.report.documents import write_rows
@@ -16,9 +14,7 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.examined_causes import (
-    baselines_of,
     differing_estimates,
-    draw_examined_causes,
     refutations_of,
     share_bars,
     what_if_bars,
@@ -142,58 +138,25 @@ def test_the_matrix_frames_what_is_opposite():
     assert not {f'fill="{theme.LOWERS}"', 'fill="#e3e6ea"', 'fill="#fbe3e1"'} & set(re.findall('fill="[^"]*"', grey))
 
 
-def test_tables_of_refutations_and_baselines():
+def test_the_table_of_refutations():
     base = {"feature": "x", "effect": 0.4, "p_value": None, "note": None}
     rows = [
         base | {"refuter": "future_exposure", "refuted_effect": 0.01, "passed": True},
-        base | {"refuter": "benchmark", "refuted_effect": 1.1, "passed": False},
+        base | {"refuter": "robustness_value", "refuted_effect": 0.2, "passed": False},
     ]
     ((feature, attempts),) = refutations_of(rows)
     assert feature == "x"
-    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "–", "–", "✗ 0.40 → 1.10"]
+    assert attempts == ["✓ 0.40 → 0.01", "✗ 0.20"]
     assert refutations_of([]) == []
     ((_, nothing),) = refutations_of([base | {"refuter": "future_exposure", "refuted_effect": -0.001, "passed": True}])
-    assert nothing[0] == "✓ 0.40 → 0.00"
-    named = {
-        "method": "lasso",
-        "feature": "z",
-        "place": 1,
-        "score": 1.0,
-        "share_percent": 60.0,
-        "sign": "+",
-        "cause": False,
-    }
-    causes, _ = contribution_rows(1)
-    first, second = baselines_of([named, named | {"feature": "q", "place": 2, "cause": True}], causes)
-    assert first[2] == {"words": "z 60 %", "full": "", "is_cause": False}
-    assert second[2] == {"words": "q 60 %", "full": "", "is_cause": True}
-    assert first[0]["is_cause"]
-    assert [second[0], first[1], first[3]] == [None] * 3
-    assert baselines_of([], causes) == []
-    (row, *_), _ = contribution_rows(1)
-    (line, *_) = baselines_of([named], [row | {"feature": "rank", "level": "2", "variance_percent": 3.0}])
-    assert line[0]["words"] == "rank = 2: 3 %"
-
-
-@pytest.mark.parametrize(("methods", "said"), [(["lasso"], 1), (["lasso", "boosted_trees"], 0), ([], 0)])
-def test_that_a_baseline_is_not_installed_is_said_once(methods, said):
-    named = {"feature": "z", "place": 1, "score": 1.0, "share_percent": 60.0, "sign": "+", "cause": False}
-    tables = {name: [] for name in ("refutations", "whatif", "heterogeneity")}
-    tables["baselines"] = [named | {"method": method} for method in methods]
-    graph = {"q_value": None, "n_rows": 9, "verdict": "inconclusive", "sentences": [], "reasons": []}
-    graph |= {"target": "kernel_variability"}
-    searches = [
-        SimpleNamespace(graph=graph | {"scope": scope}, contributions=[], tables=tables) for scope in ("dataset", "k")
-    ]
-    page = str(draw_examined_causes(searches, Markup(""), "t", {"k": "kernel"}))
-    assert page.count("package xgboost is installed") == said
+    assert nothing == ["✓ 0.40 → 0.00", "–"]
 
 
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
     *_, unsearched = kernels_table()["kernel"].to_pylist()
     for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
-        for table in ("refutations", "baselines"):
+        for table in ("refutations",):
             write_rows([], folder / f"{table}.parquet", table, {})
         rows = [SLOPE, SLOPE | {"group": unsearched, "label": None}] if folder.name == "dataset" else []
         write_rows(rows, folder / "heterogeneity.parquet", "heterogeneity", {})
