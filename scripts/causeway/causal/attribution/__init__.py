@@ -1,0 +1,6 @@
+"""Questions put to a fitted structural model with dowhy's gcm: why a launch was slow, why two runs differ.
+
+dowhy is imported inside functions alone: it takes seconds, and is not there on every Python.
+
+Imports run from left to right: `slow_launches`, `run_changes` > `kernel_rows`, `mechanisms`.
+"""
