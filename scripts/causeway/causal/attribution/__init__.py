@@ -2,5 +2,5 @@
 
 dowhy is imported inside functions alone: it takes seconds, and is not there on every Python.
 
-Imports run from left to right: `slow_launches`, `run_changes` > `kernel_rows`, `mechanisms`.
+Imports run from left to right: `slow_table` > `slow_launches`, `run_changes` > `kernel_rows`, `mechanisms`.
 """
