@@ -12,10 +12,10 @@ from lab.validation.autocorrelated import autoregressive
 
 PLAYED = 200_000
 """Launches of a replay, of which the truth is known to a thousandth of a standard deviation."""
-KINDS = ("input", "mechanism", "both", "two_inputs", "steeper", "new_input", "together", "apart", "null")
-"""What differs: the values of one input; the kernel under equal conditions; both; two inputs; what an input does; an
-input that the first run never had; two inputs that come and go together; an input whose values are nowhere the same in
-both runs; nothing.
+KINDS = ("input", "mechanism", "both", "two_inputs", "sizes", "steeper", "new_input", "together", "apart", "null")
+"""What differs: the values of one input; the kernel under equal conditions; both; two inputs; the mix of
+configurations; what an input does; an input that the first run never had; two inputs that come and go together; an
+input whose values are nowhere the same in both runs; nothing.
 """
 
 
@@ -27,6 +27,7 @@ class Conditions:
     throttled: float = 0.2
     beside: float = 0.2
     bytes: float = 0.0
+    large: float = 0.0
     joint: bool = False
     jitter: float = 40.0
     slowdown: float = 0.0
@@ -42,6 +43,7 @@ class Shift:
     Attributes
     ----------
     inputs : pair of dict of str to ndarray, shape (n_rows,)
+        As drawn; `recorded` gives what a trace has.
     value : pair of ndarray of float, shape (n_rows,), ns
     noise : pair of ndarray of float, shape (n_rows,)
     conditions : pair of Conditions
@@ -59,7 +61,7 @@ class Shift:
     tail: dict[str, float] = field(default_factory=dict)
 
 
-INPUTS = ("clock_mhz", "beside", "bytes")
+INPUTS = ("configuration", "clock_mhz", "beside", "bytes")
 PLAYERS = (*INPUTS, "mechanism")
 
 
@@ -70,12 +72,23 @@ def _bursts(rng: np.random.Generator, rows: int, share: float) -> np.ndarray:
 
 
 def drawn_inputs(rng: np.random.Generator, rows: int, run: Conditions) -> dict[str, np.ndarray]:
-    """Return the inputs of a run, each of shape (rows,)."""
+    """Return the inputs of a run, each of shape (rows,); of bytes what is not the configuration's."""
     hot = _bursts(rng, rows, run.throttled)
     beside = hot if run.joint else _bursts(rng, rows, run.beside)
     clock = run.clock - 250.0 * hot + run.jitter * autoregressive(rng, rows, np.asarray([0.8]))[:, 0]
-    size = np.exp(run.bytes + 0.5 * autoregressive(rng, rows, np.asarray([0.3]))[:, 0])
-    return {"clock_mhz": np.round(clock / 15.0) * 15.0, "beside": beside.astype(float), "bytes": np.round(1e6 * size)}
+    own_size = run.bytes + 0.5 * autoregressive(rng, rows, np.asarray([0.3]))[:, 0]
+    return {
+        "configuration": np.where(rng.random(rows) < run.large, "large", "small").astype(object),
+        "clock_mhz": np.round(clock / 15.0) * 15.0,
+        "beside": beside.astype(float),
+        "bytes": own_size,
+    }
+
+
+def recorded(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the inputs as they are recorded: large configurations move more bytes, and bytes come in whole ones."""
+    size = np.exp(inputs["bytes"] + 0.5 * (inputs["configuration"] == "large"))
+    return inputs | {"bytes": np.maximum(np.round(1e6 * size), 1.0)}
 
 
 def drawn_noise(rng: np.random.Generator, rows: int) -> np.ndarray:
@@ -87,6 +100,7 @@ def drawn_noise(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 def duration(inputs: dict[str, np.ndarray], noise: np.ndarray, run: Conditions) -> np.ndarray:
     """Return the durations, ns, shape (rows,): saturating in bytes, more contention where more bytes are moved."""
+    inputs = recorded(inputs)
     size = np.log(inputs["bytes"] / 1e6)
     return np.exp(
         np.log(4e4)
@@ -94,6 +108,7 @@ def duration(inputs: dict[str, np.ndarray], noise: np.ndarray, run: Conditions) 
         - run.of_clock * np.log(inputs["clock_mhz"] / 1900.0)
         + run.of_beside * inputs["beside"] * (1.0 + 0.5 * np.tanh(size))
         + run.of_bytes * np.tanh(size)
+        + 0.4 * (inputs["configuration"] == "large")
         + noise
     )
 
@@ -108,13 +123,14 @@ def conditions_of(rng: np.random.Generator, kind: str) -> tuple[Conditions, Cond
         "mechanism": {"slowdown": size},
         "both": {"slowdown": size, "beside": 0.2 + up},
         "two_inputs": {"throttled": 0.2 + up, "bytes": rng.uniform(-0.6, 0.6)},
+        "sizes": {"large": 0.3 + up},
         "steeper": {"of_beside": 2.0 * old["of_beside"]},
         "new_input": {"beside": up},
         "together": {"joint": True, "throttled": 0.2 + up},
         "apart": {"clock": 1600.0, "throttled": 0.0, "jitter": 5.0},
         "null": {},
     }[kind]
-    first = {"new_input": {"beside": 0.0}, "together": {"joint": True}}.get(kind, {})
+    first = {"sizes": {"large": 0.3}, "new_input": {"beside": 0.0}, "together": {"joint": True}}.get(kind, {})
     if kind == "apart":
         first = {"throttled": 0.0, "jitter": 5.0}
     return Conditions(**old, **first), Conditions(**{**old, **first, **moved})

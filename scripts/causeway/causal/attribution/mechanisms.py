@@ -99,15 +99,17 @@ class Design:
         Which parents are categories.
     alone : sequence of int
         Parents that enter no product.
-    by_run : bool
-        Whether a function may differ between two runs.
+
+    Attributes
+    ----------
+    slices : list of slice
+        Columns that share a penalty: those of each parent, then all products.
+    n_single : int
+        The columns before the products, the intercept among them; `single_slices` are their slices.
     """
 
-    def __init__(
-        self, parents: np.ndarray, categories: Sequence[bool], alone: Sequence[int] = (), by_run: bool = False
-    ) -> None:
+    def __init__(self, parents: np.ndarray, categories: Sequence[bool], alone: Sequence[int] = ()) -> None:
         self._categories = tuple(categories)
-        self._by_run = by_run
         self._knots = [_knots(values, kind) for values, kind in zip(parents.T, categories, strict=True)]
         varying = [one for one, knots in enumerate(self._knots) if knots.size > 1 and one not in alone]
         self._pairs = list(itertools.combinations(varying, 2))
@@ -118,29 +120,16 @@ class Design:
         self._kept = self._spread > 1e-9
         single = sum(widths[: parents.shape[1]])
         self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= FEWEST_LAUNCHES
-        self._single = int(self._kept[:single].sum())
         kept = [int(part.sum()) for part in np.split(self._kept, np.cumsum(widths)[:-1])] if widths else []
-        products = [sum(kept[parents.shape[1] :])]
-        own = [1, *kept[: parents.shape[1]]] if by_run else []
-        bounds = np.cumsum([1, *kept[: parents.shape[1]], *products, *own])
+        bounds = np.cumsum([1, *kept[: parents.shape[1]], sum(kept[parents.shape[1] :])])
         self.slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds) if b > a]
+        self.n_single = int(bounds[-2])
+        self.single_slices = [one for one in self.slices if one.stop <= self.n_single]
 
-    def columns(self, parents: np.ndarray, run: np.ndarray | float = 0.0) -> np.ndarray:
-        """Return the columns, the intercept first, shape (n_rows, 1 + k).
-
-        Parameters
-        ----------
-        parents : ndarray of float, shape (n_rows, n_parents)
-        run : float, or ndarray of float, shape (n_rows,)
-            -1 for the one and 1 for the other run; ignored unless `by_run`.
-        """
+    def columns(self, parents: np.ndarray) -> np.ndarray:
+        """Return the columns, the intercept first, of parents of shape (n_rows, n_parents): shape (n_rows, 1 + k)."""
         raw = np.hstack([np.zeros((len(parents), 0)), *self._blocks(parents)])[:, self._kept]
-        scaled = (raw - self._centre[self._kept]) / self._spread[self._kept]
-        parts = [np.ones((len(parents), 1)), scaled]
-        if self._by_run:
-            sign = np.broadcast_to(np.asarray(run, float), len(parents))[:, None]
-            parts += [sign, sign * scaled[:, : self._single]]
-        return np.hstack(parts)
+        return np.hstack([np.ones((len(parents), 1)), (raw - self._centre[self._kept]) / self._spread[self._kept]])
 
     def _blocks(self, parents: np.ndarray) -> list[np.ndarray]:
         """Return the functions of each parent, then the products of each pair."""
@@ -187,7 +176,7 @@ class Curve:
         """Fit the function to rows: X of shape (n_rows, n_parents), Y of (n_rows,) or (n_rows, 1)."""
         categories, alone, weights = self._choices
         self._design = Design(np.asarray(X, float), categories, alone)
-        self._beta = _coefficients(self._design, self._design.columns(np.asarray(X, float)), Y, weights)
+        self._beta = _coefficients(self._design.columns(np.asarray(X, float)), self._design.slices, Y, weights)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the node's mean, float, shape (n_rows, 1)."""
@@ -199,18 +188,18 @@ class Curve:
 
 
 class CurveOfRun:
-    """The same for one of two runs, of a function that both have in common as far as their launches do not differ."""
+    """The same for one of two runs, fitted by `curves_of_runs`."""
 
-    def __init__(self, design: Design, beta: np.ndarray, run: float) -> None:
-        self._fitted = (design, beta, run)
+    def __init__(self, design: Design, beta: np.ndarray) -> None:
+        self._fitted = (design, beta)
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
-        """Nothing: it is fitted to both runs at once, by `curves_of_runs`."""
+        """Nothing: it is fitted to both runs at once."""
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the node's mean, float, shape (n_rows, 1)."""
-        design, beta, run = self._fitted
-        return (design.columns(np.asarray(X, float), run) @ beta)[:, None]
+        design, beta = self._fitted
+        return (design.columns(np.asarray(X, float)) @ beta)[:, None]
 
     def clone(self) -> "CurveOfRun":
         """Return the same."""
@@ -220,8 +209,8 @@ class CurveOfRun:
 def curves_of_runs(
     parents: Sequence[np.ndarray], responses: Sequence[np.ndarray], categories: Sequence[bool], alone: Sequence[int]
 ) -> list[CurveOfRun]:
-    """Return the functions of two runs, fitted together: what one run never had is known from the other, and a
-    difference between both shrinks as far as the data let it.
+    """Return the functions of two runs: first one that both have in common but for a constant, so that what one run
+    never had is known from the other; then how the runs differ from it, as far as the data tell.
 
     Parameters
     ----------
@@ -231,17 +220,33 @@ def curves_of_runs(
         As of `Design`.
     """
     both = np.vstack(parents)
-    run = np.repeat([-1.0, 1.0], [len(one) for one in parents])
-    weights = np.repeat([1.0 / len(one) for one in parents], [len(one) for one in parents])
-    design = Design(both, categories, alone, by_run=True)
-    beta = _coefficients(design, design.columns(both, run), np.concatenate(responses), weights)
-    return [CurveOfRun(design, beta, sign) for sign in (-1.0, 1.0)]
+    sizes = [len(one) for one in parents]
+    run = np.repeat([-1.0, 1.0], sizes)[:, None]
+    weights = np.repeat([1.0 / size for size in sizes], sizes)
+    design = Design(both, categories, alone)
+    columns = design.columns(both)
+    last = columns.shape[1]
+    response = np.concatenate(responses)
+    together = np.hstack([columns, run])
+    common = _coefficients(together, [*design.slices, slice(last, last + 1)], response, weights)
+    apart = np.hstack([np.ones_like(run), run, run * columns[:, 1 : design.n_single]])
+    slices = [slice(1, 2), *(slice(one.start + 1, one.stop + 1) for one in design.single_slices)]
+    own = _coefficients(apart, slices, response - together @ common, weights)
+    curves = []
+    for sign in (-1.0, 1.0):
+        beta = common[:last].copy()
+        beta[0] += own[0] + sign * (common[last] + own[1])
+        beta[1 : design.n_single] += sign * own[2:]
+        curves.append(CurveOfRun(design, beta))
+    return curves
 
 
-def _coefficients(design: Design, columns: np.ndarray, response: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def _coefficients(
+    columns: np.ndarray, slices: list[slice], response: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
     response = np.asarray(response, float).reshape(-1)
     weights = np.ones(response.size) if weights is None else weights
     middle = float(np.average(response, weights=weights))
-    beta, _ = evidence_ridge(columns, response - middle, weights, design.slices, LEAST_PENALTY)
+    beta, _ = evidence_ridge(columns, response - middle, weights, slices, LEAST_PENALTY)
     beta[0] += middle
     return beta
