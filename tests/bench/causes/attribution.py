@@ -1,6 +1,6 @@
 """How right attributions are: of a change between two runs to inputs and mechanism, and of slow launches to causes.
 
-python -m tests.bench.causes.attribution shifts FIRST COUNT     pairs of simulated runs, truth by replay
+python -m tests.bench.causes.attribution shifts FIRST COUNT [KIND ...]     pairs of simulated runs, truth by replay
 python -m tests.bench.causes.attribution slow FIRST COUNT       slow launches of simulated runs, the same
 python -m tests.bench.causes.attribution recorded               launches on a GPU whose causes were drawn at random
 """
@@ -25,9 +25,11 @@ from recorded_experiments import Experiment
 from causeway.causal.attribution.kernel_rows import KernelRows, read_rows
 from causeway.causal.attribution.run_changes import MECHANISM, run_change
 from causeway.causal.attribution.slow_launches import slow_launches
-from lab.validation.run_shifts import INPUTS, KINDS, Shift, draw, recorded, slow_truth
+from lab.validation.further_generators.run_shifts import INPUTS, KINDS, Shift, draw, recorded, slow_truth
 
 CONFIDENCE = 0.9
+MOST_DRAWS = 8
+"""Groups of draws that are told apart where numbers were drawn from many."""
 RECORDINGS = (
     *(("h100", "neighbours", "beside"), ("h100", "batches", "batch"), ("h100", "copies", "copy")),
     *(("h100", "sizes", "elements"), ("h100", "idle", "idle_ms"), ("h100", "cache", ""), ("h100", "power", "")),
@@ -73,11 +75,11 @@ def judged(shift: Shift, seed: int) -> list[tuple[float, ...]] | str:
     return lines
 
 
-def shifts(first: int, count: int) -> None:
+def shifts(first: int, count: int, *kinds: str) -> None:
     """Print by kind of shift: pairs, silent ones, errors and coverage."""
     print("kind | pairs | silent | mean: error, coverage, wrong sign, false | p99: error, coverage")
     every = []
-    for kind in KINDS:
+    for kind in kinds or KINDS:
         silent = 0
         lines = []
         for seed in range(first, first + count):
@@ -146,7 +148,10 @@ def on_gpus() -> None:
             root = Path(folder) / "results" / "kernel_variability"
             rows = read_rows(root, {kernel: causes})[kernel]
         drawn = experiment.arms[arm or next(iter(experiment.arms))]
-        levels, draw_of = np.unique([str(one) for one in drawn], return_inverse=True)
+        levels, draw_of = np.unique(drawn if isinstance(drawn[0], int) else list(map(str, drawn)), return_inverse=True)
+        if levels.size > MOST_DRAWS:
+            draw_of = draw_of * MOST_DRAWS // levels.size
+            levels = levels[:MOST_DRAWS]
         if len(rows) != draw_of.size:
             print(gpu, name, f"{len(rows)} of {draw_of.size} launches have features")
             continue
@@ -201,4 +206,4 @@ def true_parts(draws: list[np.ndarray], values: list[np.ndarray]) -> tuple[float
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        {"shifts": shifts, "slow": slow, "recorded": on_gpus}[sys.argv[1]](*map(int, sys.argv[2:4]))
+        {"shifts": shifts, "slow": slow, "recorded": on_gpus}[sys.argv[1]](*map(int, sys.argv[2:4]), *sys.argv[4:])

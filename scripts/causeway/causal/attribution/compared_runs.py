@@ -66,7 +66,7 @@ def _has_moved(row: Mapping) -> bool:
     """Tell whether a row is a kernel on both sides whose own mean moved by more than the noise floor."""
     if row["level"] != "kernel" or row["metric"] != "time_per_launch" or row["match"] != EXACT:
         return False
-    before, after, floor = row["baseline_value"], row["candidate_value"], row["floor_percent"]
+    before, after, floor = (row[name] for name in ("baseline_value", "candidate_value", "floor_percent"))
     return None not in (before, after, floor) and 100 * abs(after - before) > floor * before
 
 

@@ -14,6 +14,12 @@ from causeway.core.tables import LAUNCH_SHAPE, open_table, read_table
 RANK = "rank"
 MOST_LEVELS = 12
 """Levels of a category that are told apart, the commonest; the others are one."""
+MOST_CONFIGURATIONS = 40
+"""The same of configurations, which have an effect each and enter no product."""
+MOST_CAUSES = 5
+"""Causes of a kernel that are looked at, the largest: with what is left six players, 64 sets of them, each replayed."""
+LEAST_ROWS = 100
+"""Launches from which a model is fitted: as many effective rows does the search ask for."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,10 @@ def as_codes(columns: Sequence[np.ndarray], most: int = MOST_LEVELS) -> list[np.
         One of each table; floats or objects (text).
     most : int
         Levels that are told apart.
+
+    Returns
+    -------
+    list of ndarray of float, shape (n_rows,)
     """
     if columns[0].dtype != object:
         return [column.astype(float) for column in columns]

@@ -14,16 +14,14 @@ from types import ModuleType
 
 import numpy as np
 
+from causeway.causal.effects.cause_columns import FEWEST_TOGETHER
+from causeway.causal.effects.time_model import LEAST_PENALTY
 from causeway.causal.statistics.ridge import evidence_ridge
 
 KNOTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of a number between which its effect is linear."""
 FEW_VALUES = 6
 """A number with so few values has a level for each."""
-LEAST_PENALTY = 1e-4
-"""As in `effects.time_model`."""
-FEWEST_LAUNCHES = 4
-"""Launches behind a product's column; fewer tell nothing of two causes together."""
 
 
 def load_gcm() -> ModuleType:
@@ -38,7 +36,7 @@ def load_gcm() -> ModuleType:
     from dowhy.gcm.causal_mechanisms import StochasticModel
 
     gcm.config.disable_progress_bars()
-    StochasticModel.register(Rows)
+    StochasticModel.register(DrawnRows)
     return gcm
 
 
@@ -59,7 +57,7 @@ def evenly(weights: np.ndarray, count: int) -> np.ndarray:
     return np.searchsorted(reached, (np.arange(count) + 0.5) * reached[-1] / count).clip(max=weights.size - 1)
 
 
-class Rows:
+class DrawnRows:
     """A distribution that is its rows: a `StochasticModel` of gcm.
 
     Parameters
@@ -72,7 +70,12 @@ class Rows:
         self.turn = turn
 
     def fit(self, X: np.ndarray) -> None:
-        """Take the rows, float, shape (n_rows,) or (n_rows, 1)."""
+        """Take the rows.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows,) or (n_rows, 1)
+        """
         self._values = np.asarray(X, float).reshape(-1)
         self._drawn = np.zeros((0, 1))
 
@@ -83,12 +86,8 @@ class Rows:
             self._drawn = self._values[np.random.default_rng(self.turn).permutation(rows)][:, None]
         return self._drawn
 
-    def clone(self) -> "Rows":
-        """Return the same, not fitted."""
-        return Rows(self.turn)
 
-
-class Design:
+class ParentColumns:
     """Columns of functions of the parents.
 
     Parameters
@@ -116,10 +115,11 @@ class Design:
         blocks = self._blocks(parents)
         widths = [block.shape[1] for block in blocks]
         raw = np.hstack([np.zeros((len(parents), 0)), *blocks])
-        self._centre, self._spread = raw.mean(axis=0), raw.std(axis=0)
+        self._centre = raw.mean(axis=0)
+        self._spread = raw.std(axis=0)
         self._kept = self._spread > 1e-9
         single = sum(widths[: parents.shape[1]])
-        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= FEWEST_LAUNCHES
+        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= FEWEST_TOGETHER
         kept = [int(part.sum()) for part in np.split(self._kept, np.cumsum(widths)[:-1])] if widths else []
         bounds = np.cumsum([1, *kept[: parents.shape[1]], sum(kept[parents.shape[1] :])])
         self.slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds) if b > a]
@@ -127,7 +127,12 @@ class Design:
         self.single_slices = [one for one in self.slices if one.stop <= self.n_single]
 
     def columns(self, parents: np.ndarray) -> np.ndarray:
-        """Return the columns, the intercept first, of parents of shape (n_rows, n_parents): shape (n_rows, 1 + k)."""
+        """Return the columns, the intercept first, shape (n_rows, 1 + k).
+
+        Parameters
+        ----------
+        parents : ndarray of float, shape (n_rows, n_parents)
+        """
         raw = np.hstack([np.zeros((len(parents), 0)), *self._blocks(parents)])[:, self._kept]
         return np.hstack([np.ones((len(parents), 1)), (raw - self._centre[self._kept]) / self._spread[self._kept]])
 
@@ -162,7 +167,7 @@ class Curve:
     Parameters
     ----------
     categories, alone
-        As of `Design`.
+        As of `ParentColumns`.
     weights : ndarray of float, shape (n_rows,), positive, optional
         Of the rows that it is fitted to.
     """
@@ -173,37 +178,58 @@ class Curve:
         self._choices = (tuple(categories), tuple(alone), weights)
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
-        """Fit the function to rows: X of shape (n_rows, n_parents), Y of (n_rows,) or (n_rows, 1)."""
+        """Fit the function to rows.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        Y : ndarray of float, shape (n_rows,) or (n_rows, 1)
+        """
         categories, alone, weights = self._choices
-        self._design = Design(np.asarray(X, float), categories, alone)
+        self._design = ParentColumns(np.asarray(X, float), categories, alone)
         self._beta = _coefficients(self._design.columns(np.asarray(X, float)), self._design.slices, Y, weights)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the node's mean, float, shape (n_rows, 1)."""
-        return (self._design.columns(np.asarray(X, float)) @ self._beta)[:, None]
+        """Return the node's mean, float, shape (n_rows, 1).
 
-    def clone(self) -> "Curve":
-        """Return the same, not fitted."""
-        return Curve(*self._choices)
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        """
+        return (self._design.columns(np.asarray(X, float)) @ self._beta)[:, None]
 
 
 class CurveOfRun:
-    """The same for one of two runs, fitted by `curves_of_runs`."""
+    """The same for one of two runs, fitted by `curves_of_runs`.
 
-    def __init__(self, design: Design, beta: np.ndarray) -> None:
+    Parameters
+    ----------
+    design : ParentColumns
+    beta : ndarray of float, shape (1 + k,)
+        Coefficients of its columns.
+    """
+
+    def __init__(self, design: ParentColumns, beta: np.ndarray) -> None:
         self._fitted = (design, beta)
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
-        """Nothing: it is fitted to both runs at once."""
+        """Do nothing: it is fitted to both runs at once.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        Y : ndarray of float, shape (n_rows,) or (n_rows, 1)
+        """
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the node's mean, float, shape (n_rows, 1)."""
+        """Return the node's mean, float, shape (n_rows, 1).
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        """
         design, beta = self._fitted
         return (design.columns(np.asarray(X, float)) @ beta)[:, None]
-
-    def clone(self) -> "CurveOfRun":
-        """Return the same."""
-        return CurveOfRun(*self._fitted)
 
 
 def curves_of_runs(
@@ -217,13 +243,13 @@ def curves_of_runs(
     parents : pair of ndarray of float, shape (n_rows, n_parents)
     responses : pair of ndarray of float, shape (n_rows,)
     categories, alone
-        As of `Design`.
+        As of `ParentColumns`.
     """
     both = np.vstack(parents)
     sizes = [len(one) for one in parents]
     run = np.repeat([-1.0, 1.0], sizes)[:, None]
     weights = np.repeat([1.0 / size for size in sizes], sizes)
-    design = Design(both, categories, alone)
+    design = ParentColumns(both, categories, alone)
     columns = design.columns(both)
     last = columns.shape[1]
     response = np.concatenate(responses)

@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import stats
 
-from causeway.causal.attribution.kernel_rows import KernelRows, as_codes
-from causeway.causal.attribution.mechanisms import Curve, Rows, curves_of_runs, evenly, load_gcm
+from causeway.causal.attribution.kernel_rows import (
+    LEAST_ROWS,
+    MOST_CAUSES,
+    MOST_CONFIGURATIONS,
+    MOST_LEVELS,
+    KernelRows,
+    as_codes,
+)
+from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
+from causeway.causal.effects.time_model import MAX_ROWS
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
 
 if TYPE_CHECKING:
@@ -27,24 +35,19 @@ if TYPE_CHECKING:
 CONFIGURATION = "configuration"
 MECHANISM = "mechanism"
 TARGET = "target"
-MOST_INPUTS = 5
-MAX_ROWS = 4000
-LEAST_ROWS = 100
-LEAST_BLOCKS = 10
 DRAWS = 2000
 """Launches that are drawn from a model."""
 RESAMPLES = 30
 """Of blocks, behind a standard error: known to 13 %."""
 LEAST_OVERLAP = 0.1
 """Share of launches with values that the other run has as often, below which an input is not told from the kernel."""
-MOST_CONFIGURATIONS = 40
 TAIL = 0.99
 
 Kind = Literal["input", "mechanism", "either"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ChangePart:
     """What came with an input or with the mechanism; `either` where that is not told apart.
 
     Attributes
@@ -52,7 +55,7 @@ class Part:
     feature : str
         `mechanism` for the kernel itself.
     mean, tail : tuple of float, ns
-        Part of the change of the mean and of the 99th percentile: value, low, high.
+        ChangePart of the change of the mean and of the 99th percentile: value, low, high.
     before, after : float or None
         The input's own mean in both runs; None of a category.
     """
@@ -71,7 +74,7 @@ class RunChange:
 
     mean: tuple[float, float, float]
     tail: tuple[float, float, float]
-    parts: tuple[Part, ...]
+    parts: tuple[ChangePart, ...]
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     lost = [name for name in causes if not all(name in one.causes for one in rows)]
     if lost:
         return f"not recorded in both runs: {', '.join(lost)}"
-    names = [name for name in causes if _differs(rows, name)][:MOST_INPUTS]
+    names = [name for name in causes if _differs(rows, name)][:MOST_CAUSES]
     columns = {name: [one.causes[name] for one in rows] for name in names}
     if len({*rows[0].configuration, *rows[1].configuration}) > 1:
         columns = {CONFIGURATION: [one.configuration for one in rows], **columns}
@@ -113,14 +116,12 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     if not names:
         return "no cause was found in either run"
     categories = [columns[name][0].dtype == object for name in names]
-    codes = [as_codes(columns[name], MOST_CONFIGURATIONS if name == CONFIGURATION else 12) for name in names]
+    codes = [as_codes(columns[name], MOST_CONFIGURATIONS if name == CONFIGURATION else MOST_LEVELS) for name in names]
     runs = [
         _Run(np.column_stack([np.zeros((len(one), 0)), *(code[side] for code in codes)]), one.value)
         for side, one in enumerate(rows)
     ]
     blocks = [block_numbers(np.log(one.value), len(one)) for one in rows]
-    if min(int(own.max()) + 1 for own in blocks) < LEAST_BLOCKS:
-        return "too few independent stretches of a run"
     rng = np.random.default_rng(seed)
     weights = [one.weight for one in rows]
     drawn = [[run.evenly(weight) for run, weight in zip(runs, weights, strict=True)]]
@@ -154,7 +155,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
             ]
         of_mean, of_tail = _intervals(shares[:, number], reach)
         parts.append(
-            Part(feature=", ".join(joined), kind=kind, mean=of_mean, tail=of_tail, before=ends[0], after=ends[1])
+            ChangePart(feature=", ".join(joined), kind=kind, mean=of_mean, tail=of_tail, before=ends[0], after=ends[1])
         )
     return RunChange(mean=mean, tail=tail, parts=tuple(parts))
 
@@ -231,14 +232,14 @@ def _models(
             own = run.inputs[:, number]
             if configuration and not categories[number]:
                 graph.add_edge(nodes[configuration[0]], node)
-                mechanism = gcm.AdditiveNoiseModel(Curve((True,)), Rows(number))
+                mechanism = gcm.AdditiveNoiseModel(Curve((True,)), DrawnRows(number))
                 mechanism.fit(run.inputs[:, configuration], own)
             else:
-                mechanism = Rows(number)
+                mechanism = DrawnRows(number)
                 mechanism.fit(own)
             model.set_causal_mechanism(node, mechanism)
         function = gcm.ml.regression.InvertibleExponentialFunction()
-        mechanism = gcm.PostNonlinearModel(curve, Rows(len(nodes)), function)
+        mechanism = gcm.PostNonlinearModel(curve, DrawnRows(len(nodes)), function)
         mechanism.fit(run.inputs, run.value)
         model.set_causal_mechanism(TARGET, mechanism)
         for node in graph.nodes:

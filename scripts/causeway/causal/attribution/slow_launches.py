@@ -16,19 +16,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.causal.attribution.kernel_rows import KernelRows, as_codes
-from causeway.causal.attribution.mechanisms import Curve, Rows, evenly, load_gcm
+from causeway.causal.attribution.kernel_rows import (
+    LEAST_ROWS,
+    MOST_CAUSES,
+    MOST_CONFIGURATIONS,
+    KernelRows,
+    as_codes,
+)
+from causeway.causal.attribution.mechanisms import Curve, DrawnRows, evenly, load_gcm
+from causeway.causal.effects.time_model import MAX_ROWS
 
 SLOWEST = 20
-MOST_CAUSES = 5
-"""With the unexplained rest six players: 64 sets, each replayed."""
-MAX_ROWS = 5000
-"""Rows that the model is fitted to."""
 REFERENCE = 200
-"""Launches of the configuration that a slow one is compared with."""
+"""Launches that a slow one is compared with: their mean is known to a fourteenth of a standard deviation."""
 LEAST_REFERENCE = 30
-MOST_CONFIGURATIONS = 40
-LEAST_ROWS = 100
+"""Fewer launches are no distribution to be slow in: as `scopes.MIN_KERNEL_ROWS`."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,16 @@ class _Model:
         self._order = list(_sorted(names, edges, categories))
         last = len(names)
         fitted = evenly(np.ones(len(rows)), min(len(rows), MAX_ROWS))
-        inputs, weight = self._values[fitted], rows.weight[fitted]
+        inputs = self._values[fitted]
+        weight = rows.weight[fitted]
         self._mechanisms = {}
         for node, parents in self._order:
             if parents:
                 own = Curve([categories[one] for one in (*parents, last)], (len(parents),), weight)
-                self._mechanisms[node] = gcm.AdditiveNoiseModel(own, Rows(node))
+                self._mechanisms[node] = gcm.AdditiveNoiseModel(own, DrawnRows(node))
                 self._mechanisms[node].fit(inputs[:, [*parents, last]], inputs[:, node])
         function = gcm.ml.regression.InvertibleExponentialFunction()
-        self._target = gcm.PostNonlinearModel(Curve(categories, (last,), weight), Rows(last), function)
+        self._target = gcm.PostNonlinearModel(Curve(categories, (last,), weight), DrawnRows(last), function)
         relative = rows.value / rows.mean
         self._target.fit(inputs, relative[fitted])
         self._noise = self._noise_of(relative)

@@ -10,12 +10,12 @@ import numpy as np
 
 from lab.validation.autocorrelated import autoregressive
 
-PLAYED = 200_000
-"""Launches of a replay, of which the truth is known to a thousandth of a standard deviation."""
+PLAYED = 50_000
+"""Launches of a replay, of which the truth is known to a two-hundredth of a standard deviation."""
 KINDS = ("input", "mechanism", "both", "two_inputs", "sizes", "steeper", "new_input", "together", "apart", "null")
 """What differs: the values of one input; the kernel under equal conditions; both; two inputs; the mix of
-configurations; what an input does; an input that the first run never had; two inputs that come and go together; an
-input whose values are nowhere the same in both runs; nothing.
+configurations; what an input does; an input that the first run never had; two inputs that are there at the same times;
+an input whose values are nowhere the same in both runs; nothing.
 """
 
 
@@ -86,20 +86,44 @@ def drawn_inputs(rng: np.random.Generator, rows: int, run: Conditions) -> dict[s
 
 
 def recorded(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the inputs as they are recorded: large configurations move more bytes, and bytes come in whole ones."""
+    """Return the inputs as they are recorded: large configurations move more bytes, and bytes come in whole ones.
+
+    Parameters
+    ----------
+    inputs : dict of str to ndarray, shape (n_rows,)
+        As drawn.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n_rows,)
+    """
     size = np.exp(inputs["bytes"] + 0.5 * (inputs["configuration"] == "large"))
     return inputs | {"bytes": np.maximum(np.round(1e6 * size), 1.0)}
 
 
 def drawn_noise(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """Return noise of standard deviation .04, skewed, a little autocorrelated, one launch in a hundred much slower."""
+    """Return noise, shape (rows,), of standard deviation .04: skewed, a little autocorrelated, one launch in a hundred
+    much slower.
+    """
     skewed = (rng.gamma(6.0, 1.0, rows) - 6.0) / np.sqrt(6.0)
     wave = autoregressive(rng, rows, np.asarray([0.7]))[:, 0]
     return 0.03 * skewed + 0.02 * wave + np.where(rng.random(rows) < 0.01, rng.exponential(0.2, rows), 0.0)
 
 
 def duration(inputs: dict[str, np.ndarray], noise: np.ndarray, run: Conditions) -> np.ndarray:
-    """Return the durations, ns, shape (rows,): saturating in bytes, more contention where more bytes are moved."""
+    """Return the durations: saturating in bytes, more contention where more bytes are moved.
+
+    Parameters
+    ----------
+    inputs : dict of str to ndarray, shape (n_rows,)
+        As drawn.
+    noise : ndarray of float, shape (n_rows,)
+    run : Conditions
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows,), ns
+    """
     inputs = recorded(inputs)
     size = np.log(inputs["bytes"] / 1e6)
     return np.exp(
