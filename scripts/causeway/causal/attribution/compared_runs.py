@@ -1,11 +1,12 @@
 """What the changes of a comparison's kernels came with, of those that both runs have and whose mean moved."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from causeway.causal.attribution.kernel_rows import read_rows
+from causeway.causal.attribution.kernel_rows import guarded, read_rows
 from causeway.causal.attribution.run_changes import RunChange, run_change
 from causeway.causal.attribution.slow_table import NO_DOWHY
 from causeway.causal.data.outcome import CONFIGURATION
@@ -50,7 +51,7 @@ def attributed_changes(
         with single_threaded():
             for name, parts in _rows(folders, pairs, wanted).items():
                 own_seed = derived_seed(seed, *pairs[name], "run change")
-                found[name] = run_change(parts, wanted[name], own_seed, confidence)
+                found[name] = guarded(name, partial(run_change, parts, wanted[name], own_seed, confidence))
     except ImportError:
         why = NO_DOWHY
         found = {}

@@ -1,16 +1,20 @@
 """The launches of a kernel with some of their columns, out of `features.parquet`, as numbers and codes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.causal.data.scopes import IDENTITY, feature_columns, in_time_order, observations_of, of_kernel
+from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.logs import LOG
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_table
 
+Result = TypeVar("Result")
 RANK = "rank"
 MOST_LEVELS = 12
 """Levels of a category that are told apart, the commonest; the others are one."""
@@ -39,7 +43,7 @@ class KernelRows:
     units : mapping of str to str
         Of the causes.
     launches : Table
-        Columns rank, launch, start_ns and configuration.
+        Columns rank, launch and start_ns.
     """
 
     value: np.ndarray
@@ -52,6 +56,26 @@ class KernelRows:
 
     def __len__(self) -> int:
         return self.value.size
+
+
+def guarded(kernel: str, compute: Callable[[], Result]) -> Result | str:
+    """Return what is computed of a kernel, or why a library could not; the rest of the run stands.
+
+    Raises
+    ------
+    ImportError
+        If dowhy is not installed.
+    MachineError
+        If the machine is at fault.
+    """
+    try:
+        return compute()
+    except ImportError:
+        raise
+    except Exception as error:
+        fail_if_of_the_machine(error, f"attribution of {kernel}")
+        LOG.warning("%s: attribution failed", kernel, exc_info=True)
+        return f"could not be computed: {type(error).__name__}"
 
 
 def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> dict[str, KernelRows]:
@@ -98,7 +122,7 @@ def _rows_of(table: pa.Table, names: Collection[str], words: Mapping[int, str]) 
         configuration=np.array([words.get(number, str(number)) for number in numbers], dtype=object)[known],
         causes={name: values for name, values in causes.items() if values is not None},
         units={name: one.unit for name, one in features.items()},
-        launches=table.select(["rank", "launch", "start_ns", "configuration"]).filter(pa.array(known)),
+        launches=table.select(["rank", "launch", "start_ns"]).filter(pa.array(known)),
     )
 
 
@@ -116,6 +140,11 @@ def _filled(values: np.ndarray, configuration: np.ndarray) -> np.ndarray | None:
     return filled
 
 
+def is_category(columns: Sequence[np.ndarray]) -> bool:
+    """Tell whether a column is text in one of several tables; each has shape (n_rows,)."""
+    return any(column.dtype == object for column in columns)
+
+
 def as_codes(columns: Sequence[np.ndarray], most: int = MOST_LEVELS) -> list[np.ndarray]:
     """Return the same columns of several tables as numbers: categories as codes that the tables share.
 
@@ -130,7 +159,7 @@ def as_codes(columns: Sequence[np.ndarray], most: int = MOST_LEVELS) -> list[np.
     -------
     list of ndarray of float, shape (n_rows,)
     """
-    if columns[0].dtype != object:
+    if not is_category(columns):
         return [column.astype(float) for column in columns]
     levels, counts = np.unique(np.concatenate(columns).astype(str), return_counts=True)
     kept = levels[np.sort(np.argsort(-counts, kind="stable")[:most])]

@@ -24,6 +24,7 @@ from causeway.causal.attribution.kernel_rows import (
     MOST_LEVELS,
     KernelRows,
     as_codes,
+    is_category,
 )
 from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
 from causeway.causal.effects.time_model import MAX_ROWS
@@ -115,7 +116,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     names = list(columns)
     if not names:
         return "no cause was found in either run"
-    categories = [columns[name][0].dtype == object for name in names]
+    categories = [is_category(columns[name]) for name in names]
     codes = [as_codes(columns[name], MOST_CONFIGURATIONS if name == CONFIGURATION else MOST_LEVELS) for name in names]
     runs = [
         _Run(np.column_stack([np.zeros((len(one), 0)), *(code[side] for code in codes)]), one.value)
@@ -162,7 +163,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
 
 def _differs(rows: Sequence[KernelRows], name: str) -> bool:
     """Tell whether a column has more than one value in both runs together."""
-    return len({value for one in rows for value in np.unique(one.causes[name])}) > 1
+    return len({value for one in rows for value in np.unique(one.causes[name]).tolist()}) > 1
 
 
 def _intervals(values: np.ndarray, reach: float) -> list[tuple[float, float, float]]:

@@ -1,11 +1,12 @@
 """`slow_launches.parquet` of each scope: the slowest launches with what made them slow."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.causal.attribution.kernel_rows import KernelRows, read_rows
+from causeway.causal.attribution.kernel_rows import KernelRows, guarded, read_rows
 from causeway.causal.attribution.slow_launches import SLOWEST, SlowLaunch, slow_launches
 from causeway.causal.data.outcome import CONFIGURATION, Outcome
 from causeway.causal.data.scopes import DATASET_SCOPE, totals_of
@@ -67,9 +68,10 @@ def _found(folder: Path, causes: Mapping[str, Sequence[str]], dataset: str, seed
     found = {}
     for kernel, rows in read_rows(folder, causes).items():
         edges = _edges(folder / "causal" / kernel / GML)
-        own = slow_launches(
-            rows, causes[kernel], derived_seed(seed, dataset, folder.name, kernel, SLOW_LAUNCHES), edges
-        )
+        own_seed = derived_seed(seed, dataset, folder.name, kernel, SLOW_LAUNCHES)
+        own = guarded(kernel, partial(slow_launches, rows, causes[kernel], own_seed, edges))
+        if isinstance(own, str):
+            continue
         found[kernel] = [_row(kernel, number + 1, launch, rows) for number, launch in enumerate(own)]
     return found
 
