@@ -8,7 +8,7 @@ significant shows when all kernels were looked at.
 CAUSES = (
     *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
     *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
-    "dataset/model.parquet",
+    *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 
 

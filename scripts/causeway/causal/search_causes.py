@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from causeway.causal.attribution.slow_table import write_slow_launches
 from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
 from causeway.causal.data.scopes import (
@@ -56,7 +57,7 @@ from causeway.numeric.seeds import derived_seed
 DOCUMENTS = (
     *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
     *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
-    "dataset/model.parquet",
+    *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
 
@@ -308,6 +309,7 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
         scope = outcome.scope.scope
         LOG.info("%s: %s, q = %s", scope, outcome.verdict, outcome.q_value)
         write_scope(outcome, folder / scope, reasons.get(scope, ()))
+    write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
     write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
     effects = across_kernels_rows(effects_over_kernels(kernels))

@@ -12,7 +12,7 @@ from causeway.core.files.checksums import damaged, named, output_folders, record
 from causeway.core.files.listing import LISTING, Listing
 from causeway.core.tables import open_table, read_json, read_table, write_json
 
-EXAMINED = ("refutations", "whatif", "heterogeneity")
+EXAMINED = ("refutations", "whatif", "heterogeneity", "slow_launches")
 """Tables of a search beside its contributions, each a file of that name."""
 DatasetTarget = tuple[str, str]
 """Dataset and target."""

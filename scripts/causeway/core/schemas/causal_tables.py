@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, column, columns
+from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, U32, column, columns
 
 CHANGES = " ".join(
     f"{what}_change_{end}" for what in ("mean", "p50", "p99", "spread") for end in ("percent", "low", "high")
@@ -123,6 +123,23 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             *columns("cochran_q i_squared p_value", F64, nullable=True),
             column("label", TEXT, nullable=True),
             column("slope_of", TEXT, nullable=True),  # "target" or "value", like the cause's `sign_of`
+        ]
+    ),
+    # the slowest launches of a kernel (of the dataset: of all kernels), each with a row per cause, the largest first,
+    # and one of what no cause explains: `attributed_ns` of a launch sums to its `deviation_ns` from the mean of its
+    # configuration; `position` counts launches from 1, `value` is the cause's, in words
+    "slow_launches": pa.schema(
+        [
+            column("kernel", TEXT),
+            column("position", I64),
+            column("rank", U32),
+            column("launch", I64),
+            column("start_ns", I64, "ns", nullable=True),
+            *columns("duration_ns deviation_ns", I64, "ns"),
+            column("feature", TEXT),
+            column("value", TEXT, nullable=True),
+            column("attributed_ns", I64, "ns"),
+            column("unexplained", FLAG),
         ]
     ),
     # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of

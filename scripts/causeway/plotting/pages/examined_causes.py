@@ -15,6 +15,8 @@ from causeway.plotting.drawing.svg import notice
 
 REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustness value"}
 MOST_GROUPS = 12
+MOST_SLOW = 5
+"""Slow launches of a scope on the page; all are in slow_launches.parquet."""
 COLOURS = {"+": theme.RAISES, "-": theme.LOWERS}
 
 
@@ -177,6 +179,32 @@ def differing_estimates(causes: Sequence[Mapping]) -> list[str]:
     ]
 
 
+def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
+    """Return the slowest launches, each with what it owes to its causes, the largest first."""
+    launches: dict[int, list[Mapping]] = {}
+    for row in rows:
+        launches.setdefault(row["position"], []).append(row)
+    return [
+        {
+            "kernel": short.get(parts[0]["kernel"], parts[0]["kernel"]),
+            "place": f"rank {parts[0]['rank']}, launch {parts[0]['launch']}",
+            "duration": formatting.time(parts[0]["duration_ns"]),
+            "deviation": _more(parts[0]["deviation_ns"]),
+            "parts": "; ".join(
+                f"{_more(part['attributed_ns'])} {elided(part['feature'], 40)}"
+                + (f" = {elided(part['value'], 50)}" if part["value"] else "")
+                for part in parts
+            ),
+        }
+        for _, parts in sorted(launches.items())[:MOST_SLOW]
+    ]
+
+
+def _more(ns: int) -> str:
+    """Return a difference in words, with its sign."""
+    return f"{'−' if ns < 0 else '+'}{formatting.time(abs(ns))}"
+
+
 def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
     """Return what the page shows of one scope."""
     graph = search.graph
@@ -195,6 +223,7 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
         "sentences": graph["sentences"],
         "remarks": [elided(remark, 400) for remark in [*remarks, *differing_estimates(search.contributions)]],
         "figures": [drawing for drawing in drawings if drawing is not None],
+        "slow": slow_of(tables["slow_launches"], short),
         "refutations": refutations_of(tables["refutations"]),
     }
 

@@ -14,9 +14,11 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.examined_causes import (
+    MOST_SLOW,
     differing_estimates,
     refutations_of,
     share_bars,
+    slow_of,
     what_if_bars,
 )
 from report import plot_figures
@@ -152,11 +154,30 @@ def test_the_table_of_refutations():
     assert nothing == ["✓ 0.40 → 0.00", "–"]
 
 
+def test_slow_launches_stand_with_their_parts():
+    same = {"kernel": "k", "rank": 2, "launch": 7, "duration_ns": 9000, "deviation_ns": 5000}
+    parts = [("clock", "1,300 MHz", 6000), ("unexplained", None, -1000)]
+    rows = [
+        same | {"position": position, "feature": feature, "value": value, "attributed_ns": part}
+        for position in range(1, 8)
+        for feature, value, part in parts
+    ]
+    lines = slow_of(rows, {"k": "kernel"})
+    assert len(lines) == MOST_SLOW
+    assert lines[0] == {
+        "kernel": "kernel",
+        "place": "rank 2, launch 7",
+        "duration": "9 µs",
+        "deviation": "+5 µs",
+        "parts": "+6 µs clock = 1,300 MHz; −1 µs unexplained",
+    }
+
+
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
     *_, unsearched = kernels_table()["kernel"].to_pylist()
     for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
-        for table in ("refutations",):
+        for table in ("refutations", "slow_launches"):
             write_rows([], folder / f"{table}.parquet", table, {})
         rows = [SLOPE, SLOPE | {"group": unsearched, "label": None}] if folder.name == "dataset" else []
         write_rows(rows, folder / "heterogeneity.parquet", "heterogeneity", {})
