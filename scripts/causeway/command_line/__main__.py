@@ -31,6 +31,7 @@ from causeway.command_line.check import (
 )
 from causeway.command_line.configuration_check import check_settings, limits_in_words, merged
 from causeway.command_line.exports_found import FoundExport, search_exports
+from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.command_line.gate_files import VERDICTS, GateFiles, sets_limit, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.refused_exports import RefusedExports
@@ -266,6 +267,8 @@ def _analysed(
         why = _why_not_compared(results, pair) if sides else None
         if why:
             remark(f"not compared: {why}\n")
+        if report:
+            answer(*first_screen_lines(results, {export.dataset for export in exports}))
         answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")

@@ -30,6 +30,7 @@ from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.waiting import waiting_findings, with_waits, without_replays
 from causeway.findings.document import DatasetTime, summarise, with_steps
+from causeway.findings.first_screen.screen import first_screens
 from causeway.findings.quality import quality_findings, recording_findings
 from causeway.findings.record import Analysis, Finding, findings_of
 from causeway.findings.suggestions import of_graphed
@@ -44,15 +45,20 @@ class ResultFiles:
     `step_causes` belong together.
     """
 
+    tables: Sequence[str | Path]
     quality: Sequence[str | Path]
     kernels: Sequence[str | Path]
     scopes: Sequence[str | Path]
     efficiency: Sequence[str | Path]
     stragglers: Sequence[str | Path]
     steps: Sequence[str | Path]
+    step_tables: Sequence[str | Path]
     step_causes: Sequence[str | Path]
     waiting: Sequence[str | Path]
+    critical_paths: Sequence[str | Path]
     replays: Sequence[str | Path]
+    operators: Sequence[str | Path]
+    collectives: Sequence[str | Path]
     comparisons: Sequence[str | Path]
 
 
@@ -71,7 +77,7 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
     ]
     graphed = _graphed(efficiencies, qualities)
     found = [replace(one, suggestion=of_graphed(one.suggestion)) if one.dataset in graphed else one for one in found]
-    return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash)
+    return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash, first_screens(files))
 
 
 def _graphed(efficiencies: list[dict], qualities: list[dict]) -> set[str]:

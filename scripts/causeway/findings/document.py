@@ -1,6 +1,6 @@
 """The document `findings.json`: all findings with their severity, in the order in which they are read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causeway.core.finding_kinds import FINDING_KINDS, REFUTED_TURN
@@ -10,7 +10,7 @@ from causeway.findings.folding import folded
 from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import MOMENTS, NOTICEABLE, Finding, explains_little
 
-SCHEMA_VERSION = "4"
+SCHEMA_VERSION = "5"
 HIGH = 0.10
 """Share of a dataset's GPU time from which a supported finding is of high severity; of medium severity it is from
 `NOTICEABLE`.
@@ -127,7 +127,12 @@ def _sort_key(finding: Finding) -> tuple:
     return (*group, -tail, unit, -size, finding.id)  # sizes compare in one unit only
 
 
-def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], config_hash: str) -> dict:
+def summarise(
+    findings: Iterable[Finding],
+    times: Mapping[str, DatasetTime],
+    config_hash: str,
+    first_screen: Sequence[Mapping] = (),
+) -> dict:
     """Return the document `findings.json`.
 
     Parameters
@@ -138,6 +143,8 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
         By dataset; one that is not in it has neither GPU time nor explorer.
     config_hash : str
         Hash of the configuration, hexadecimal.
+    first_screen : sequence of mapping
+        Lines as `first_screens` gives them.
     """
     gpu_ns = {dataset: time.gpu_ns for dataset, time in times.items() if time.gpu_ns}
     shared = [
@@ -155,6 +162,7 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
     return {
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash,
+        "first_screen": list(first_screen),
         "findings": found,
         "dropped": [{"invariant": name, "count": count} for name, count in dropped.items()],
     }
