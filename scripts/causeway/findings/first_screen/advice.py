@@ -1,15 +1,30 @@
 """What to do: steps that follow from recorded facts, each with what it wins of the run; none where nothing helps."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from causeway.core.codes import HOST_CODE, IN_CALL, IN_OPERATOR, LOADER, NO_LAUNCHER, WITHIN_DEVICE
+from causeway.core.codes import (
+    COMPILATION,
+    HOST_ACCESS,
+    HOST_CODE,
+    IN_CALL,
+    IN_OPERATOR,
+    LOADER,
+    NO_LAUNCHER,
+    PROFILER,
+    WITHIN_DEVICE,
+    waits_for_engine,
+)
 from causeway.core.formatting import first_of, time
+from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.losses import BY_HOST, LateRankFact, LossFact
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, IDLE, NOTICEABLE, RecordingFact, RunFact
 from causeway.findings.first_screen.words import detail_words, percent
 from causeway.findings.first_screen.work import WorkFact
 
+FOREIGN = (OTHER_PROCESS, PROFILER)
+"""Reasons of idle time that are not the program's."""
 MOST = 2
 """Steps that are said."""
 LEAST_DETAIL = 0.15
@@ -52,17 +67,22 @@ def advice(
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
         :1
     ]
-    steps += [_of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
-    makers = {IDLE: _of_idle, COPIES: _of_copies, COMMUNICATION: _of_communication}
+    steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
     for fact in losses:
-        if fact.part in makers:
-            steps += makers[fact.part](fact, run, bool(late))
+        steps += against_loss(fact, run, has_late=bool(late))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
     return sorted(steps, key=lambda step: (-step.saved_ns, step.words))[:MOST]
 
 
-def _of_late(fact: LateRankFact, run: RunFact) -> Advice:
+def against_loss(fact: LossFact, run: RunFact, *, has_late: bool = False) -> list[Advice]:
+    """Return steps against a loss; `has_late`: the ranks wait for a late one."""
+    makers = {IDLE: _of_idle, COPIES: _of_copies, COMMUNICATION: _of_communication}
+    return makers[fact.part](fact, run, has_late) if fact.part in makers else []
+
+
+def of_late(fact: LateRankFact, run: RunFact) -> Advice:
+    """Return where to look for why ranks are late."""
     who = f"rank{'s' if len(fact.ranks) > 1 else ''} {first_of(fact.ranks, 4)}"
     words = {
         "compute": f"Compare clock, power cap and share of the work of {who} with the others.",
@@ -76,21 +96,33 @@ def _of_late(fact: LateRankFact, run: RunFact) -> Advice:
 
 def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
+    foreign = Counter({_against(reason, detail): ns for reason, detail, ns in fact.reasons if reason in FOREIGN})
+    steps = [
+        Advice(words=f"{step}: {what} {time(ns / run.devices)}.", saved_ns=ns // run.devices)
+        for (step, what), ns in foreign.items()
+        if run.share(ns) >= NOTICEABLE
+    ]
     if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
-        return []
+        return steps
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
-    steps: list[Advice] = []
+    won = max(fact.gain.saved_ns, 1)
+    scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
+    sums: dict[str, Counter] = {}
     for reason, detail, ns in fact.reasons:
-        if ns < LEAST_DETAIL * total or reason not in BY_HOST or len(steps) == MOST:
-            continue
-        saved = min(ns // run.devices, fact.gain.saved_ns)
-        steps.append(Advice(words=_against(reason, detail, ns // run.devices), saved_ns=saved))
+        if reason in BY_HOST and not detail.startswith(IN_OPERATOR):
+            step, what = _against(reason, detail)
+            sums.setdefault(step, Counter())[what] += ns // run.devices
+    for step, parts in sums.items():
+        spent = parts.total()
+        if spent * run.devices >= LEAST_DETAIL * total:
+            named = ", ".join(f"{what} {time(ns)}" for what, ns in parts.most_common(MOST))
+            steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
     host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
     in_graphs = any(reason == "graph_internal" or "GraphLaunch" in detail for reason, detail, _ in fact.reasons)
     is_fine = fact.lost_ns < SHORT_NS * run.launches
     if 2 * host >= total and is_fine and not in_graphs:
         words = f"Capture the launches in a CUDA or HIP graph: the host takes {time(host / run.launches)} for each."
-        steps.insert(0, Advice(words=words, saved_ns=min(fact.gain.saved_ns, host // run.devices)))
+        steps.insert(0, Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     return steps
 
 
@@ -100,26 +132,35 @@ def _is_of_launches(detail: str) -> bool:
     return is_launch or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith(IN_OPERATOR)
 
 
-def _against(reason: str, detail: str, ns: int) -> str:
-    """Return a step against one reason of idle time."""
+def _against(reason: str, detail: str) -> tuple[str, str]:
+    """Return a step against one reason of idle time, and what is behind it."""
     what = detail_words(reason, detail)
-    spent = f"{what} ({time(ns)})"
-    if detail.startswith(LOADER):
-        return f"Load data earlier, with more workers or prefetching: {spent}."
-    if "zero_grad" in detail:
-        return f"Call zero_grad with set_to_none=True: {time(ns)}."
+    if reason == OTHER_PROCESS:
+        return "Give the other process another GPU, or run both under MPS", what
+    if reason == PROFILER:
+        return "Measure again with fewer kinds of records", what
     low = detail.lower()
+    if detail.startswith(LOADER):
+        return "Load data earlier, with more workers or prefetching", what
+    if detail.startswith(COMPILATION):
+        return "Compile before the loop: mark changing sizes as dynamic, or pad inputs to a few sizes", what
+    if waits_for_engine(detail):
+        return "Queue pictures ahead of the video engine, on a thread of its own", what
+    if "zero_grad" in detail:
+        return "Call zero_grad with set_to_none=True", what
     if "malloc" in low or "free" in low or "alloc" in low:
-        return f"Allocate once, or from a pool: {spent}."
+        return "Allocate once, or from a pool", what
     if "graphlaunch" in low:
-        return f"Launch larger graphs, less often: {spent}."
+        return "Launch larger graphs, less often", what
     if detail.startswith(IN_CALL) and "launch" in low:
-        return f"Launch less often: fuse kernels, or capture them in a CUDA or HIP graph: {spent}."
-    if "synchronize" in low or "synchronise" in low or reason == "blocked_host":
-        return f"Avoid this wait of the host, so that it launches ahead: {spent}."
-    if "not recorded" in what or what == "the host":
-        return f"Record ranges or call stacks: host code that is not recorded takes {time(ns)}."
-    return f"Do it earlier, on another thread, or less often: {spent}."
+        return "Launch less often: fuse kernels, or capture them in a CUDA or HIP graph", what
+    if reason == "blocked_host":
+        return "Avoid these waits of the host, so that it launches ahead", what
+    if detail == HOST_ACCESS:
+        return "Prefetch managed memory (cudaMemPrefetchAsync), or copy explicitly", what
+    if detail in (HOST_CODE, NO_LAUNCHER):
+        return "Record ranges or call stacks: the cause is not in the recording", what
+    return "Do it earlier, on another thread, or less often", what
 
 
 def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:

@@ -10,6 +10,7 @@ LONGEST = 48
 _TILE = re.compile(r"(?:tilesize|tile)?_?(\d{2,3}x\d{2,3}(?:x\d{1,3})?)")
 _LAYOUT = re.compile(r"_([tn]{2})(?:_[tn])?(?:_|$)")
 _TYPE = re.compile(r"bf16|tf32|f64|f32|f16|i8|fp16|sgemm|hgemm|dgemm")
+COLLECTIVES = ("exchange between GPUs", "collectives")
 OTHER = "other kernels"
 """Work whose class no name tells."""
 WORK = (
@@ -24,7 +25,7 @@ WORK = (
     ("softmax", r"softmax"),
     ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|foreach"),
     ("routing of experts", r"topk|moe|expert|permute_tokens"),
-    ("sampling", r"sampl|argmax|top_p|multinomial"),
+    ("sampling", r"(?<!up)(?<!down)(?<!re)sampl|argmax|top_p|multinomial"),
     ("embeddings, gather and scatter", r"embedding|gather|scatter|index_|indexselect|index(?:put|add)"),
     ("quantisation", r"quant|fp8|int8|scaled_"),
     ("reductions", r"reduce|sum_|cumsum|scan"),
@@ -32,6 +33,8 @@ WORK = (
     ("elementwise", r"elementwise|vectorized|unrolled|add_|mul_|fill|copy|cat|silu|gelu|relu|threshold|triton_poi"),
 )
 """Classes of work, the first whose pattern is in the name of the operator or the kernel."""
+_SURE = (("attention", re.compile(WORK[0][1], re.IGNORECASE)),)
+"""Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)
 EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", re.IGNORECASE)
 
@@ -66,11 +69,10 @@ def work_of(name: str, operator: str | None, kind: str) -> str:
     ('matrix products', 'normalisation')
     """
     if kind == COMMUNICATION_KERNEL:
-        return "exchange between GPUs" if EXCHANGE.search(name) else "collectives"
-    for text in (operator, name):
-        if text:
-            last = text.rpartition("::")[2] if text is operator else text
-            for work, pattern in _WORK:
-                if pattern.search(last):
-                    return work
+        return COLLECTIVES[0] if EXCHANGE.search(name) else COLLECTIVES[1]
+    operator = (operator or "").rpartition("::")[2]
+    for text, known in ((name, _SURE), (operator, _WORK), (name, _WORK)):
+        for work, pattern in known:
+            if pattern.search(text):
+                return work
     return OTHER

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from causeway.core.codes import COPY_KINDS, HOST_CODE, IN_RANGE, MEMORY_KINDS, MIGRATIONS
-from causeway.core.queries import in_document
+from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_RANGE, MEMORY_KINDS, MIGRATIONS
+from causeway.core.queries import in_document, of_table, within
 from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -34,13 +34,15 @@ MOST_UNKNOWN = 0.5
 @dataclass(frozen=True, kw_only=True)
 class Gain:
     """What a run would win: `saved_ns` of its time, then what limits it (kind and name, where known); `at_least`: the
-    replay keeps waiting that belongs to the loss.
+    replay keeps waiting that belongs to the loss. `row` of `replay.parquet` gives it, as the difference of `columns`.
     """
 
     saved_ns: int
     limited_by: str | None = None
     limited_name: str | None = None
     at_least: bool = False
+    row: Mapping
+    columns: tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,8 @@ class LateRankFact:
 
     Attributes
     ----------
+    group : int
+        Index of the communicator in `stragglers.json`.
     ranks : sequence of int
     of_ranks : int
         Ranks of the communicator.
@@ -135,6 +139,7 @@ class LateRankFact:
     query : str
     """
 
+    group: int
     ranks: Sequence[int]
     of_ranks: int
     last: int
@@ -203,13 +208,20 @@ def _gain(tables: RunTables, run: RunFact, part: str) -> Gain | None:
     row = replayed(tables, CHANGES.get(part, ""))
     if row is None:
         return None
-    now = row["device_time_ns"] if row["device_time_ns"] is not None else row["time_ns"]
-    then = row["predicted_device_time_ns"] if row["predicted_device_time_ns"] is not None else row["predicted_ns"]
-    saved = max(now - then, 0)
+    has_devices = row["device_time_ns"] is not None and row["predicted_device_time_ns"] is not None
+    columns = ("device_time_ns", "predicted_device_time_ns") if has_devices else ("time_ns", "predicted_ns")
+    saved = max(row[columns[0]] - row[columns[1]], 0)
     # calls that wait in a full queue behind the copies are taken for work of the host
     alone = max((one["exposed_memory_ns"] for one in tables.efficiency["breakdown"].values()), default=0)
     at_least = part == COPIES and row["limited_by"] in ("launch", "host") and saved < 0.9 * alone
-    return Gain(saved_ns=saved, limited_by=row["limited_by"], limited_name=row["limited_name"], at_least=at_least)
+    return Gain(
+        saved_ns=saved,
+        limited_by=row["limited_by"],
+        limited_name=row["limited_name"],
+        at_least=at_least,
+        row=row,
+        columns=columns,
+    )
 
 
 def is_unexplained(reason: str, detail: str) -> bool:
@@ -318,6 +330,52 @@ def late_rank_facts(tables: RunTables, run: RunFact) -> list[LateRankFact]:
     return sorted(facts.values(), key=lambda fact: (-fact.saved_ns, -fact.waited_ns, fact.ranks))
 
 
+@dataclass(frozen=True, kw_only=True)
+class MigrationsFact:
+    """Pages of managed memory that move while kernels run, ns of all devices, of the kernels' time; the kernel with
+    most of it.
+    """
+
+    under_ns: int
+    kernels_ns: int
+    kernel: str
+    query: str
+
+
+def migration_facts(tables: RunTables) -> list[MigrationsFact]:
+    """Return that pages of managed memory move during a hundredth of the kernels' time or more."""
+    breakdown = tables.efficiency["breakdown"].values()
+    under = sum(one.get("under_migrations_ns", 0) for one in breakdown)
+    kernels = sum(one.get("kernel_ns", 0) for one in breakdown)
+    if not under or under < NOTICEABLE * kernels:
+        return []
+    query = "list_sum(json_extract(content, '$.breakdown.*.under_migrations_ns')::BIGINT[])::BIGINT"
+    name = tables.efficiency["migrations"]["kernels"][0]["name"]
+    path = f"{tables.dataset}/efficiency.json"
+    return [MigrationsFact(under_ns=under, kernels_ns=kernels, kernel=name, query=within(path, query))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedFact:
+    """GPUs that several ranks share: how many, how many ranks, and how long these wait there for each other, ns."""
+
+    gpus: int
+    ranks: int
+    waited_ns: int
+    query: str
+
+
+def shared_facts(tables: RunTables, run: RunFact) -> list[SharedFact]:
+    """Return that ranks share GPUs and wait for each other there, where that is a hundredth of the run or more."""
+    waited = sum(row["wait_ns"] for row in tables.waiting if row["detail"] == BEHIND_RANK)
+    if not tables.efficiency.get("shared") or waited < NOTICEABLE * run.elapsed_ns:
+        return []
+    where = f"step IS NULL AND detail = '{BEHIND_RANK}'"
+    query = of_table("sum(wait_ns)::BIGINT", f"{tables.dataset}/waiting.parquet", where)
+    gpus = len(tables.efficiency["shared"])
+    return [SharedFact(gpus=gpus, ranks=run.ranks, waited_ns=waited, query=query)]
+
+
 def _late(tables: RunTables, index: int, group: Mapping) -> list[LateRankFact]:
     path = f"{tables.dataset}/stragglers.json"
     facts = []
@@ -325,6 +383,7 @@ def _late(tables: RunTables, index: int, group: Mapping) -> list[LateRankFact]:
     for at, row in enumerate(group.get("late_together", ()) if named else ()):
         facts.append(
             LateRankFact(
+                group=index,
                 ranks=list(row["ranks"]),
                 of_ranks=group["n_ranks"],
                 last=row["collectives"],
@@ -349,6 +408,7 @@ def _late(tables: RunTables, index: int, group: Mapping) -> list[LateRankFact]:
         kernels = why.get("kernels") or []
         facts.append(
             LateRankFact(
+                group=index,
                 ranks=[rank["rank"]],
                 of_ranks=group["n_ranks"],
                 last=rank["last_collectives"],

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,12 @@ from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTab
 
 SHORTEST = 5e-4
 """Share of the run from which a gap is looked at: shorter ones are told by the reasons of idle time alone."""
+MUCH_SHORTER = 10
+"""Times by which gaps between the same work are shorter than the longest that are not told with it."""
 FEWEST_USUAL = 5
 """Launches or copies of a kind that must be there for one to stand out among them."""
+WAITS = "exposed_communication"
+"""The cause of a slow step in which a rank waits for another one."""
 STANDS_OUT = 3.0
 """Times as long as the median of its kind that a launch or copy is, to stand out."""
 
@@ -67,16 +71,26 @@ class EventFact:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowStepsFact:
-    """Slow steps with one cause, the same of some ranks: their excess in all on the slowest of these, ns, and the usual
-    time of a step.
+    """Slow steps with one cause: ranks and steps, what the slowest rank of each step takes longer, what of the excess
+    of all is the cause's, ns, the usual time of a step, and the kernel that has most of it, if that is known.
     """
 
-    ranks: Sequence[int]
-    steps: Sequence[int]
+    pairs: Sequence[tuple[int, int]]
     excess_ns: int
+    cause_ns: int
     usual_ns: int
     cause: str
     name: str | None
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps, ascending."""
+        return sorted({step for _, step in self.pairs})
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks, ascending."""
+        return sorted({rank for rank, _ in self.pairs})
 
 
 @dataclass(frozen=True)
@@ -89,8 +103,11 @@ class _Gap:
 
 
 def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str]) -> list[_Gap]:
-    """Return the times in which a device of an export runs no launch for `least_ns` or more, in order of time."""
+    """Return the times in which a device of an export runs no launch for `least_ns` or more, between its first and last
+    work of any kind.
+    """
     reach: dict[tuple[int, int], tuple[int, int]] = {}
+    first: dict[tuple[int, int], tuple[int, int]] = {}
     found = []
     columns = ["start_ns", "duration_ns", "rank", "device", "configuration"]
     with open_table(folder / "launches.parquet", "launches") as file:
@@ -105,6 +122,7 @@ def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str
                 ends = begins + duration[at]
                 which = configuration[at]
                 key = (lane >> 16, lane & 0xFFFF)
+                first.setdefault(key, (int(begins[0]), int(which[0])))
                 known = reach.get(key)
                 if known is not None:
                     begins, ends, which = (
@@ -118,7 +136,32 @@ def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str
                     after = names[int(which[latest[i]])]
                     found.append(_Gap((number, *key), int(reached[i]), int(begins[i + 1]), after, before))
                 reach[key] = (int(reached[-1]), int(which[latest[-1]]))
+    for key, begin, end in _other_work(folder):
+        launch, which = first.get(key, (end, -1))
+        if launch - begin >= least_ns:
+            found.append(_Gap((number, *key), begin, launch, "the start", names.get(which, "the end")))
+        last, which = reach.get(key, (end, -1))
+        if end - last >= least_ns:
+            found.append(_Gap((number, *key), last, end, names.get(which, "the start"), "the end"))
     return found
+
+
+def _other_work(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
+    """Return when the first copy or graph of each rank and device of an export begins, and the last one ends."""
+    import duckdb
+
+    parts = [
+        f"SELECT rank, device, start_ns, duration_ns FROM read_parquet('{folder / name}.parquet') WHERE {which}"  # noqa: S608
+        for name, which in (("transfers", f"copy_kind NOT IN {MIGRATIONS}"), ("graphs", "TRUE"))
+        if (folder / f"{name}.parquet").is_file()
+    ]
+    if not parts:
+        return []
+    rows = duckdb.execute(
+        f"SELECT rank, device, min(start_ns), max(start_ns + duration_ns) FROM ({' UNION ALL '.join(parts)})"  # noqa: S608
+        " GROUP BY rank, device ORDER BY rank, device"
+    ).fetchall()
+    return [((rank, device), begin, end) for rank, device, begin, end in rows]
 
 
 def _without_copies(gaps: Sequence[_Gap], folder: Path, least_ns: int) -> list[_Gap]:
@@ -183,6 +226,8 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
     """Return the gaps of a run by the work before and after them, those that make up a hundredth of the run, most
     time first.
     """
+    if tables.efficiency.get("shared"):  # a GPU's gaps are those of all its ranks together
+        return []
     least = max(int(SHORTEST * run.elapsed_ns), 1)
     groups: dict[tuple[str, str], list[_Gap]] = defaultdict(list)
     for number, folder in enumerate(tables.folders):
@@ -190,10 +235,14 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
             continue
         names = {configuration: name for configuration, (name, _) in _names(folder).items()}
         for gap in _without_copies(_long_gaps(folder, number, least, names), folder, least):
-            groups[gap.after, gap.before].append(gap)
+            begins = tables.moment(folder, gap.start)
+            if begins >= 0:  # not while a recording of the others had not begun
+                groups[gap.after, gap.before].append(replace(gap, start=begins, end=begins + gap.end - gap.start))
     facts = []
     steps = run.steps.count if run.steps else 0
-    for (after, before), gaps in groups.items():
+    for (after, before), every in groups.items():
+        longest_ns = max(gap.end - gap.start for gap in every)
+        gaps = [gap for gap in every if MUCH_SHORTER * (gap.end - gap.start) >= longest_ns]
         lengths = sorted(gap.end - gap.start for gap in gaps)
         devices = len({gap.key for gap in gaps})
         longest = max(gaps, key=lambda gap: gap.end - gap.start)
@@ -207,7 +256,7 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
                     total_ns=sum(lengths),
                     median_ns=lengths[len(lengths) // 2],
                     longest_ns=lengths[-1],
-                    start_ns=longest.start - tables.efficiency["origin_ns"],
+                    start_ns=longest.start,
                     per_step=steps > 2 and abs(len(gaps) / devices - steps) <= 1,
                 )
             )
@@ -242,7 +291,8 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 ):
                     continue
                 usual[name, False] = round(median)
-                groups[name, False, kind == "communication", None].append((duration, start, (rank, device), None))
+                begins = tables.moment(folder, start)
+                groups[name, False, kind == "communication", None].append((duration, begins, (rank, device), None))
         if (folder / "transfers.parquet").is_file():
             rows = duckdb.execute(
                 "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, n FROM ("
@@ -256,10 +306,13 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 memory = MEMORY_KINDS.get(source if kind == 1 else target if kind == 2 else -1)
                 usual[COPY_KINDS.get(kind, "unknown"), True] = round(median)
                 groups[COPY_KINDS.get(kind, "unknown"), True, False, memory].append(
-                    (duration, start, (rank, device), size)
+                    (duration, tables.moment(folder, start), (rank, device), size)
                 )
     facts = []
-    for (what, is_copy, is_collective, memory), events in groups.items():
+    for (what, is_copy, is_collective, memory), every in groups.items():
+        events = [event for event in every if event[1] >= 0]
+        if not events:
+            continue
         duration, start, _, size = max(events, key=lambda event: (event[0], -event[1]))
         facts.append(
             EventFact(
@@ -271,7 +324,7 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 longest_ns=duration,
                 total_ns=sum(event[0] for event in events),
                 usual_ns=usual[what, is_copy],
-                start_ns=start - tables.efficiency["origin_ns"],
+                start_ns=start,
                 bytes=size,
                 memory=memory,
             )
@@ -279,35 +332,37 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.what))
 
 
-def slow_step_facts(tables: RunTables, run: RunFact, events: Sequence[EventFact] = ()) -> list[SlowStepsFact]:
+def slow_step_facts(
+    tables: RunTables, run: RunFact, events: Sequence[EventFact] = (), gaps: Sequence[GapFact] = ()
+) -> list[SlowStepsFact]:
     """Return slow steps by cause, those that are a hundredth of the run longer in all, most time first; not those whose
-    excess is one of the single events.
+    excess is that of a single event, or of some gaps.
     """
     if run.steps is None or tables.steps is None:
         return []
-    groups: dict[tuple[int, str], list[Mapping]] = defaultdict(list)
-    for step in tables.steps["slow"]:
-        if step["cause"] is not None:
-            groups[step["rank"], step["cause"]].append(step)
-    facts: dict[tuple, SlowStepsFact] = {}
-    for (rank, cause), steps in sorted(groups.items()):
-        excess = sum(step["duration_ns"] - step["usual_ns"] for step in steps)
-        largest = max(steps, key=lambda step: (step["cause_ns"], -step["step"]))
-        if excess < NOTICEABLE * run.elapsed_ns or any(_is_same(event, excess) for event in events):
+    singles = [event.longest_ns for event in events]
+    singles += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
+    own = {step["step"] for step in tables.steps["slow"] if step["cause"] not in (None, WAITS)}
+    groups: dict[str, list[Mapping]] = defaultdict(list)
+    for step in tables.steps["slow"]:  # a rank that waits for a late one is no reason of its own
+        if step["cause"] is not None and not (step["cause"] == WAITS and step["step"] in own):
+            groups[step["cause"]].append(step)
+    facts = []
+    for cause, steps in sorted(groups.items()):
+        longest: dict[int, int] = {}
+        for step in steps:
+            longest[step["step"]] = max(longest.get(step["step"], 0), step["duration_ns"] - step["usual_ns"])
+        excess = sum(longest.values())
+        if excess < NOTICEABLE * run.elapsed_ns or any(0.8 * excess <= ns <= 1.25 * excess for ns in singles):
             continue
-        numbers = tuple(step["step"] for step in steps)
-        known = facts.get((cause, numbers))
-        facts[cause, numbers] = SlowStepsFact(
-            ranks=[*(known.ranks if known else ()), rank],
-            steps=numbers,
-            excess_ns=max(excess, known.excess_ns if known else 0),
-            usual_ns=steps[0]["usual_ns"],
-            cause=cause,
-            name=largest["name"],
+        facts.append(
+            SlowStepsFact(
+                pairs=sorted((step["rank"], step["step"]) for step in steps),
+                excess_ns=excess,
+                cause_ns=sum(step["cause_ns"] for step in steps),
+                usual_ns=steps[0]["usual_ns"],
+                cause=cause,
+                name=max(steps, key=lambda step: (step["cause_ns"], -step["step"]))["name"],
+            )
         )
-    return sorted(facts.values(), key=lambda fact: (-fact.excess_ns, fact.ranks, fact.cause))
-
-
-def _is_same(event: EventFact, excess_ns: int) -> bool:
-    """Return whether a single event makes up most of the excess of a slow step."""
-    return event.longest_ns >= 0.8 * excess_ns
+    return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))

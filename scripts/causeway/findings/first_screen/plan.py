@@ -1,19 +1,18 @@
 """Which facts the first screen says, in which order, and what it leaves out."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
-from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, significant, time
 from causeway.core.queries import of_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
-from causeway.findings.first_screen.losses import late_rank_facts, loss_facts
+from causeway.findings.first_screen.losses import LossFact, late_rank_facts, loss_facts, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import event_facts, gap_facts, slow_step_facts
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, recording_facts, run_fact, share_query
+from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query, recording_facts, run_fact
 from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts, variation_facts
 
 RECORDING = "Recording"
@@ -31,6 +30,7 @@ QUESTIONS = (RECORDING, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VAR
 """The questions of the first screen, in their order; each has a line only if it has an answer."""
 NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches")
 """Faults of a recording that leave idle time unknown."""
+FAR_MORE = 1.2
 MOST_OUTLIERS = 3
 MOST_FAULTS = 2
 MOST_PEAKS = 3
@@ -75,9 +75,7 @@ def plan(tables: RunTables) -> list[ScreenLine]:
 
 def _lines(tables: RunTables) -> list[ScreenLine]:
     faults = recording_facts(tables)[:MOST_FAULTS]
-    lines = [
-        ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query or None) for fact in faults
-    ]
+    lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
     run = run_fact(tables)
     if run is None:
         return [*lines, *_of_measurements(tables), *_not_searched(tables)]
@@ -88,11 +86,23 @@ def _lines(tables: RunTables) -> list[ScreenLine]:
     losses = loss_facts(tables, run)
     if any(fact.fault in NO_IDLE_TIME for fact in faults):
         losses = [fact for fact in losses if fact.part != IDLE]
-    if losses:
-        query = share_query(tables.dataset, losses[0].part)
-        lines.append(
-            ScreenLine(question=WHERE, answer=words.of_loss(losses[0], run), ns=losses[0].lost_ns, query=query)
+    lines += [
+        ScreenLine(
+            question=WHERE,
+            answer=words.of_loss(fact, run),
+            ns=fact.lost_ns,
+            query=percent_query(tables.dataset, fact.part),
         )
+        for fact in _where(losses)
+    ]
+    lines += [
+        ScreenLine(question=WHERE, answer=words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in shared_facts(tables, run)
+    ]
+    lines += [
+        ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
+        for fact in migration_facts(tables)
+    ]
     late = late_rank_facts(tables, run)
     lines += [
         ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
@@ -114,16 +124,28 @@ def _lines(tables: RunTables) -> list[ScreenLine]:
     return [*lines, *_not_searched(tables)]
 
 
+def _where(losses: Sequence[LossFact]) -> list[LossFact]:
+    """Return the largest loss, and behind it the one whose removal wins far more, as what makes other ranks wait."""
+    if not losses:
+        return []
+    first = losses[0]
+    best = max(losses, key=lambda fact: fact.gain.saved_ns if fact.gain else 0)
+    won = first.gain.saved_ns if first.gain else 0
+    is_more = best.gain is not None and best.gain.saved_ns > FAR_MORE * won and not (first.gain and first.gain.at_least)
+    return [first, best] if is_more and best is not first and first.gain is not None else [first]
+
+
 def _outliers(tables: RunTables, run: RunFact) -> list[ScreenLine]:
     """Return the gaps, single events and slow steps that are a hundredth of the run or more, most time first."""
     if not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    facts = [(fact.total_ns, words.of_gap(fact, run)) for fact in gap_facts(tables, run)]
+    gaps = gap_facts(tables, run)
+    facts = [(fact.total_ns, words.of_gap(fact, run)) for fact in gaps]
     events = event_facts(tables, run)
     facts += [(fact.total_ns, words.of_event(fact, run)) for fact in events]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
-        for fact in slow_step_facts(tables, run, events)
+        for fact in slow_step_facts(tables, run, events, gaps)
     ]
     facts.sort(key=lambda fact: (-fact[0], fact[1]))
     return [ScreenLine(question=OUTLIERS, answer=f"{text}.", ns=ns) for ns, text in facts[:MOST_OUTLIERS]]
@@ -135,13 +157,8 @@ def _varies(tables: RunTables, run: RunFact) -> list[ScreenLine]:
     """
     for fact in variation_facts(tables, run):
         if not fact.is_mix:
-            label = record_of(fact.cause).label if fact.cause else None
-            if label and fact.level:
-                label = f"{label} = {fact.level}"
             return [
-                ScreenLine(
-                    question=VARIES, answer=words.of_variation(fact, run, label), ns=fact.cost_ns, query=fact.query
-                )
+                ScreenLine(question=VARIES, answer=words.of_variation(fact, run), ns=fact.cost_ns, query=fact.query)
             ]
     return []
 
@@ -180,7 +197,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
             lines.append(
                 ScreenLine(
                     question=RUN,
-                    answer=f"Counters of {of}, {time(total)} in all; no time line, so idle time is not known.",
+                    answer=f"{of}, {time(total)} in all; no time line, so idle time is not known.",
                     ns=round(total),
                     query=of_table("sum(value_sum)", path),
                 )
@@ -190,6 +207,10 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                     question=FILLS, answer=words.of_work(class_facts_of(rows), kernel_facts_of(rows)), ns=round(total)
                 )
             )
+    lines += [
+        ScreenLine(question=STEP, answer=words.of_calls(rank, len(tables.steps["by_calls"])))
+        for rank in (tables.steps or {"by_calls": ()})["by_calls"][:1]
+    ]
     lines += [
         ScreenLine(question=PEAK, answer=words.of_peak(fact), ns=fact.total_ns)
         for fact in peak_facts(tables, MOST_PEAKS)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.clock import Clock
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 
@@ -14,8 +15,11 @@ NOTICEABLE = 0.01
 """Share of a run from which something is said of it."""
 MOST_OF_RUN = 0.8
 """Share of the devices' time that steps must be to stand for the run."""
-SUREST_REPEATS = (20, 0.95)
-"""Fewest repeats of a launch sequence, and the least of them that are alike, that count as steps."""
+ANNOTATED = ("annotations", "graphs")
+"""Sources of steps that say that they are steps."""
+FEWEST_REPEATS = 20
+ALIKE = 0.95
+"""Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
 COMPUTE = "useful"
 COMMUNICATION = "communication"
 COPIES = "transfers"
@@ -41,6 +45,7 @@ class RunTables:
     dataset: str
     folders: Sequence[Path] = ()
     quality: Mapping = field(default_factory=dict)
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
     capabilities: Sequence[Mapping] = ()
     efficiency: Mapping | None = None
     stragglers: Mapping | None = None
@@ -59,6 +64,10 @@ class RunTables:
     def kernels(self) -> Sequence[Mapping]:
         """Rows of `kernels.parquet` of the durations."""
         return self.targets.get(KERNEL_VARIABILITY, ())
+
+    def moment(self, folder: Path, start_ns: int) -> int:
+        """Return when something of an export began, ns after the time begins in which the dataset is measured."""
+        return int(self.clocks.get(folder.name, Clock()).aligned(start_ns)) - self.efficiency["origin_ns"]
 
     @property
     def is_timed(self) -> bool:
@@ -118,14 +127,18 @@ class RecordingFact:
         How many events, or ns, it concerns.
     of : int
         Of how many; 0 where that means nothing.
-    query : str
-        SQL that gives `count`.
+    table, query : str
+        Where `count` is, and SQL that gives it.
+    unit : str
+        Of `count`.
     """
 
     fault: str
     count: int
     of: int = 0
-    query: str = ""
+    table: str
+    query: str
+    unit: str = "events"
 
 
 def run_fact(tables: RunTables) -> RunFact | None:
@@ -172,12 +185,10 @@ def _steps(tables: RunTables) -> StepsFact | None:
     document = tables.steps
     if document is None or tables.steps_table is None or not tables.steps_table.num_rows:
         return None
-    if document["source"] not in ("annotations", "graphs"):
-        fewest, alike = SUREST_REPEATS
-        if not all(
-            one["steps"] >= fewest and (one["confidence"] or 0) >= alike for one in document["ranks"] if one["steps"]
-        ):
-            return None
+    known = [one for one in document["ranks"] if one["steps"]]
+    sure = all(one["steps"] >= FEWEST_REPEATS and (one["confidence"] or 0) >= ALIKE for one in known)
+    if document["source"] not in ANNOTATED and not sure:
+        return None
     rows = tables.steps_table.to_pandas()
     rows = rows[~rows["warm_up"]] if not rows["warm_up"].all() else rows
     durations = rows["duration_ns"].to_numpy()
@@ -197,11 +208,12 @@ def _steps(tables: RunTables) -> StepsFact | None:
         longest_ns=int(durations.max()),
         parts={COMPUTE: busy - communication - copies, COMMUNICATION: communication, COPIES: copies, IDLE: idle},
         share=total / elapsed if elapsed else 0.0,
-        annotated=document["source"] in ("annotations", "graphs"),
+        annotated=document["source"] in ANNOTATED,
     )
 
 
 UNFIT = (
+    "no_launches",
     "late_stamps",
     "unrecorded_steps",
     "missing_dispatches",
@@ -220,13 +232,18 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
     for index, export in enumerate(tables.quality["exports"]):
         if export["status"] != "read":
             query = in_document(document, "exports", index, "status", kind="text")
-            facts.append(RecordingFact(fault=export["status"], count=1, of=len(tables.quality["exports"]), query=query))
+            facts.append(
+                RecordingFact(
+                    fault=export["status"], count=1, of=len(tables.quality["exports"]), table=document, query=query
+                )
+            )
     for fault in UNFIT:
         for index, issue in enumerate(tables.quality["issues"]):
             counts = issue["kind"] == fault and issue["count"] >= NOTICEABLE * read
+            counts = counts and (fault != "no_launches" or not read)
             if counts or (issue["kind"] == fault and fault == "unrecorded_steps"):
                 query = in_document(document, "issues", index, "count", kind="integer")
-                facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, query=query))
+                facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
     return [*facts, *_of_ranks(tables), *_sparse_graphs(tables)]
 
 
@@ -238,12 +255,30 @@ def _of_ranks(tables: RunTables) -> list[RecordingFact]:
     path = f"{tables.dataset}/efficiency.json"
     if recordings["are_apart"]:
         query = in_document(path, "recordings", "common_ns", kind="integer")
-        return [RecordingFact(fault="apart", count=recordings["common_ns"], of=recordings["whole_ns"], query=query)]
+        return [
+            RecordingFact(
+                fault="apart",
+                count=recordings["common_ns"],
+                of=recordings["whole_ns"],
+                table=path,
+                query=query,
+                unit="ns",
+            )
+        ]
     held = recordings["held_ns"]
     if not held or max(held.values()) < NOTICEABLE * recordings["whole_ns"]:
         return []
     query = in_document(path, "recordings", "begins_ns", kind="integer")
-    return [RecordingFact(fault="begin_apart", count=recordings["begins_ns"], of=max(held.values()), query=query)]
+    return [
+        RecordingFact(
+            fault="begin_apart",
+            count=recordings["begins_ns"],
+            of=max(held.values()),
+            table=path,
+            query=query,
+            unit="ns",
+        )
+    ]
 
 
 LEAST_COVERED = 0.25
@@ -251,6 +286,12 @@ LEAST_COVERED = 0.25
 nodes are probably missing.
 """
 FEWEST_GRAPHS = 3
+GRAPHS = (
+    "SELECT count(*) AS nodes, (max(start_ns + duration_ns) - min(start_ns))::BIGINT AS span_ns,"
+    " sum(duration_ns)::BIGINT AS nodes_ns FROM {table} WHERE correlation IS NOT NULL"
+    " GROUP BY rank, device, correlation HAVING count(*) > 1"
+)
+"""The graph launches of an export: nodes, time from the first to the last, and time of the nodes, ns."""
 
 
 def _sparse_graphs(tables: RunTables) -> list[RecordingFact]:
@@ -261,24 +302,23 @@ def _sparse_graphs(tables: RunTables) -> list[RecordingFact]:
     import duckdb
 
     spans = []
+    parts = []
     for folder in tables.folders:
-        path = folder / "launches.parquet"
-        if path.is_file():
-            spans += duckdb.execute(
-                "SELECT count(*), max(start_ns + duration_ns) - min(start_ns), sum(duration_ns) FROM read_parquet(?)"
-                " WHERE correlation IS NOT NULL GROUP BY rank, device, correlation HAVING count(*) > 1",
-                [str(path)],
-            ).fetchall()
+        if (folder / "launches.parquet").is_file():
+            spans += duckdb.execute(GRAPHS.format(table=f"'{folder / 'launches.parquet'}'")).fetchall()
+            parts.append(GRAPHS.format(table=f"'{'/'.join(folder.parts[-3:])}/launches.parquet'"))
     span = sum(one for _, one, _ in spans)
     nodes = sum(one for _, _, one in spans)
     gpu_ns = tables.efficiency["elapsed_ns"] * tables.efficiency["device"]["n_devices"]
     if len(spans) < FEWEST_GRAPHS or span < NOTICEABLE * gpu_ns or nodes >= LEAST_COVERED * span:
         return []
-    return [RecordingFact(fault="sparse_graphs", count=int(nodes), of=int(span))]
+    table = f"{'/'.join(tables.folders[0].parts[-3:])}/launches.parquet"
+    query = f"SELECT sum(nodes_ns)::BIGINT FROM ({' UNION ALL '.join(parts)})"  # noqa: S608 - names of ours alone
+    return [RecordingFact(fault="sparse_graphs", count=nodes, of=span, table=table, query=query, unit="ns")]
 
 
-def share_query(dataset: str, part: str) -> str:
-    """Return the query of a part of the devices' time as a share, 0 to 1."""
+def percent_query(dataset: str, part: str) -> str:
+    """Return the query of a part of the devices' time in percent."""
     path = f"{dataset}/efficiency.json"
     whole = f"({value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')})"
-    return within(path, f"{value_at('waterfall_ns', part, kind='integer')}::DOUBLE / {whole}")
+    return within(path, f"100 * {value_at('waterfall_ns', part, kind='integer')} / {whole}")

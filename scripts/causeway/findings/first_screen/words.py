@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from causeway.core.codes import (
     COMPILATION,
     HELD_BACK,
+    HOST_ACCESS,
     HOST_CODE,
     IN_CALL,
     IN_OPERATOR,
@@ -14,9 +15,18 @@ from causeway.core.codes import (
     LOADER,
     NO_LAUNCHER,
 )
+from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.findings.first_screen.kernel_words import OTHER, kernel_words
-from causeway.findings.first_screen.losses import CollectivesFact, CopiesFact, Gain, LateRankFact, LossFact
+from causeway.findings.first_screen.losses import (
+    CollectivesFact,
+    CopiesFact,
+    Gain,
+    LateRankFact,
+    LossFact,
+    MigrationsFact,
+    SharedFact,
+)
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -71,6 +81,7 @@ SLOW = {
 FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
     "partial": lambda fact: "An export was read only in part; what is missing is in no number.",
+    "no_launches": lambda fact: "No kernel launch is in the recording: nothing is known of the device's time.",
     "late_stamps": lambda fact: (
         f"{counted(fact.count, 'launch')} of {count(fact.of)} bear times later than they ran: idle time, gaps and step"
         " times cannot be known."
@@ -165,6 +176,8 @@ def detail_words(reason: str, detail: str) -> str:
         return elided(detail.removeprefix(IN_CALL), LONGEST_DETAIL)
     if detail == HOST_CODE:
         return "host code that is not recorded"
+    if detail == HOST_ACCESS:
+        return "host code up to its access to managed memory"
     if reason == "start_up":
         return "start-up of queued work"
     if reason == "graph_internal":
@@ -218,31 +231,64 @@ def _collectives(fact: CollectivesFact) -> str:
     return f"{count(fact.count)} x {fact.operation}{size}{speed}"
 
 
-def of_loss(fact: LossFact, run: RunFact) -> str:
-    """Return what the largest part of the devices' time is lost to, why, and what its removal wins."""
+def loss_headline(fact: LossFact, run: RunFact) -> str:
+    """Return what a part of the devices' time is lost to, and why."""
     share = percent(run.share(fact.lost_ns))
     lost = time(fact.lost_ns / run.devices)
     each = f"{lost} of {time(run.elapsed_ns)}{' per GPU' if run.devices > 1 else ''}"
     if fact.part == IDLE:
-        why = reasons_in_words(fact, run.devices)
-        return f"Idle {share} ({each}): {why or 'not explained'}. {of_gain(fact.gain, run.elapsed_ns)}"
+        return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}"
     if fact.part == COPIES:
         what = f": {_copies(fact.copies[0], run.devices)}" if fact.copies else ""
-        overlap = f" Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
-        return f"Copies outside compute {share} ({each}){what}. {of_gain(fact.gain, run.elapsed_ns)}{overlap}"
+        return f"Copies outside compute {share} ({each}){what}"
     if fact.part == COMMUNICATION:
-        what = f", most in {_collectives(fact.collectives[0])}" if fact.collectives else ""
         waits = f", {time(fact.waited_ns / run.devices)} of it waiting for other ranks" if fact.waited_ns else ""
-        missing = ""
-        if fact.missing_ranks and not fact.waited_ns:
-            missing = " How much is waiting for other ranks is not known: they are not in the recording."
-        gain = of_gain(fact.gain, run.elapsed_ns)
-        return f"Communication outside compute {share} ({each}{waits}){what}. {gain}{missing}"
-    return f"No work of the rank {share} ({each}): before its first work or after its last."
+        what = f", most in {_collectives(fact.collectives[0])}" if fact.collectives else ""
+        return f"Communication outside compute {share} ({each}{waits}){what}"
+    return f"No work of the rank {share} ({each}): before its first work or after its last"
 
 
-def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
-    """Return which rank the others wait for, why, and what the run wins without that."""
+def of_loss(fact: LossFact, run: RunFact) -> str:
+    """Return what a part of the devices' time is lost to, why, and what its removal wins."""
+    words = f"{loss_headline(fact, run)}."
+    if fact.part == OUTSIDE:
+        return words
+    if fact.part == COPIES:
+        most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
+        return f"{words} {of_gain(fact.gain, run.elapsed_ns)} {most}"
+    words = f"{words} {of_gain(fact.gain, run.elapsed_ns)}"
+    if fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
+        words += " How much is waiting for ranks that are not in the recording is not known."
+    return words
+
+
+def of_migrations(fact: MigrationsFact) -> str:
+    """Return how long pages of managed memory move while kernels run."""
+    share = f"{percent(fact.under_ns / fact.kernels_ns)} of the kernels' time ({time(fact.under_ns)})"
+    return f"Pages of managed memory move during {share}, most in {kernel_words(fact.kernel)}."
+
+
+def of_shared(fact: SharedFact, run: RunFact) -> str:
+    """Return that ranks share GPUs and wait for each other there."""
+    gpus = "one GPU" if fact.gpus == 1 else f"{fact.gpus} GPUs"
+    each = time(fact.waited_ns / fact.ranks)
+    return (
+        f"{counted(fact.ranks, 'rank')} share {gpus}: each waits {each} of {time(run.elapsed_ns)} for the others' work."
+    )
+
+
+def of_calls(rank: Mapping, ranks: int) -> str:
+    """Return what steps hold by the calls that made their launches, where times cannot be used."""
+    least, middle, most = rank["launches"]
+    whose = f" of rank {rank['rank']}" if ranks > 1 else ""
+    launches = f"{count(middle)} launches each" if least == most else f"{count(least)} to {count(most)} launches"
+    empty = f", {count(rank['empty'])} of them none" if rank["empty"] else ""
+    kernels = f", {time(rank['kernel_ns'][1])} of kernels at the median" if rank["kernel_ns"][1] else ""
+    return f"By their calls, {counted(rank['steps'], 'step')}{whose} with {launches}{empty}{kernels}."
+
+
+def late_headline(fact: LateRankFact) -> str:
+    """Return which rank the others wait for, why, and how long."""
     several = len(fact.ranks) > 1
     who = f"Ranks {first_of(fact.ranks)}" if several else f"Rank {fact.ranks[0]}"
     others = max(fact.of_ranks - len(fact.ranks), 1)
@@ -253,11 +299,15 @@ def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
     each = time(fact.waited_ns / others)
     waits = f"the other waits {each}" if others == 1 else f"each of the other {others} waits {each} on average"
     rare = "" if fact.is_often else ", most of it in few long waits"
-    bound = "up to " if fact.is_bound else ""
+    return f"{who} {'are' if several else 'is'} {often}{why}: {waits}{rare}"
+
+
+def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
+    """Return which rank the others wait for, why, and what the run wins without that."""
     saved = min(fact.saved_ns, run.elapsed_ns)
+    bound = "up to " if fact.is_bound else ""
     return (
-        f"{who} {'are' if several else 'is'} {often}{why}: {waits}{rare}. On time, the run is {bound}{time(saved)}"
-        f" ({percent(saved / run.elapsed_ns)}) shorter."
+        f"{late_headline(fact)}. On time, the run is {bound}{time(saved)} ({percent(saved / run.elapsed_ns)}) shorter."
     )
 
 
@@ -316,11 +366,13 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
     shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:5]
     words = ", ".join(f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown)
-    first = kernels[0]
+    first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0])
     filled = (
         "" if first.filled is None or first.filled >= 0.95 else f"; its blocks fill {percent(first.filled)} of a device"
     )
     most = f"{first.name}: {percent(first.total_ns / total)} in {counted(first.launches, 'launch')}{filled}"
+    if 2 * first.total_ns < 0.1 * total:
+        return f"{time(total)} of kernels: {words}."
     return f"{time(total)} of kernels: {words}. Most in one kernel, {most}."
 
 
@@ -338,25 +390,25 @@ def of_peak(fact: PeakFact) -> str:
     return f"{fact.kernel} ({time(fact.total_ns)}): {', '.join(parts)}; {verdict}."
 
 
-def of_variation(fact: VariationFact, run: RunFact, label: str | None) -> str:
+def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
+    kernel = kernel_words(fact.name)
     if fact.trend_ns is not None:
         begins, ends = (time(value) for value in fact.trend_ns)
-        return (
-            f"{fact.kernel}: {begins} in the first tenth of {count(fact.launches)} launches, {ends} in the last: a"
-            " steady trend over the run, not noise."
-        )
+        of = f"the first tenth of {count(fact.launches)} launches"
+        return f"{kernel}: {begins} in {of}, {ends} in the last: a steady trend over the run, not noise."
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"
-    varies = f"{fact.kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}"
-    why = "; no cause is supported"
-    if label is not None:
+    why = "no cause is supported"
+    if fact.cause is not None:
+        label = record_of(fact.cause).label
+        level = f" = {fact.level}" if fact.level else ""
         change = ""
         if fact.change_percent is not None and abs(fact.change_percent) >= 1:
-            change = (
-                f" ({'+' if fact.change_percent > 0 else '−'}{significant(abs(fact.change_percent), 2)} % of the mean)"
-            )
-        why = f"; cause: {label}{change}"
+            sign = "+" if fact.change_percent > 0 else "−"
+            change = f" ({sign}{significant(abs(fact.change_percent), 2)} % of the mean)"
+        why = f"cause: {label}{level}{change}"
     each = " per GPU" if run.devices > 1 else ""
     price = f"{time(fact.cost_ns / run.devices)}{each} ({percent(run.share(fact.cost_ns))})"
-    return f"{varies}{why}. Launches above their mean take {price} more."
+    varies = f"{kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}; {why}"
+    return f"{varies}. Launches above their mean take {price} more."

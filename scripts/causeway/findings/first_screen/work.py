@@ -9,7 +9,7 @@ from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
-from causeway.findings.first_screen.kernel_words import kernel_words, work_of
+from causeway.findings.first_screen.kernel_words import COLLECTIVES, kernel_words, work_of
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 
 MIX = 0.9
@@ -40,7 +40,8 @@ class VariationFact:
 
     Attributes
     ----------
-    kernel : str
+    kernel, name : str
+        Its id and short name.
     cost_ns : int
         What launches above the mean of their configuration take beyond it, or what the cause costs; all devices.
     launches : int
@@ -61,6 +62,7 @@ class VariationFact:
     """
 
     kernel: str
+    name: str
     cost_ns: int
     launches: int
     quartiles_ns: tuple[float, float, float]
@@ -95,6 +97,12 @@ def class_facts(tables: RunTables) -> list[WorkFact]:
         work = work_of(name, row["name"], kind)
         totals[work] += row["gpu_ns"]
         launches[work] += row["launches"]
+    if tables.is_timed:
+        graphs = sum(one["graph_ns"] for one in tables.efficiency["breakdown"].values())
+        totals["CUDA graphs traced as a whole"] += graphs
+        if (tables.efficiency.get("recordings") or {}).get("held_ns"):  # they wait for the start of recordings
+            for work in COLLECTIVES:
+                del totals[work]
     facts = [WorkFact(name=work, total_ns=ns, launches=launches[work]) for work, ns in totals.items() if ns]
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.name))
 
@@ -195,8 +203,9 @@ def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:
         cause = _cause(tables, row["kernel"])
         facts.append(
             VariationFact(
-                kernel=kernel_words(row["short_name"]),
-                cost_ns=round(cost),
+                kernel=row["kernel"],
+                name=row["short_name"],
+                cost_ns=math.floor(cost + 0.5),
                 launches=row["launches"],
                 quartiles_ns=(row["value_q1"], row["value_median"], row["value_q3"]),
                 longest_ns=row["value_max"],
@@ -205,7 +214,7 @@ def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:
                 change_percent=cause.get("mean_change_percent") if cause else None,
                 trend_ns=_trend(tables.folders, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
                 is_mix=_is_mix(tables, run, row),
-                query=of_table("round(target_sum / 2)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
+                query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
         )
     return sorted(facts, key=lambda fact: (-fact.cost_ns, fact.kernel))

@@ -1,27 +1,22 @@
-"""The first screens of an analysis, read from the files of its results."""
+"""What the facts of each dataset are read from: the files of its results."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from causeway.core.clock import clocks_of
 from causeway.core.results import dataset_and_target, dataset_of, read_capabilities, read_rows_of_run, read_searches
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import KERNEL_VARIABILITY
-from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import RunTables
 
 
-def first_screens(files: object) -> list[dict]:
-    """Return the lines of all datasets, in the order of their quality documents.
+def run_tables(files: object) -> Iterable[RunTables]:
+    """Give what the facts of each dataset are read from, in the order of their quality documents.
 
     Parameters
     ----------
     files : collection.ResultFiles
     """
-    return [line.as_json(tables.dataset) for tables in run_tables(files) for line in plan(tables)]
-
-
-def run_tables(files: object) -> Iterable[RunTables]:
-    """Give what the facts of each dataset are read from, one dataset at a time."""
     folders: dict[str, list[Path]] = {}
     for folder in map(Path, files.tables):
         folders.setdefault(folder.parts[-3], []).append(folder)
@@ -39,6 +34,7 @@ def run_tables(files: object) -> Iterable[RunTables]:
             dataset=dataset,
             folders=folders.get(dataset, ()),
             quality=read_json(path),
+            clocks=clocks_of(read_json(_of(files.clocks, dataset))) if _of(files.clocks, dataset) else {},
             capabilities=capabilities.get(dataset, ()),
             efficiency=of["efficiency"] and read_json(of["efficiency"]),
             stragglers=of["stragglers"] and read_json(of["stragglers"]),
