@@ -128,6 +128,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="for example max_slowdown_percent=5; the limits stand below; may be given several times",
     )
+    gate.add_argument(
+        "--undecided",
+        choices=("open", "fail"),
+        default="open",
+        help="what the gate does where a limit is not decided (default: open)",
+    )
     without_limits = gate.format_help
 
     def with_limits() -> str:
@@ -208,6 +214,8 @@ def _gate(options: argparse.Namespace) -> int:
         files.write_unfinished(NO_LIMIT)
     sides = [_found([side], options.out) for side in options.compare]
     targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
+    if options.undecided == "fail":
+        limits = {**limits, "strict": True}
     settings = {"gate": limits} if limits else {}
     return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
 

@@ -22,7 +22,7 @@ from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.facts_said import device_time_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
-from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.plan import plan, plan_of_pair
 from causeway.findings.first_screen.read_tables import run_tables
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
@@ -70,7 +70,12 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
         *[finding for tables in datasets for finding in device_time_findings(tables)],
         *_of_comparisons(files),
     ]
-    lines = [line.as_json(tables.dataset) for tables in datasets for line in plan(tables)]
+    by_name = {tables.dataset: tables for tables in datasets}
+    compared = [line for pair in read_comparisons(files.comparisons) for line in plan_of_pair(*pair, by_name)]
+    lines = []
+    for tables in datasets:
+        lines += [line for line in compared if line["dataset"] == tables.dataset]
+        lines += [line.as_json(tables.dataset) for line in plan(tables)]
     return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash, lines)
 
 

@@ -17,7 +17,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.kernel_words import kernel_words, work_of
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, gap_facts
-from causeway.findings.first_screen.plan import QUESTIONS, plan
+from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
 
@@ -311,3 +311,34 @@ def test_losses_are_never_larger_than_what_they_are_made_of():
     assert isinstance(loss_facts(given, run())[0], LossFact)
     assert gain(3).saved_ns == 3 * MS
     assert gap_facts(given, run()) == []
+
+
+def compared(**changes):
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"baseline": {"dataset": "a", "launches": 100}, "candidate": {"dataset": "b", "launches": 90}}
+    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive"}
+    values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
+    values |= {"step": (16.7e6, 19.3e6, 15.5)}
+    rows = [
+        row | {"metric": name, "baseline_value": one, "candidate_value": other, "change_percent": change}
+        for name, (one, other, change) in values.items()
+    ]
+    sides = {
+        "a": tables(dataset="a", waiting=[made.wait(184, detail="data loader: next"), made.wait(90)]),
+        "b": tables(dataset="b", waiting=[made.wait(77)]),
+    }
+    return [line["answer"] for line in plan_of_pair(document | changes, rows, sides)]
+
+
+def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
+    step, whole, waits, launches, rest = compared()
+    assert step == "Median step 16.7 ms to 19.3 ms (+16 %)."
+    assert whole == "Run 928 ms to 747 ms (−20 %)."
+    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72 %): data loader 184 ms to 0."
+    assert launches == "The same launches take +2.3 %, 100 to 90 of them."
+    assert rest.startswith("One run each")
+
+
+def test_runs_that_were_not_compared_have_no_such_lines():
+    assert compared(why="no launch in common") == []
+    assert compared(same_content={"sides": {"is_all": True}}) == []

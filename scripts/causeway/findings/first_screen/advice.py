@@ -118,9 +118,8 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
             named = ", ".join(f"{what} {time(ns)}" for what, ns in parts.most_common(MOST))
             steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
     host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
-    in_graphs = any(reason == "graph_internal" or "GraphLaunch" in detail for reason, detail, _ in fact.reasons)
     is_fine = fact.lost_ns < SHORT_NS * run.launches
-    if 2 * host >= total and is_fine and not in_graphs:
+    if 2 * host >= total and is_fine and not run.in_graphs:
         words = f"Capture the launches in a CUDA or HIP graph: the host takes {time(host / run.launches)} for each."
         steps.insert(0, Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     return steps

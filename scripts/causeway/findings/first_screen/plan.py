@@ -10,12 +10,14 @@ from causeway.core.queries import of_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.compared import compared_runs, of_comparison
 from causeway.findings.first_screen.losses import LossFact, late_rank_facts, loss_facts, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import event_facts, gap_facts, slow_step_facts
 from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query, recording_facts, run_fact
 from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts, variation_facts
 
 RECORDING = "Recording"
+COMPARED = "Compared"
 RUN = "Run"
 STEP = "Step"
 WHERE = "Where"
@@ -26,7 +28,7 @@ PEAK = "Of the device's peak"
 VARIES = "What varies"
 TO_DO = "What to do"
 NOT_SEARCHED = "Not searched"
-QUESTIONS = (RECORDING, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
+QUESTIONS = (RECORDING, COMPARED, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
 """The questions of the first screen, in their order; each has a line only if it has an answer."""
 NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches")
 """Faults of a recording that leave idle time unknown."""
@@ -71,6 +73,18 @@ class ScreenLine:
 def plan(tables: RunTables) -> list[ScreenLine]:
     """Return the lines of the first screen of a dataset, in the order of `QUESTIONS`."""
     return sorted(_lines(tables), key=lambda line: QUESTIONS.index(line.question))
+
+
+def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[str, RunTables]) -> list[dict]:
+    """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
+    sides = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
+    fact = compared_runs(document, rows, *sides) if None not in sides else None
+    if fact is None:
+        return []
+    return [
+        ScreenLine(question=COMPARED, answer=text, query=query).as_json(document["candidate"]["dataset"])
+        for text, query in of_comparison(fact)
+    ]
 
 
 def _lines(tables: RunTables) -> list[ScreenLine]:

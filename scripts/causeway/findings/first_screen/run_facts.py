@@ -93,7 +93,9 @@ class StepsFact:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFact:
-    """A run: its time and that of its devices, ns, their number and models, how that time splits, what is recorded."""
+    """A run: its time and that of its devices, ns, their number and models, how that time splits, what is recorded,
+    and whether it runs in graphs of CUDA or HIP.
+    """
 
     elapsed_ns: int
     devices: int
@@ -103,6 +105,7 @@ class RunFact:
     steps: StepsFact | None
     recorded: Sequence[str]
     launches: int
+    in_graphs: bool = False
     query: str
 
     @property
@@ -157,6 +160,8 @@ def run_fact(tables: RunTables) -> RunFact | None:
         steps=_steps(tables),
         recorded=[words for name, words in RECORDED.items() if name in held],
         launches=document["launch_path"]["launches"],
+        in_graphs=bool(document.get("graphs"))
+        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"]),
         query=in_document(f"{tables.dataset}/efficiency.json", "elapsed_ns", kind="integer"),
     )
 
