@@ -10,7 +10,7 @@ RUN apt-get update \
 ENV PATH=/opt/causeway/bin:$PATH VIRTUAL_ENV=/opt/causeway PYTHONUNBUFFERED=1 NUMBA_CACHE_DIR=/tmp/numba XDG_CACHE_HOME=/tmp/cache
 WORKDIR /causeway
 COPY requirements-base.lock ./
-RUN python -m pip install --quiet --no-cache-dir --no-deps --require-hashes -r requirements-base.lock
+RUN python -m pip install --quiet --no-cache-dir --require-hashes -r requirements-base.lock
 COPY . .
 
 # No root: a container that writes into a mounted folder of yours is started with `--user "$(id -u):$(id -g)"`.

@@ -6,8 +6,9 @@ significant shows when all kernels were looked at.
 """
 
 CAUSES = (
-    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json"),
-    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity", "baselines")),
+    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
+    *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 
 

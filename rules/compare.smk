@@ -19,7 +19,7 @@ rule compare_runs:
         causes=compared_causes,
         replays=compared_replays,
         steps=compared_steps,
-        lib=modules("comparison"),
+        lib=modules("causal", "comparison"),
     output:
         comparison="<results>/compare/{pair}/comparison.json",
         table="<results>/compare/{pair}/comparison.parquet",

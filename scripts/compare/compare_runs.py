@@ -1,9 +1,11 @@
-"""Two datasets compared: matched kernels, changes with intervals, verdicts, and where the difference in GPU time
-comes from.
+"""Two datasets compared: matched kernels, changes with intervals, verdicts, where the difference in GPU time
+comes from, and which inputs it came with.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from causeway.causal.attribution.compared_runs import attributed_changes
 from causeway.comparison.compare import run
 from causeway.core.logs import failing_clearly
 
@@ -24,6 +26,12 @@ def main(job) -> None:
             job.output.comparison,
             job.output.table,
             given.steps,
+            attribute=partial(
+                attributed_changes,
+                causes=given.causes,
+                seed=given.choices["seed"],
+                confidence=given.choices["confidence"],
+            ),
         )
 
 

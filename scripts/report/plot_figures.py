@@ -103,7 +103,7 @@ def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
 
 
 def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
-    """Draw the causes examined: bars, refutations, what-ifs and baselines of every scope on one page, and kernels
+    """Draw the causes examined: bars, refutations and what-ifs of every scope on one page, and kernels
     against the whole dataset.
     """
     searches = read_examined(folder / "causal" / "scopes.json")

@@ -49,6 +49,11 @@ class Analysed:
         """Return all findings, the most important first."""
         return self.document("findings.json")["findings"]
 
+    def answers(self, question):
+        """Return what the first screens say to a question, of all datasets, line by line."""
+        lines = self.document("findings.json")["first_screen"]
+        return [line["answer"] for line in lines if line["question"] == question]
+
     def overview(self):
         """Return the HTML of the first page."""
         return (self.results / "overview.html").read_text(encoding="utf-8")

@@ -13,16 +13,6 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def answers(analysed):
-    """Return the answers of the first screen by their questions."""
-    part = re.search(r'<dl class="answers".*?</dl>', analysed.overview(), re.DOTALL)[0]
-    words = [
-        re.sub(r"<[^>]*>", "", text).replace("\u00a0", " ")
-        for text in re.findall(r"<d[td]>(.*?)</d[td]>", part, re.DOTALL)
-    ]
-    return dict(zip(words[::2], words[1::2], strict=True))
-
-
 def statements(analysed):
     """Return all statements, those behind others too."""
     return [one for finding in analysed.findings() for one in (finding, *finding["also"])]
@@ -56,8 +46,7 @@ def test_first_launch_differs(analysed, cases):
         0.914, abs=0.03
     )
 
-    said = answers(found)
-    assert said["Why"] == "no cause was found"
+    assert not [one for one in found.answers("What varies") if "cause: " in one]
     assert not any(
         "launch before it" in one["headline"] or "launched after" in one["sentence"] for one in statements(found)
     )
@@ -80,8 +69,7 @@ def test_one_other_input(analysed, cases):
     assert [ordered[round(share * len(sizes))] for share in (0.1, 0.9, 0.99)] == [1024] * 3
     assert (sizes[0], len(sizes), sizes.count(1024)) == (15472, 1200, 1199)
 
-    said = answers(found)
-    assert said["Why"] == "no cause was found"
+    assert not [one for one in found.answers("What varies") if "cause: " in one]
     texts = [one["sentence"] for one in statements(found)] + [one["headline"] for one in statements(found)]
     assert not any("percentile" in text or "17 %" in text or "arger inputs" in text for text in texts)
     (graph,) = (graph for scope, graph in graphs(found, "kernel_variability").items() if scope != "dataset")

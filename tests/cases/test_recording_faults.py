@@ -17,11 +17,6 @@ def plain(page):
     return re.sub(r"<[^>]+>", "", page).replace("\xa0", " ")
 
 
-def answer(page, question):
-    """Return what the first screen answers to a question."""
-    return plain(re.search(rf"<dt>{question}</dt><dd>(.*?)</dd>", page, re.DOTALL)[1])
-
-
 def texts(findings):
     """Return every headline, sentence and suggestion, also of further claims, as one text."""
     every = [*findings, *(one for finding in findings for one in finding["also"])]
@@ -64,9 +59,10 @@ def test_kernels_of_graphs_that_are_stamped_late_tell_no_step_and_no_idle_time(a
     assert "no step's time and no idle time can be told" in run.document(f"{dataset}/efficiency.json")["why"]
     first = run.findings()[0]
     assert (first["kind"], first["severity"]) == ("recording", "high")
-    assert "neither the time of steps nor idle time can be told" in first["headline"]
-    assert "each of 6 steps has 24 launches" in first["sentence"]
-    assert "stamped later than they ran" in answer(run.overview(), "Where")
+    assert first["headline"] == run.answers("Recording")[0]
+    assert "bear times later than they ran: idle time, gaps and step times cannot be known" in first["headline"]
+    assert run.answers("Step") == ["By their calls, 6 steps with 24 launches each, 4.02 ms of kernels at the median."]
+    assert run.answers("Where") == []
     said = texts(run.findings())
     assert not re.search(r"took [\d,]+ % longer|is lost|mostly for the host|host is late", said)
 
@@ -75,11 +71,12 @@ def test_steps_without_kernels_are_unrecorded_and_no_idleness_of_the_host(analys
     run = analysed(f"{FOLDER}/steps_without_kernels/TP0-DECODE.trace.json")
     assert run.code == 0, run.printed
     (dataset,) = run.datasets()
-    launch, steps = run.findings()[:2]
+    launch = next(one for one in run.findings() if one["id"].endswith("one_launch"))
     assert launch["headline"] == "One launch of cross_device_reduce_2stage has 99.7 % of all kernel time."
     assert "400 ms of 401 ms" in launch["sentence"]
-    assert steps["headline"].startswith("In 14 of 16 steps nothing was recorded")
-    assert "99.7 % of all kernel time" in answer(run.overview(), "Where")
+    assert run.answers("Recording")[0].startswith("14 steps hold neither calls nor kernels")
+    assert run.answers("Step")[0].endswith("16 steps with 0 to 90 launches, 14 of them none.")
+    assert "cross_device_reduce_2stage: 99.7 % in 1 launch" in run.answers("What fills the time")[0]
     (by_calls,) = run.document(f"{dataset}/steps.json")["by_calls"]
     assert (by_calls["steps"], by_calls["empty"]) == (16, 14)
     assert "no idle time and no reason for it" in run.document(f"{dataset}/efficiency.json")["why"]

@@ -47,19 +47,18 @@ def test_profilers_that_open_apart(analysed):
     assert sum(ns for part, ns in document["waterfall_ns"].items() if part != "useful") < 3 * MS
     first, *others = of_dataset(case)
     assert first["kind"] == "recording"
-    assert "2 s and 1.6 s" in first["headline"]
-    assert "in no loss" in first["headline"]
+    assert case.answers("Recording") == [
+        "Recordings begin 2 s apart: waiting up to 2 s for that is no loss of the run."
+    ]
+    assert first["headline"] == case.answers("Recording")[0]
     screen = first_screen(case)
-    assert screen.index(f"Recording {first['headline']}") < screen.index("What varies")
+    assert case.answers("Where")[0].startswith("Communication outside compute 5.4 %")
     assert "99 %" not in screen
     assert "100 % of the GPU time" not in screen
     assert all((one["worth_ns"] or 0) < 3 * MS for one in others)
     (group,) = of_traces(case, "stragglers.json")["groups"]
     assert group["collectives"] == 9
     assert group["latest_ns"] < MS
-    for one in others:
-        if one["kind"] == "straggler" and one["quantity"] == "lateness that would have been seen":
-            assert one["effect"]["value"] >= group["latest_ns"]
     assert not re.search("is late by more than 1.46 s", case.overview())
 
 
@@ -74,10 +73,11 @@ def test_one_long_wait(analysed):
     assert rank["last_collectives"] == 5
     (finding,) = [one for one in of_dataset(case) if one["kind"] == "straggler"]
     assert (finding["verdict"], finding["worth_ns"]) == ("supported", rank["waiting_for_it_ns"])
-    headline = "Other ranks wait 24.5 ms for rank 3, 91 % of all waiting: last in 5 of 8, which are few."
-    assert finding["headline"] == headline
-    assert headline in first_screen(case)
-    assert "27.0 ms" in finding["sentence"]
+    (said,) = case.answers("Which rank")
+    assert said.startswith(finding["headline"].removesuffix("."))
+    assert "Rank 3 is last in 5 of 8 collectives" in said
+    assert "each of the other 3 waits 8.17 ms on average, most of it in few long waits" in said
+    assert said in first_screen(case)
     page = case.overview()
     assert "No rank stands out" not in page
     assert "would have been seen" not in " ".join(headlines(case))
@@ -86,25 +86,24 @@ def test_one_long_wait(analysed):
 
 def test_allocation_in_turns(analysed):
     case = analysed("pytorch-amd/allocation_in_turns")
-    first, second, *_ = of_dataset(case)
+    first = of_dataset(case)[0]
     assert first["id"].endswith("/efficiency/orchestration")
     replay = first["replay"]
     assert (replay["time_ns"], replay["predicted_ns"]) == (
         pytest.approx(90.3 * MS, rel=2e-3),
         pytest.approx(45.3 * MS, rel=5e-3),
     )
-    assert first["recoverable_ns"] == first["worth_ns"] == pytest.approx(135 * MS, rel=5e-3)
+    assert first["recoverable_ns"] == pytest.approx(135 * MS, rel=5e-3)
     assert first["recoverable_share"] == pytest.approx(0.5, abs=0.003)
-    assert re.search(r"50 % .*cudaFree, cudaMalloc.* (89|90)\S* ms of it in collectives", first["headline"])
-    assert second["id"].endswith("/efficiency/communication")
+    second = next(one for one in of_dataset(case) if one["id"].endswith("/efficiency/communication"))
     assert second["recoverable_share"] == pytest.approx(0.27, abs=0.01)
-    assert second["worth_ns"] == pytest.approx((165 - 90) * MS, rel=1e-2)
     whole = of_traces(case, "efficiency.json")
     lost = whole["waterfall_ns"]
     assert first["worth_ns"] + second["worth_ns"] == lost["orchestration"] + lost["communication"]
     screen = first_screen(case)
-    assert first["headline"] in screen
-    assert "61 % of the GPU time" not in " ".join(headlines(case))
+    assert case.answers("Where")[1] in screen
+    assert case.answers("What to do")[0] == "Allocate once, or from a pool: cudaFree 9 ms, cudaMalloc 6 ms."
+    assert case.answers("Where")[1].endswith("Without it the run is 45.1 ms (50 %) shorter; then collectives limit it.")
 
 
 def test_expert_parallel_kernels(analysed):

@@ -21,15 +21,14 @@ PACKAGES = {
     "causallearn": "causal-learn",
     "dp_accounting": "dp-accounting",
     "sklearn": "scikit-learn",
-    "xgboost": "xgboost-cpu",
     "yaml": "pyyaml",
 }
 """Names of packages that are imported by another name."""
-COMES_WITH = {"llvmlite": "numba", "matplotlib": "seaborn", "threadpoolctl": "scikit-learn"}
+COMES_WITH = {"llvmlite": "numba", "matplotlib": "seaborn", "networkx": "causal-learn", "threadpoolctl": "scikit-learn"}
 """Packages that another one cannot do without, by the one that brings them."""
 OPTIONAL = {"torch"}
 """Packages that no environment has: without them a step says what it needs."""
-NOT_ON_CONDA_FORGE = {"demangle", "ddsketch", "xgboost-cpu"}
+NOT_ON_CONDA_FORGE = {"demangle", "ddsketch"}
 """Taken from the package index in every environment that has them."""
 
 

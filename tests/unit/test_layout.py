@@ -210,7 +210,6 @@ TWICE = {
     "quality": "a kind of finding",
     "steps": "a figure and a kind of finding; in `fleet` what the rules of the study run",
     "stragglers": "a figure and a kind of finding",
-    "waiting": "a figure and a kind of finding",
 }
 """Names that several folders give a module, with the reason."""
 

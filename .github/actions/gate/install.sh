@@ -5,4 +5,4 @@ set -euo pipefail
 home=$(cd "$(dirname "$0")/../../.." && pwd)
 environment="$RUNNER_TEMP/causeway"
 python -m venv "$environment"
-"$environment/bin/pip" install --quiet --no-deps --require-hashes -r "$home/requirements-base.lock"
+"$environment/bin/pip" install --quiet --require-hashes -r "$home/requirements-base.lock"

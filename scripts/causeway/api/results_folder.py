@@ -1,5 +1,6 @@
 """A results folder with its datasets, findings and tables, each read when it is asked for."""
 
+import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,10 @@ from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.files.listing import MARKS
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
+from causeway.core.vocabulary import KERNEL_VARIABILITY
 
 if TYPE_CHECKING:
+    import dowhy
     import duckdb
     import pandas as pd
 
@@ -161,6 +164,41 @@ class DatasetResults:
         """
         return _document(self.folder, name)
 
+    def model(self, scope: str = "dataset", cause: str | None = None, target: str | None = None) -> "dowhy.CausalModel":
+        """Return the causal model of a scope as a dowhy model, whose treatment is one cause; reads the whole table.
+
+        Parameters
+        ----------
+        scope : str
+            The id of a kernel, or `dataset`.
+        cause : str or None
+            None: the cause with the largest share of the variance.
+        target : str or None
+            One of `targets`; None: `kernel_variability` where that is one, else the first.
+
+        Raises
+        ------
+        CausewayError
+            If the run made no such model, the scope has no such cause, or dowhy is not installed.
+        """
+        try:
+            import dowhy
+        except ImportError:
+            raise CausewayError("dowhy is not installed; it supports Python up to 3.13, install it there") from None
+        searched = self.targets
+        target = target or (KERNEL_VARIABILITY if KERNEL_VARIABILITY in searched else next(iter(searched), ""))
+        name = f"{target}/causal/{scope}/model"
+        with open_checked(self.root, self.table(name).path) as file:
+            table = file.read()
+        facts = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+        causes = [one for one in facts["causeway.causes"].split("\n") if one]
+        if cause not in (None, *causes) or not causes:
+            known = ", ".join(causes) or "none"
+            raise CausewayError(f"{self.name}, {scope}: {cause or 'no column'} is no cause of it; found were: {known}")
+        frame = table.to_pandas()
+        graph = str(self.folder / f"{name}.gml")
+        return dowhy.CausalModel(frame, cause or causes[0], facts["causeway.value"], graph=graph)
+
     @property
     def figures(self) -> list[Path]:
         """Figures and pages of the dataset: files ending in .svg, and the first pages of folders of pages."""
@@ -204,6 +242,22 @@ class ResultsFolder:
             If the run has not made them, or the document is damaged.
         """
         return list(_document(self.folder, "findings")["findings"])
+
+    def model(self, scope: str = "dataset", cause: str | None = None, target: str | None = None) -> "dowhy.CausalModel":
+        """Return the causal model of a kernel, or of the only dataset, as `DatasetResults.model` does.
+
+        Raises
+        ------
+        CausewayError
+            As there, and if several datasets or none have the scope.
+        """
+        having = [
+            one for one in self.datasets.values() if any(one.folder.glob(f"*/causal/{glob.escape(scope)}/model.gml"))
+        ]
+        if len(having) != 1:
+            names = ", ".join(one.name for one in having) or "no dataset"
+            raise CausewayError(f"{scope}: {names} has a model of it; name one dataset, `datasets[...].model(...)`")
+        return having[0].model(scope, cause, target)
 
     def query(self, statement: str) -> pa.Table:
         """Return the rows of one SELECT statement, columns named as in it; paths count from the results folder.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from causeway.causal.attribution.slow_table import write_slow_launches
 from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
 from causeway.causal.data.scopes import (
@@ -38,6 +39,8 @@ from causeway.causal.effects.user_interventions import (
     without_scope,
 )
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
+from causeway.causal.models.identification import with_identification
+from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_model, scope_model, write_model
 from causeway.causal.preparation.program_order import with_kernel_names
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
@@ -53,10 +56,14 @@ from causeway.numeric.process import give_back, share_one_heap
 from causeway.numeric.seeds import derived_seed
 
 DOCUMENTS = (
-    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json"),
-    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity", "baselines")),
+    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
+    *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
+
+Found = tuple[Sequence[Outcome], ScopeModel]
+"""The outcome of one search for each scope that it stands for, and the model of all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +114,10 @@ class CauseSearch:
         folder = self.folder / "causal"
         return [*(folder / name for name in DOCUMENTS), *(folder / kernel.id for kernel in self.chosen())]
 
+    def models(self, scopes: Sequence[str]) -> list[Path]:
+        """Return the files of the models of some scopes."""
+        return [self.folder / "causal" / scope / name for scope in scopes for name in (GML, TABLE)]
+
     def alone(self) -> Kernel | None:
         """Return the only kernel of the dataset; None if it has several."""
         return only_kernel(self.kernels, self.causes["kernels_share"], self.causes["kernels_count"])
@@ -119,8 +130,6 @@ class CauseSearch:
         """Return how far the outcome in some rows is examined; `table` has all columns of the features."""
         interventions = user_interventions_of(self.causes["what_if"])
         return Extent(
-            context=self.causes["context"],
-            context_resamples=self.causes["context_resamples"],
             interventions=interventions,
             by_configuration=configuration_values(table, interventions),
             totals=totals_of(self.kernels),
@@ -159,11 +168,13 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
         choices = [dict(search.causes), search.seed]
         with Parts(code=code) as parts:
             if 0 in shared:
+                alone = search.alone()
+                scopes = [DATASET_SCOPE, *([alone.id] if alone else [])]
                 draft = drafts / f"{DATASET_SCOPE}.json"
                 parts.do(
                     DATASET_SCOPE,
-                    lambda: write_outcomes(search_dataset(search, blocks), draft),
-                    [draft],
+                    lambda: write_found(search, search_dataset(search, blocks), draft),
+                    [draft, *search.models(scopes)],
                     search.inputs,
                     choices,
                 )
@@ -171,9 +182,9 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
                 draft = drafts / f"{kernel.id}.json"
 
                 def work(kernel: Kernel = kernel, draft: Path = draft) -> None:
-                    write_outcomes([search_kernel(search, packed, kernel)], draft)
+                    write_found(search, search_kernel(search, packed, kernel), draft)
 
-                parts.do(kernel.id, work, [draft], search.inputs, choices)
+                parts.do(kernel.id, work, [draft, *search.models([kernel.id])], search.inputs, choices)
                 give_back()
     with ranks.together():
         if ranks.first:
@@ -202,9 +213,18 @@ def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Ker
     return PackedFeatures(search.features, pa.concat_tables([blocks.slice(0, 0), *chosen]))
 
 
-def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -> Outcome:
-    """Return the causes of one kernel, not yet corrected for the number of kernels. All that they were found in is no
-    longer held then.
+def write_found(search: CauseSearch, found: Found, draft: Path) -> None:
+    """Write what was found, and the model of each scope that it stands for."""
+    outcomes, model = found
+    for outcome in outcomes:
+        facts = {"dataset": search.dataset, "target": search.target, "scope": outcome.scope.scope}
+        write_model(model, search.folder / "causal" / outcome.scope.scope, facts)
+    write_outcomes(outcomes, draft)
+
+
+def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -> Found:
+    """Return the causes of one kernel, not yet corrected for the number of kernels, and its model. All that they were
+    found in is no longer held then.
     """
     table = in_time_order(packed.taken(kernel.id))
     scope = Scope(
@@ -223,12 +243,13 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
     LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, _causes(outcome))
-    return examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
+    outcome = examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
+    return [outcome], scope_model(outcome, evidence)
 
 
-def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
-    """Return the causes in the whole dataset: all kernels together, with fixed effects, each weighing the same. An only
-    kernel is searched once, here, and its outcome stands for both scopes.
+def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
+    """Return the causes in the whole dataset, and its model: all kernels together, with fixed effects, each weighing
+    the same. An only kernel is searched once, here, and its outcome stands for both scopes.
 
     Parameters
     ----------
@@ -256,7 +277,8 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Sequence[Outcome]:
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
     LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, _causes(outcome))
-    return for_each_scope(examine(outcome, evidence, extent), extent.interventions)
+    outcome = examine(outcome, evidence, extent)
+    return for_each_scope(outcome, extent.interventions), scope_model(outcome, evidence)
 
 
 def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> None:
@@ -270,6 +292,9 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     """
     folder = search.folder / "causal"
     chosen = search.chosen()
+    uncorrected = {
+        scope: with_identification(outcome, read_model(folder / scope)) for scope, outcome in uncorrected.items()
+    }
     kernels = correct([uncorrected[kernel.id] for kernel in chosen])
     (whole,) = correct([uncorrected[DATASET_SCOPE]])
     shares = {kernel.id: kernel.share for kernel in chosen}
@@ -285,6 +310,7 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
         scope = outcome.scope.scope
         LOG.info("%s: %s, q = %s", scope, outcome.verdict, outcome.q_value)
         write_scope(outcome, folder / scope, reasons.get(scope, ()))
+    write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
     write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
     effects = across_kernels_rows(effects_over_kernels(kernels))

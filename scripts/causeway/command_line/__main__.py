@@ -31,6 +31,7 @@ from causeway.command_line.check import (
 )
 from causeway.command_line.configuration_check import check_settings, limits_in_words, merged
 from causeway.command_line.exports_found import FoundExport, search_exports
+from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.command_line.gate_files import VERDICTS, GateFiles, sets_limit, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.refused_exports import RefusedExports
@@ -127,6 +128,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="for example max_slowdown_percent=5; the limits stand below; may be given several times",
     )
+    gate.add_argument(
+        "--undecided",
+        choices=("open", "fail"),
+        default="open",
+        help="what the gate does where a limit is not decided (default: open)",
+    )
     without_limits = gate.format_help
 
     def with_limits() -> str:
@@ -207,6 +214,8 @@ def _gate(options: argparse.Namespace) -> int:
         files.write_unfinished(NO_LIMIT)
     sides = [_found([side], options.out) for side in options.compare]
     targets = [f"results/{LISTING}", *files.targets(), f"results/compare/{VERDICTS}"]
+    if options.undecided == "fail":
+        limits = {**limits, "strict": True}
     settings = {"gate": limits} if limits else {}
     return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
 
@@ -266,6 +275,8 @@ def _analysed(
         why = _why_not_compared(results, pair) if sides else None
         if why:
             remark(f"not compared: {why}\n")
+        if report:
+            answer(*first_screen_lines(results, {export.dataset for export in exports}))
         answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")

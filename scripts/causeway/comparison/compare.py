@@ -1,7 +1,7 @@
 """What `compare_runs` does: measure both sides, match, estimate, judge, and write it down."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -66,6 +66,7 @@ def run(
     out_json: str | Path,
     out_table: str | Path,
     steps: Mapping[str, str] | None = None,
+    attribute: Callable[[Sequence[Mapping]], dict | None] | None = None,
 ) -> None:
     """Write `comparison.json` and `comparison.parquet`; where there is nothing to compare, that and why.
 
@@ -85,6 +86,8 @@ def run(
     out_json, out_table : path
     steps : mapping of str to path, optional
         `steps.parquet` by dataset, of those that have one.
+    attribute : callable, optional
+        Gives from the rows of the table what the changes of kernels came with, for the document.
 
     Raises
     ------
@@ -104,6 +107,7 @@ def run(
         measured = [[runs[name] for name in side if name in runs] for side in names]
         matches = match_kernels(*(main.kernels for main in mains))
         document, rows = _compared(measured, gaps, matches, efficiency, causes, replays, choices, steps or {})
+        document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
     table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
@@ -144,7 +148,9 @@ def _not_compared(
     unread: Sequence[Mapping[str, str]],
 ) -> dict[str, object]:
     """Return the document of two runs with nothing to compare: what is known of each, and why."""
-    unknown = dict.fromkeys(("assumption", "same_content", "matched", "change_ns", "causes", "replays", "replayed"))
+    unknown = dict.fromkeys(
+        ("assumption", "same_content", "matched", "change_ns", "causes", "attributions", "replays", "replayed")
+    )
     return {
         "schema_version": "1",
         "why": why,

@@ -19,6 +19,7 @@ from causeway.core.vocabulary import (
 LIMITS = {
     "max_slowdown_percent": ("run", "time_per_launch", "time for the same launches", 1),
     "max_kernel_slowdown_percent": ("kernel", "time_per_launch", "time for the same launches", 1),
+    "max_step_slowdown_percent": ("run", "step", "median time of a step", 1),
     "max_span_increase_percent": ("run", "span", "span", 1),
     "max_variability_increase_percent": ("run", "variability", "variability", 1),
     "max_kernel_variability_increase_percent": ("kernel", "variability", "variability", 1),
@@ -44,6 +45,7 @@ NOT_COMPARED = {
     "time_per_launch": "the runs have no configuration in common whose launches take time",
     "variability": "in one of the runs no duration of a configuration of both differs from its mean",
     "span": "one of the runs has no time line",
+    "step": "one of the runs has no steps",
     "efficiency": "one of the runs has no efficiency tree",
 }
 """Why there is no row of a metric."""

@@ -14,6 +14,7 @@ from causeway.comparison.groups import Pair, row_of
 from causeway.comparison.resampling import resample
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, INCONCLUSIVE
+from causeway.numeric.effective_size import blocked_correlation_time
 from causeway.numeric.seeds import generator_64
 
 COLUMNS = [
@@ -191,24 +192,20 @@ def compare_times(metric: str, times: Sequence[Sequence[int | None]], choices: C
     return [row_of(pair, metric, "ns", values, estimate, p, p, verdict(estimate, p, choices))]
 
 
-def _step_cells(path: str | Path) -> np.ndarray:
-    """Return the number of ranks and the sum of their durations (ns) of each step that is no warm-up, in order; int64,
-    shape (steps, 2).
-    """
+def _step_times(path: str | Path) -> np.ndarray:
+    """Return the duration of each step that is no warm-up, mean of its ranks, ns, in order; float64."""
     rows = read_table(path, "steps", STEP_COLUMNS).to_pylist()
-    cells: dict[int, list[int]] = {}
+    steps: dict[int, list[int]] = {}
     for row in rows:
         if not row["warm_up"]:
-            cell = cells.setdefault(row["step"], [0, 0])
-            cell[0] += 1
-            cell[1] += row["duration_ns"]
-    return np.array([cells[step] for step in sorted(cells)], np.int64).reshape(-1, 2)
+            steps.setdefault(row["step"], []).append(row["duration_ns"])
+    return np.array([sum(steps[step]) / len(steps[step]) for step in sorted(steps)])
 
 
 def compare_steps(
     names: Sequence[str], sides: Sequence[Sequence[str | Path]], choices: Choices, seed: int
 ) -> list[dict]:
-    """Return the row of the mean time of a step, without those that warm up; none where a run has no such step.
+    """Return the row of the median time of a step, without those that warm up; none where a run has no such step.
 
     Parameters
     ----------
@@ -218,14 +215,13 @@ def compare_steps(
     choices : Choices
     seed : int
     """
-    cells = [[_step_cells(path) for path in side] for side in sides]
-    sums = [[run.sum(axis=0) for run in side] for side in cells]
-    if not all(count and time for side in sums for count, time in side):
+    times = [[_step_times(path) for path in side] for side in sides]
+    if not all(run.size and np.median(run) > 0 for side in times for run in side):
         return []
-    values = [side[0][1] / side[0][0] for side in sums]
-    logs = [[float(np.log(time / count)) for count, time in side] for side in sums]
-    if all(len(side) == 1 for side in cells):
-        estimate = _of_steps([side[0] for side in cells], logs, choices, generator_64(seed, *names, "step"))
+    values = [float(np.median(side[0])) for side in times]
+    logs = [[float(np.log(np.median(run))) for run in side] for side in times]
+    if all(len(side) == 1 for side in times):
+        estimate = _of_steps([side[0] for side in times], logs, choices, generator_64(seed, *names, "step"))
     else:
         estimate = between_runs(logs, [0.0], choices.confidence)
     p = p_value(estimate, choices)
@@ -235,29 +231,27 @@ def compare_steps(
 
 
 def _of_steps(
-    cells: Sequence[np.ndarray], logs: Sequence[Sequence[float]], choices: Choices, rng: np.random.Generator
+    times: Sequence[np.ndarray], logs: Sequence[Sequence[float]], choices: Choices, rng: np.random.Generator
 ) -> Estimate:
-    """Return the change of the time of a step between one run on each side."""
+    """Return the change of the median time of a step between one run on each side: steps are drawn one by one, and what
+    they vary is taken to be as much larger as the autocorrelation of being above the median makes it.
+    """
     change = logs[1][0] - logs[0][0]
-    if min(len(run) for run in cells) < LEAST_BLOCKS:
+    if min(run.size for run in times) < 2 * LEAST_BLOCKS:
         return Estimate(change)
-    parts = [_noise(run, choices.replicates, rng) for run in cells]
-    relative = [
-        (noise * np.exp(-log[0]), blocks, effective)
-        for (noise, blocks, effective), log in zip(parts, logs, strict=True)
-    ]
-    halves = [_half_change(run) for run in cells]
-    floor = abs(halves[1] - halves[0]) if None not in halves else None
-    return _difference(change, relative, floor, choices)
+    parts = []
+    for run in times:
+        correlation = max(1.0, blocked_correlation_time(np.sign(run - np.median(run))))
+        drawn = np.log(np.median(rng.choice(run, (choices.replicates, run.size)), axis=1))
+        parts.append(((drawn - drawn.mean()) * np.sqrt(correlation), run.size / correlation, run.size / correlation))
+    halves = [_half_change(run) for run in times]
+    return _difference(change, parts, abs(halves[1] - halves[0]), choices)
 
 
-def _half_change(cells: np.ndarray) -> float | None:
-    """Return the logarithm of the time of a step in the second half over the first; None with too few steps."""
-    middle = cells.shape[0] // 2
-    if middle < 4:
-        return None
-    first, second = (half.sum(axis=0) for half in (cells[:middle], cells[middle:]))
-    return float(np.log(second[1] / second[0]) - np.log(first[1] / first[0]))
+def _half_change(times: np.ndarray) -> float:
+    """Return the logarithm of the median time of a step in the second half over the first."""
+    middle = times.size // 2
+    return float(np.log(np.median(times[middle:]) / np.median(times[:middle])))
 
 
 def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) -> list[dict]:

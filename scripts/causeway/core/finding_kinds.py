@@ -23,8 +23,6 @@ class FindingKind:
         Turn among supported claims of a whole dataset whose worth is not known; None where such a claim has none.
     undecided : int
         Turn among claims that the data do not decide; those that they refute have `REFUTED_TURN`.
-    question : str
-        The question of the overview's first screen that it answers; empty for none.
     basis : str
         What pages say of how it came about.
     is_inferred : bool
@@ -41,7 +39,6 @@ class FindingKind:
     needs: tuple[str, ...] = ()
     order: int | None = None
     undecided: int = 3
-    question: str = ""
     basis: str = COUNTED
     is_inferred: bool = False
     is_of_time: bool = False
@@ -55,7 +52,6 @@ FINDING_KINDS = {
         needs=("causes",),
         order=4,
         undecided=0,
-        question="Why",
         basis="inferred",
         is_inferred=True,
         is_of_kernel=True,
@@ -68,17 +64,16 @@ FINDING_KINDS = {
         is_inferred=True,
         is_of_kernel=True,
     ),
-    "variability": FindingKind(meaning="where the variability is", order=5, question="What varies", is_of_kernel=True),
+    "variability": FindingKind(meaning="where the variability is", order=5, is_of_kernel=True),
     "quality": FindingKind(meaning="an input that could not be used", basis="what was not read"),
     "efficiency": FindingKind(
-        meaning="a loss of device time", needs=("efficiency",), order=1, undecided=0, question="Where", is_of_time=True
+        meaning="a loss of device time", needs=("efficiency",), order=1, undecided=0, is_of_time=True
     ),
     "straggler": FindingKind(
         meaning="the rank that the others wait for",
         needs=("stragglers",),
         order=2,
         undecided=1,
-        question="Where",
         is_of_time=True,
         counts="collectives",
     ),

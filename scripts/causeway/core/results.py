@@ -1,6 +1,6 @@
 """Finished results, found by their stable paths `results/{dataset}/{target}/...` and read for findings and pages."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from causeway.core.files.checksums import damaged, named, output_folders, record
 from causeway.core.files.listing import LISTING, Listing
 from causeway.core.tables import open_table, read_json, read_table, write_json
 
-EXAMINED = ("refutations", "whatif", "heterogeneity", "baselines")
+EXAMINED = ("refutations", "whatif", "heterogeneity", "slow_launches")
 """Tables of a search beside its contributions, each a file of that name."""
 DatasetTarget = tuple[str, str]
 """Dataset and target."""
@@ -227,44 +227,6 @@ def read_rows_of_run(path: str | Path, name: str, step: int | None = None) -> pa
     with open_table(path, name) as file:
         parts = [file.read_row_group(group).filter(wanted) for group in range(file.num_row_groups)]
         return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
-
-
-def rows_by_rank(path: str | Path, name: str, ranks: Iterable[int]) -> Iterator[tuple[int, pa.Table]]:
-    """Give each of some ranks with its rows that have a step, one rank at a time; a rank without such rows is left out.
-
-    Parameters
-    ----------
-    path : path
-    name : str
-        A table with the columns `rank`, by which it is ordered, and `step`.
-    ranks : iterable of int
-
-    Yields
-    ------
-    int
-        The rank, ascending.
-    Table
-        All columns of the file, rows in its order.
-
-    Raises
-    ------
-    TableError
-        As `open_table`.
-    """
-    wanted = pc.field("step").is_valid() & pc.field("rank").isin(list(ranks))
-    now = None
-    parts: list[pa.Table] = []
-    with open_table(path, name) as file:
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group).filter(wanted)
-            for rank in pc.unique(table.column("rank")).to_pylist():
-                if parts and rank != now:
-                    yield now, pa.concat_tables(parts)
-                    parts = []
-                now = rank
-                parts.append(table.filter(pc.field("rank") == rank))
-    if parts:
-        yield now, pa.concat_tables(parts)
 
 
 def read_listing(results: Path) -> Listing | None:

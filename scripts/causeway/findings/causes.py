@@ -30,6 +30,7 @@ from causeway.findings.record import (
     Worth,
     link_to,
     may_advise,
+    wins_time,
 )
 from causeway.findings.suggestions import COLLECTIVE, NO_CAUSE, TOO_LITTLE, TOO_LITTLE_OF_TIME, for_cause
 
@@ -269,6 +270,17 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
     if _is_wait(analysis, finding.scope):
         return replace(finding, suggestion=COLLECTIVE if finding.verdict == SUPPORTED else None)
     return replace(finding, suggestion=for_cause(row, direction) if may_advise(finding) else None)
+
+
+def is_worth_saying(finding: Finding, kernels: int) -> bool:
+    """Return whether a cause of one of so many kernels is said beside losses of device time: it is supported, wins
+    time, and is neither the size of the work nor a place in the program.
+    """
+    if finding.kind != "cause" or finding.verdict != SUPPORTED or not wins_time(finding):
+        return False
+    row = {"feature": finding.key, "group": "", "role": finding.role}
+    is_of_kernel = finding.scope != "dataset" or kernels == 1
+    return is_of_kernel and not headlines.is_of_position(row) and not _is_size_of_work(row)
 
 
 def _recoverable(search: Search, index: int, worth: Worth | None) -> dict:

@@ -11,28 +11,22 @@ from causeway import findings
 from causeway.core.files.source_names import shown_sources
 from causeway.core.results import (
     dataset_and_target,
-    dataset_of,
     read_comparisons,
-    read_rows_of_run,
     read_searches,
     relative,
-    rows_by_rank,
 )
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import MEMORY_STALL
-from causeway.findings.causes import cause_findings
+from causeway.findings.causes import cause_findings, is_worth_saying
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import gpu_time_ns, little_memory_stall
-from causeway.findings.device_time.missing_launches import without_missing
-from causeway.findings.device_time.recordings_apart import not_recorded
-from causeway.findings.device_time.replay_savings import with_replays
-from causeway.findings.device_time.step_waits import StepWait, idle_ranks, step_waits
-from causeway.findings.device_time.steps import step_findings
-from causeway.findings.device_time.waiting import waiting_findings, with_waits, without_replays
+from causeway.findings.device_time.facts_said import device_time_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
-from causeway.findings.quality import quality_findings, recording_findings
+from causeway.findings.first_screen.plan import plan, plan_of_pair
+from causeway.findings.first_screen.read_tables import run_tables
+from causeway.findings.kernels import variability_findings
+from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis, Finding, findings_of
-from causeway.findings.suggestions import of_graphed
 
 for module in pkgutil.walk_packages(findings.__path__, f"{findings.__name__}."):
     importlib.import_module(module.name)  # what it makes findings from, it registers itself
@@ -44,85 +38,51 @@ class ResultFiles:
     `step_causes` belong together.
     """
 
+    tables: Sequence[str | Path]
     quality: Sequence[str | Path]
+    clocks: Sequence[str | Path]
     kernels: Sequence[str | Path]
     scopes: Sequence[str | Path]
     efficiency: Sequence[str | Path]
     stragglers: Sequence[str | Path]
     steps: Sequence[str | Path]
+    step_tables: Sequence[str | Path]
     step_causes: Sequence[str | Path]
     waiting: Sequence[str | Path]
+    critical_paths: Sequence[str | Path]
     replays: Sequence[str | Path]
+    operators: Sequence[str | Path]
+    collectives: Sequence[str | Path]
     comparisons: Sequence[str | Path]
 
 
 def findings_document(files: ResultFiles, config_hash: str) -> dict:
     """Return the document `findings.json`; `config_hash` is hexadecimal."""
     measured = _analyses(files)
+    datasets = list(run_tables(files))
     efficiencies = [read_json(path) for path in files.efficiency]
     qualities = [read_json(path) for path in files.quality]
     steps = [read_json(path) for path in files.steps]
     found = [
-        *_of_inputs(qualities, steps),
+        *_of_inputs(qualities),
         *_of_targets(measured, efficiencies),
-        *_of_device_time(files, efficiencies, qualities),
-        *_of_steps(files, steps),
+        *[finding for document in efficiencies for finding in findings_of("efficiency", document)],
+        *[finding for tables in datasets for finding in device_time_findings(tables)],
         *_of_comparisons(files),
     ]
-    graphed = _graphed(efficiencies, qualities)
-    found = [replace(one, suggestion=of_graphed(one.suggestion)) if one.dataset in graphed else one for one in found]
-    return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash)
+    by_name = {tables.dataset: tables for tables in datasets}
+    compared = [line for pair in read_comparisons(files.comparisons) for line in plan_of_pair(*pair, by_name)]
+    lines = []
+    for tables in datasets:
+        lines += [line for line in compared if line["dataset"] == tables.dataset]
+        lines += [line.as_json(tables.dataset) for line in plan(tables)]
+    return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash, lines)
 
 
-def _graphed(efficiencies: list[dict], qualities: list[dict]) -> set[str]:
-    """Return the datasets that run in CUDA graphs for the most part: graphs that were traced as a whole have half of
-    the busy time or more, or graphs half of the launches.
-    """
-    found = set()
-    for document in efficiencies:
-        devices = document["breakdown"].values() if not document["why"] else ()
-        in_graphs, busy = (sum(one[key] for one in devices) for key in ("graph_ns", "busy_ns"))
-        found |= {document["dataset"]} if in_graphs and 2 * in_graphs >= busy else set()
-    for quality in qualities:
-        launches = sum(issue["count"] for issue in quality["issues"] if issue["kind"] == "graph_launches")
-        read = sum(export["rows"] for export in quality["exports"])
-        found |= {quality["dataset"]} if launches and 2 * launches >= read else set()
-    return found
-
-
-def _of_inputs(qualities: list[dict], steps: list[dict]) -> list[Finding]:
-    """Return which inputs could not be used, and which recordings have no times of the program."""
+def _of_inputs(qualities: list[dict]) -> list[Finding]:
+    """Return which inputs could not be used."""
     shown = shown_sources(export["source"] for quality in qualities for export in quality["exports"])
-    by_calls = {document["dataset"]: document["by_calls"] for document in steps}
-    found = []
-    for quality in qualities:
-        found += quality_findings(quality, shown)
-        found += recording_findings(quality, by_calls.get(quality["dataset"], ()))
-    return found
-
-
-def _of_device_time(files: ResultFiles, efficiencies: list[dict], qualities: list[dict]) -> list[Finding]:
-    """Return how the recordings of ranks lie to each other, what device time is lost to and who is waited for, each
-    loss with what a replay without it saves.
-    """
-    lost = _losses(efficiencies, files.waiting)
-    lost += [finding for path in files.stragglers for finding in findings_of("stragglers", read_json(path))]
-    replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in files.replays}
-    measured = [one for one in efficiencies if not one["why"]]
-    devices = {one["dataset"]: one["device"]["n_devices"] for one in measured}
-    elapsed = {one["dataset"]: one["elapsed_ns"] for one in measured}
-    lost = not_recorded(without_missing(lost, qualities), efficiencies)
-    return with_replays(lost, replays, devices, elapsed)
-
-
-def _of_steps(files: ResultFiles, steps: list[dict]) -> list[Finding]:
-    """Return which steps are slow, and why."""
-    waits = {dataset_of(path): path for path in files.waiting}
-    found = []
-    for document, path in zip(steps, files.step_causes, strict=True):
-        behind = _waits_of_steps(waits.get(document["dataset"]), document)
-        found += step_findings(document, read_table(path, "step_causes").to_pylist(), behind)
-    return found
+    return [finding for quality in qualities for finding in quality_findings(quality, shown)]
 
 
 def _of_comparisons(files: ResultFiles) -> list[Finding]:
@@ -182,44 +142,24 @@ def _times(
 
 
 def _of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Finding]:
-    """Return which kernels vary and why; of a memory stall that costs too little to be explained, that it does."""
+    """Return why durations, counters or values vary; of a memory stall that costs too little to be explained, that it
+    does.
+
+    Where there is a time line, how much a kernel varies is a fact of its device time, and of the causes those are said
+    that are supported and worth something in one kernel: not what stands for the size of the work or the place in the
+    program, not what is said of all kernels at once, not the memory stall, which is no time that is lost. All stand in
+    their tables, and on the page under *Why*.
+    """
     little = {document["dataset"]: little_memory_stall(document) for document in efficiencies}
+    timed = {document["dataset"] for document in efficiencies if not document["why"]}
     found = []
     for one in measured:
-        if one.target == MEMORY_STALL and little.get(one.dataset):
-            found.append(little[one.dataset])
-            continue
-        found += findings_of("target", one)
-        found += [finding for search in one.searches for finding in cause_findings(one, search)]
+        causes = [finding for search in one.searches for finding in cause_findings(one, search)]
+        if one.target == MEMORY_STALL:
+            found += [little[one.dataset]] if little.get(one.dataset) else []
+        elif one.dataset in timed:
+            found += findings_of("target", one)
+            found += [cause for cause in causes if is_worth_saying(cause, len(one.kernels))]
+        else:
+            found += [*variability_findings(one), *findings_of("target", one), *causes]
     return found
-
-
-def _losses(efficiencies: list[dict], waiting: Sequence[str | Path]) -> list[Finding]:
-    """Return what device time is lost to, and why the devices of each dataset wait, which replaces the coarser reasons
-    of idle time.
-    """
-    lost = {finding.id: finding for document in efficiencies for finding in findings_of("efficiency", document)}
-    of = {document["dataset"]: document for document in efficiencies}
-    for path, dataset in zip(waiting, map(dataset_of, waiting), strict=True):
-        own = {one.key: one for one in lost.values() if one.dataset == dataset}
-        rows = read_rows_of_run(path, "waiting").to_pylist()
-        gpu_ns = gpu_time_ns(of[dataset])
-        formats = of[dataset].get("formats", ())
-        has_calls = bool((of[dataset].get("launch_path") or {}).get("called"))
-        waits = waiting_findings(dataset, rows, gpu_ns, own.get("orchestration"), formats, has_calls=has_calls)
-        lost |= {one.id: one for one in without_replays([*own.values(), *waits], rows, gpu_ns)}
-        lost |= {one.id: one for one in findings_of("waiting", dataset, rows, gpu_ns)}
-        if "shared_devices" in own:
-            shared = own["shared_devices"]
-            lost[shared.id] = with_waits(shared, rows, len(of[dataset]["shared"]))
-        if (waits or "shared_devices" in own) and "idle" in own:  # nor is a shared GPU idle while others' work runs
-            del lost[own["idle"].id]
-    return list(lost.values())
-
-
-def _waits_of_steps(path: str | Path | None, document: dict) -> dict[int, list[StepWait]]:
-    """Return what is behind the idle time of slow steps, by rank, from a `waiting.parquet`, where there is one."""
-    ranks = idle_ranks(document)
-    if path is None or not ranks:
-        return {}
-    return {rank: step_waits(document, rank, rows.to_pylist()) for rank, rows in rows_by_rank(path, "waiting", ranks)}

@@ -1,16 +1,15 @@
 """The document `findings.json`: all findings with their severity, in the order in which they are read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causeway.core.finding_kinds import FINDING_KINDS, REFUTED_TURN
-from causeway.core.formatting import significant
 from causeway.core.vocabulary import REFUTED, SUPPORTED
 from causeway.findings.folding import folded
-from causeway.findings.invariants import CheckBasis, checked
+from causeway.findings.invariants import SHARE_OF_TIME, CheckBasis, checked
 from causeway.findings.record import MOMENTS, NOTICEABLE, Finding, explains_little
 
-SCHEMA_VERSION = "4"
+SCHEMA_VERSION = "5"
 HIGH = 0.10
 """Share of a dataset's GPU time from which a supported finding is of high severity; of medium severity it is from
 `NOTICEABLE`.
@@ -18,9 +17,6 @@ HIGH = 0.10
 
 LEAST_IN_STEPS = 0.8
 """Share of the GPU time that steps must be, for a loss to be that of so many steps."""
-OUTSIDE_STEPS = (
-    " Steps make up about {percent} % of the GPU time: what is lost outside of them, as at start-up, counts too."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +73,23 @@ def severity(finding: Finding) -> str:
     nothing = finding.kind == "no_cause" or (finding.kind == "straggler" and finding.verdict != SUPPORTED)
     if nothing or finding.is_negligible or finding.verdict == REFUTED:
         return "none"
-    if finding.verdict != SUPPORTED or finding.recoverable_share is None or is_small(finding):
+    share = finding.effect.value / 100 if is_loss(finding) else finding.recoverable_share
+    if finding.verdict != SUPPORTED or share is None or is_small(finding):
         return "low"
-    return "high" if finding.recoverable_share >= HIGH else "medium"
+    return "high" if share >= HIGH else "medium"
+
+
+def is_loss(finding: Finding) -> bool:
+    """Return whether a finding is a part of the devices' time that is lost."""
+    return finding.kind == "efficiency" and finding.effect is not None and finding.effect.unit == SHARE_OF_TIME
 
 
 def is_small(finding: Finding) -> bool:
     """Return whether a finding is known to be worth less than the floor that losses have to reach, or is a cause that
     explains next to nothing: it never counts among the first.
     """
+    if is_loss(finding):
+        return False  # it is a hundredth of the devices' time, whatever a replay says
     is_of_little_worth = finding.recoverable_share is not None and finding.recoverable_share < NOTICEABLE
     return is_of_little_worth or explains_little(finding)
 
@@ -106,8 +110,9 @@ def _sort_key(finding: Finding) -> tuple:
     kind = FINDING_KINDS[finding.kind]
     if finding.kind == "recording":  # first: what else is said is to be read with it
         group = (-1, 0 if finding.effect else 1)
-    elif finding.recoverable_ns is not None:
-        group = (2 if is_small(finding) else 0, -finding.recoverable_ns)
+    elif finding.recoverable_ns is not None or is_loss(finding):
+        won = finding.worth.ns if finding.recoverable_ns is None else finding.recoverable_ns
+        group = (2 if is_small(finding) else 0, -won)
     elif finding.kind == "quality":
         group = (4, 0)
     elif finding.is_negligible:
@@ -127,7 +132,12 @@ def _sort_key(finding: Finding) -> tuple:
     return (*group, -tail, unit, -size, finding.id)  # sizes compare in one unit only
 
 
-def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], config_hash: str) -> dict:
+def summarise(
+    findings: Iterable[Finding],
+    times: Mapping[str, DatasetTime],
+    config_hash: str,
+    first_screen: Sequence[Mapping] = (),
+) -> dict:
     """Return the document `findings.json`.
 
     Parameters
@@ -138,6 +148,8 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
         By dataset; one that is not in it has neither GPU time nor explorer.
     config_hash : str
         Hash of the configuration, hexadecimal.
+    first_screen : sequence of mapping
+        Lines as `first_screens` gives them.
     """
     gpu_ns = {dataset: time.gpu_ns for dataset, time in times.items() if time.gpu_ns}
     shared = [
@@ -155,6 +167,7 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
     return {
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash,
+        "first_screen": list(first_screen),
         "findings": found,
         "dropped": [{"invariant": name, "count": count} for name, count in dropped.items()],
     }
@@ -168,7 +181,6 @@ def _placed(finding: Finding, time: DatasetTime, index: int | None = None) -> Fi
     return replace(
         finding,
         severity=severity(finding),
-        sentence=f"{finding.sentence}{_outside_steps(finding, time)}",
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
         based_on=time.based_on,
         worth_per_step_ns=_per_step(finding, time),
@@ -189,10 +201,3 @@ def _per_step(finding: Finding, time: DatasetTime) -> int | None:
 def _are_short(time: DatasetTime) -> bool:
     """Return whether steps are known to be less than `LEAST_IN_STEPS` of the GPU time."""
     return time.steps_ns is not None and bool(time.gpu_ns) and time.steps_ns < LEAST_IN_STEPS * time.gpu_ns
-
-
-def _outside_steps(finding: Finding, time: DatasetTime) -> str:
-    """Return the sentence that what is outside of the steps counts to a loss of the GPU time, where it may."""
-    if finding.kind != "efficiency" or finding.worth is None or not time.steps_ns or not _are_short(time):
-        return ""
-    return OUTSIDE_STEPS.format(percent=significant(100 * time.steps_ns / time.gpu_ns, 2))

@@ -1,6 +1,4 @@
-"""Statements about one kernel as one finding: the main cause in front, what else is known of the kernel in `also`; a
-loss likewise, with its reason behind it.
-"""
+"""Statements about one kernel as one finding: the main cause in front, what else is known of the kernel in `also`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +9,7 @@ from causeway.findings.record import MOMENTS, Finding, explains_little
 
 
 def folded(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with those of one kernel in one, those over all kernels of a target and those of a loss likewise.
+    """Return findings with those of one kernel in one, those over all kernels of a target likewise.
 
     The supported cause that is worth most GPU time stands in front, of those whose worth is not known the first, before
     those that explain next to nothing; else the first statement. The others keep their order behind it.
@@ -29,7 +27,7 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
 
 def _group_of(finding: Finding) -> tuple:
     if not FINDING_KINDS[finding.kind].is_of_kernel:
-        return ("alone", finding.explains or finding.id)
+        return ("alone", finding.id)
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
 
 
@@ -43,6 +41,5 @@ def _worth_of(one: Finding) -> tuple[bool, int, int]:
 
 def _folded(group: Sequence[Finding]) -> Finding:
     causes = [one for one in group if one.kind == "cause" and one.verdict == SUPPORTED]
-    first = next((one for one in group if one.explains is None), group[0])
-    main = max(causes, key=_worth_of, default=first)  # of equal ones the first
+    main = max(causes, key=_worth_of, default=group[0])  # of equal ones the first
     return replace(main, also=tuple(one for one in group if one is not main))

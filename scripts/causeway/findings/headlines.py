@@ -6,15 +6,15 @@ and robustness stand in fields beside them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
-from causeway.core.formatting import elided, first_of, significant, time, variance_of
+from causeway.core.formatting import elided, significant, time, variance_of
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, UNSURE, Effect, Worth
 
-MOST_WORDS = 25
+MOST_WORDS = 40
 """Words of a headline: the length of a sentence above which plain-language guides ask to split it (gov.uk, "Writing for
 GOV.UK", 25 words). The name of a kernel counts as one.
 """
@@ -28,8 +28,6 @@ IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
 """A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
 LARGE = 50
 """Percent of the mean from which a change is stated in means: read as a ratio of two levels it would be another."""
-NO_CHANGE = 0.05
-"""Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
 POSITIONS = ("program_order", "operator")
 """Suggestions of features that are where the program makes a launch."""
@@ -56,38 +54,6 @@ LABELS = {
     "iteration_position": "time since its range began",
 }
 """What headlines call features whose label is long or names what only the documentation explains."""
-LOSSES = {
-    "communication": "to communication that no kernel overlaps",
-    "transfers": "to memcpy and memset that nothing overlaps",
-    "orchestration": "while nothing runs on the device",
-}
-LATE = {
-    "host": "its kernels are launched late",
-    "copies": "its memcpy takes longer",
-    "compute": "its kernels run longer",
-    "other_ranks": "it waits for ranks of another communicator",
-    "together": "they are late together",
-}
-LIMITS = {
-    "kernel": "a kernel",
-    "collective": "a collective",
-    "copy": "a copy",
-    "launch": "launching",
-    "host": "the host",
-    "wait": "waiting",
-}
-"""What limits a run, by kind of `critical_path`."""
-SLOW = {
-    "idle_before_first_launch": "the first launch comes late",
-    "idle_inside": "the device waits between launches",
-    "exposed_communication": "communication takes longer",
-    "exposed_copies": "copies take longer",
-    "added_launches": "there are other launches than usual",
-    "larger_launches": "launches are larger than usual",
-    "lower_clock": "the clock is lower",
-    "slower_kernels": "kernels run longer",
-}
-"""Why a step is slow."""
 
 
 def short(name: str) -> str:
@@ -245,14 +211,6 @@ def of_only_kernel(subject: str, percent: float, launches: int) -> str:
     return f"{subject} is the only kernel; its {its} by {in_percent(percent)} in all."
 
 
-def of_configurations(subject: str, configurations: int, deviation: float, by_threads: float | None) -> str:
-    """Return the headline of a kernel whose time differs between its configurations: the deviations as a share of its
-    time, and the share of their variance that the number of threads explains, None where it explains little.
-    """
-    words = f"{subject} deviates by {in_percent(100 * deviation)} between its {configurations:,} configurations"
-    return f"{words}; threads explain {in_percent(100 * by_threads)}." if by_threads is not None else f"{words}."
-
-
 def of_little(target: str, percent: float, subject: str, several: bool) -> str:
     """Return the headline of a target that barely varies: `percent` of what was measured, within its `several`
     configurations, whose means may differ.
@@ -260,59 +218,6 @@ def of_little(target: str, percent: float, subject: str, several: bool) -> str:
     what = VARYING[target].capitalize() if target in VARYING else target
     within = " within a configuration" if several else ""
     return f"{what} barely varies{within}: by {in_percent(percent)} in all, most of it in {subject}."
-
-
-def of_loss(part: str, percent: float, lost_ns: int, waits_for: str | None = None) -> str:
-    """Return the headline of a loss of GPU time: of waiting what devices wait for most, where one of `WAITED_FOR` is
-    known.
-    """
-    how = LOSSES[part] if waits_for is None else f"while devices wait, mostly {waits_for}"
-    return f"{in_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {how}."
-
-
-def of_loss_elsewhere(headline: str, ns: int, where: str) -> str:
-    """Return the headline of a loss that is the cause of a part of another one, so many ns, which it counts."""
-    return f"{headline.rstrip('.')}, {time(ns)} of it {where}."
-
-
-WAITING = {
-    "launch_starved": "nothing was queued, as the host was late",
-    "dependency_stalled": "work was queued and waited for other work",
-    "blocked_host": "the host was inside synchronising or allocating calls",
-    "start_up": "start-up latency of queued work",
-    "graph_internal": "between work of one launch of a CUDA graph",
-    "profiler": "the profiler itself was at work",
-    "other_process": "another process had the GPU",
-    "unknown": "unknown, as its launch calls are not known",
-    "held_back": "unknown, as what held enqueued work back is not recorded",
-}
-
-
-WAITED_FOR = {
-    "launch_starved": "for the host",
-    "dependency_stalled": "for other work",
-    "blocked_host": "for blocking calls",
-    "start_up": "for start-up",
-    "graph_internal": "between nodes of CUDA graphs",
-    "profiler": "for the profiler",
-    "other_process": "for another process",
-}
-"""The same of most of a loss, in a few words; nothing of a reason that is not known."""
-
-
-def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int, removed: str = "it") -> str:
-    """Return the headline with what a replay without `removed` saves of a run's time, where that is not too long."""
-    share = 100 * saved_ns / run_ns if run_ns else 0.0
-    gain = in_percent(share) if share >= NO_CHANGE else "no"
-    longer = f"{headline.rstrip('.')}; without {removed} the run is {gain} shorter."
-    return longer if word_count(longer, subject) <= MOST_WORDS else headline
-
-
-def with_part_saved(headline: str, subject: str, saved_ns: int, lost_ns: int) -> str:
-    """Return the headline of a loss with what a replay saves of it, where it saves more elsewhere."""
-    part = "all" if time(saved_ns) == time(lost_ns) else time(saved_ns) if saved_ns else "none"
-    longer = f"{headline.rstrip('.')}; a replay saves {part} of it."
-    return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
 
 def filled(blocks: int | None, multiprocessors: int | None, threads: int | None, wave: int) -> str:
@@ -328,34 +233,3 @@ def filled(blocks: int | None, multiprocessors: int | None, threads: int | None,
         of = "warp" if wave == 32 else "wavefront"
         parts.append(f"{threads} thread{'s' * (threads > 1)} of {wave} in a {of}")
     return ", ".join(parts)
-
-
-def of_late_rank(subject: str, waited_ns: int, cause: str | None) -> str:
-    """Return the headline of a rank, or of ranks late together, that the others wait for."""
-    why = f": {LATE[cause]}" if cause in LATE else ""
-    return f"Other ranks wait {time(waited_ns)} for {subject}{why}."
-
-
-def of_slow_steps(
-    rank: int,
-    steps: Sequence[int],
-    percent: float,
-    excess_ns: int,
-    largest: Mapping,
-    one: str = "Step",
-    behind: str | None = None,
-    late: Sequence[int] = (),
-) -> str:
-    """Return the headline of slow steps of a rank, by the one with the largest excess, called `one`; `behind` is what
-    is behind their idle time, where that is known, `late` are the ranks that are slow in these steps for a reason of
-    their own, for which this one waits.
-    """
-    which = f"{one} {steps[0]}" if len(steps) == 1 else f"{one}s {first_of(steps, 2)}"
-    why = SLOW[largest["cause"]]
-    if late:
-        why = f"rank {late[0]} is late" if len(late) == 1 else f"ranks {first_of(late, 4)} are late"
-    elif largest["name"] is not None:
-        why += f", most of all {short(largest['name'])}"
-    elif behind is not None:
-        why += f", most of all {short(behind)}"
-    return f"{which} of rank {rank} took {in_percent(percent)} longer ({time(excess_ns)}): {why}."

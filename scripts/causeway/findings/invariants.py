@@ -149,6 +149,8 @@ def too_small(finding: Finding, basis: CheckBasis) -> bool:
     """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
     gpu_ns = basis.gpu_ns.get(finding.dataset)
     share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
+    if finding.kind == "cause" and share is not None and finding.recoverable_ns is not None and share < LEAST_COST:
+        return True
     if FINDING_KINDS[finding.kind].is_of_time:
         return share is not None and share < LEAST_COST
     if finding.kind != "cause" or finding.effect is None:

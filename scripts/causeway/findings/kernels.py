@@ -4,14 +4,13 @@ import math
 from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import counted, name_in_sentence, saving, share, significant, spread, time_three_digits
-from causeway.core.formatting import time as time_of
+from causeway.core.formatting import counted, name_in_sentence, share, significant, spread, time_three_digits
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
 from causeway.findings.record import NOTICEABLE, Analysis, Effect, Evidence, Finding, link_to, made_from
-from causeway.findings.suggestions import COLLECTIVE, CONFIGURATIONS, ITS_LAUNCHES, SIZES, THIS_KERNEL
+from causeway.findings.suggestions import COLLECTIVE, ITS_LAUNCHES, THIS_KERNEL
 
 MOST = 0.5
 """Share of the variance from which a straight line in a launch's threads is named, and of the kernels' time from which
@@ -21,7 +20,6 @@ FEWEST_BESIDE_ONE = 10
 """Launches from which on it is said that one of them has most of the time: of a few one easily has."""
 
 
-@made_from("target")
 def variability_findings(analysis: Analysis) -> list[Finding]:
     """Return the finding that names the kernel with the largest share of the variability; none without
     kernels, or where nothing varies.
@@ -110,55 +108,6 @@ def one_launch_findings(analysis: Analysis) -> list[Finding]:
                 "Look at this launch first: whether it waits for another rank or process, or its end was recorded"
                 " wrongly; a filter that leaves it out shows the rest."
             ),
-        )
-    ]
-
-
-@made_from("target")
-def configuration_findings(analysis: Analysis) -> list[Finding]:
-    """Return the finding that names the kernel whose time differs most between its configurations, if these make its
-    launches deviate more than they do within them, and by a noticeable part of the kernels' time.
-    """
-    time = math.fsum(row["value_sum"] for row in analysis.kernels)
-    rows = [
-        (index, row)
-        for index, row in enumerate(analysis.kernels)
-        if (row["between_sum"] or 0) > row["target_sum"] and row["between_sum"] >= NOTICEABLE * time
-    ]
-    if analysis.target != KERNEL_VARIABILITY or not rows:
-        return []
-    index, row = max(rows, key=lambda item: (item[1]["between_sum"], -item[0]))
-    subject = subject_of(analysis, row["kernel"], row["name"])
-    value = row["between_sum"]
-    follows = row["size_variance"] is not None and row["size_variance"] >= MOST
-    sentence = (
-        f"{name_in_sentence(row['short_name'])} has {share(row['value_sum'] / time)} of the kernels' time. Its launches"
-        f" deviate from its mean by {time_three_digits(round(value))} as they are of {row['configurations']:,}"
-        f" configurations, and by {saving(round(row['target_sum']))} within these: between these lies"
-        f" {share(row['variance_between'])} of the variance."
-    )
-    if follows:
-        sentence += (
-            f" A straight line in a launch's threads explains {share(row['size_variance'])} of it:"
-            f" {time_of(row['size_constant'])} and {time_of(1e6 * row['size_slope'])} for each million threads."
-        )
-    if len(rows) > 1:
-        others = math.fsum(one["between_sum"] for _, one in rows) - value
-        sentence += f" In {len(rows) - 1:,} more that comes to {time_three_digits(round(others))}."
-    return [
-        _of_kernel(
-            analysis,
-            index,
-            subject,
-            "between_sum",
-            Effect(value=value, unit="ns"),
-            key="configurations",
-            quantity="deviation between configurations",
-            headline=headlines.of_configurations(
-                subject, row["configurations"], value / row["value_sum"], row["size_variance"] if follows else None
-            ),
-            sentence=sentence,
-            suggestion=COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else SIZES if follows else CONFIGURATIONS,
         )
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from causeway.core.results import Search
-from causeway.core.vocabulary import INCONCLUSIVE, LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
+from causeway.core.vocabulary import LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
@@ -25,10 +25,6 @@ UNWRITTEN = (
     "sign",
     "sign_of",
     "slopes",
-    "undone_by",
-    "explains",
-    "waits_for",
-    "part_of",
     "kernels_percent",
 )
 """Fields that serve the checks or the id alone."""
@@ -246,14 +242,6 @@ class Finding:
         What `sign` must agree with. Not written.
     kernels_percent : float or None
         Of a cause of several kernels: those in which it varies, percent of all. Not written.
-    undone_by : str or None
-        The change of a replay that takes the loss away. Not written.
-    explains : str or None
-        The id of the finding on a loss whose reason this one is: they are one finding. Not written.
-    waits_for : str or None
-        Of a loss while devices wait, what they wait for most, as headlines name it. Not written.
-    part_of : str or None
-        The key of the loss of which the time of a finding is a part, where that is a finding, too. Not written.
     """
 
     dataset: str
@@ -297,10 +285,6 @@ class Finding:
     sign: str | None = None
     sign_of: str | None = None
     slopes: Sequence[PooledSlope] = ()
-    undone_by: str | None = None
-    explains: str | None = None
-    waits_for: str | None = None
-    part_of: str | None = None
     kernels_percent: float | None = None
 
     @property
@@ -321,9 +305,7 @@ class Finding:
 
 
 MAKERS: dict[str, list[Callable[..., list[Finding]]]] = {}
-"""What makes findings, by what it reads: `target` (an `Analysis`), `efficiency` and `stragglers` (these documents of a
-dataset), or `waiting` (a dataset, its rows of `waiting.parquet`, its GPU time).
-"""
+"""What makes findings, by what it reads: `target` (an `Analysis`) or `efficiency` (this document of a dataset)."""
 
 
 def made_from(read: str) -> Callable[[Callable], Callable]:
@@ -350,21 +332,6 @@ def of_dataset(dataset: str, table: str, query: str, *, value: float, unit: str,
         effect=Effect(value=value, unit=unit),
         evidence=Evidence(table=table, query=query, value=value),
         **facts,
-    )
-
-
-def undecided(finding: Finding, why: str, suggestion: str) -> Finding:
-    """Return a claim that the data do not decide: worth nothing that is known, and without a replay."""
-    return replace(
-        finding,
-        verdict=INCONCLUSIVE,
-        headline=f"{finding.headline.rstrip('.')}{UNSURE}.",
-        sentence=f"{finding.sentence} That is not decided: {why}.",
-        worth=None,
-        recoverable_ns=None,
-        recoverable_query=None,
-        suggestion=suggestion,
-        undone_by=None,
     )
 
 

@@ -131,7 +131,7 @@ def analysed(files, folder):
     known = [name for name in host if table.column(name).null_count < table.num_rows]
     kernels = read_table(root / "kernels.parquet", "kernel_summary", ["kernel", "target_share", "launches"]).to_pylist()
     shares = {row["kernel"]: row["target_share"] for row in kernels}
-    search = CauseSearch(dataset="d", folder=root, causes=CAUSES | REDUCED | {"context": "none"}, seed=1)
+    search = CauseSearch(dataset="d", folder=root, causes=CAUSES | REDUCED, seed=1)
     after = correct(outcomes_of(search)[0])
     before = after
     if known:

@@ -48,7 +48,7 @@ def counted(task):
     rows = observations_of(features, equal_kernels=True)
     scope = Scope("simulated", table.target, "dataset", seed=seed, resamples=4)
     outcome, evidence = discover(feature_columns(features), rows, scope)
-    extent = Extent(context="pc", totals=totals_of_table(table))
+    extent = Extent(totals=totals_of_table(table))
     (outcome,) = correct([examine(outcome, evidence, extent)])
     rows_by_table = table_rows(outcome)
     search = Search(

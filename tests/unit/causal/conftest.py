@@ -6,7 +6,6 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from causeway.causal.effects import scope_times
-from causeway.causal.examination import examine
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,9 +33,3 @@ def rough_shares(request, monkeypatch):
     if "exact_shares" in request.fixturenames:
         return
     monkeypatch.setattr(scope_times, "PICKS", 1)
-
-
-@pytest.fixture
-def no_baselines(monkeypatch):
-    """Leave out what other methods name beside the causes: it changes nothing of these."""
-    monkeypatch.setattr(examine, "baselines", lambda *_: [])

@@ -21,8 +21,6 @@ CAUSES = {
     "kernels_count": 20,
     "max_rows": 50000,
     "resamples": 4,
-    "context": "boss",
-    "context_resamples": 0,
     "what_if": [],
 }
 RNG = np.random.default_rng(620)
@@ -71,7 +69,7 @@ def graph_of(folder, frame, parquet=False):
     root = out / "y"
     assemble_target(root, [out / "tables" / "e0"], out / "clocks.json", nodes={}, runs={})
     search = CauseSearch(dataset="d", folder=root, causes=CAUSES, seed=1)
-    (outcome,) = correct(search_dataset(search, row_blocks(search.features))[:1])
+    (outcome,) = correct(search_dataset(search, row_blocks(search.features))[0][:1])
     write_scope(outcome, root / "causal/dataset")
     read_table(root / "causal/dataset/contributions.parquet", "contributions")
     return read_json(root / "causal/dataset/graph.json")

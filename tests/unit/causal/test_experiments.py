@@ -8,7 +8,7 @@ import pytest
 from recorded_experiments import RECORDED, Experiment, close
 from whole_way import documents_of
 
-pytestmark = pytest.mark.usefixtures("rough_shares", "no_baselines")
+pytestmark = pytest.mark.usefixtures("rough_shares")
 H100 = "h100"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from recorded_experiments import RECORDED, Experiment, close
 
-pytestmark = pytest.mark.usefixtures("rough_shares", "no_baselines")
+pytestmark = pytest.mark.usefixtures("rough_shares")
 GPU = "h200"
 
 

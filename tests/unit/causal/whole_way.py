@@ -21,8 +21,6 @@ CAUSES = {
     "kernels_count": 20,
     "max_rows": 50000,
     "resamples": 20,
-    "context": "boss",
-    "context_resamples": 0,
     "what_if": [],
 }
 
@@ -85,10 +83,10 @@ def outcomes_of(search, whole=False):
     blocks = row_blocks(search.features)
     kernels = [] if search.alone() else search.chosen()
     packed = packed_features(search, blocks, kernels)
-    outcomes = [kept(search_kernel(search, packed, kernel), search)[0] for kernel in kernels]
+    outcomes = [kept(search_kernel(search, packed, kernel)[0], search)[0] for kernel in kernels]
     if not whole and outcomes:
         return outcomes, None
-    of_dataset, *only = kept(search_dataset(search, blocks), search)
+    of_dataset, *only = kept(search_dataset(search, blocks)[0], search)
     return [*outcomes, *only], of_dataset
 
 

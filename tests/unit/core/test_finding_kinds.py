@@ -4,7 +4,6 @@ import importlib.util
 import re
 
 from causeway.core.finding_kinds import FINDING_KINDS
-from causeway.plotting.overview.findings_list import QUESTIONS
 from support import ROOT
 
 
@@ -22,7 +21,6 @@ def test_the_page_has_a_row_for_every_kind():
     assert {name for row in rows for name in re.findall(r"\w+", row)} == FINDING_KINDS.keys()
 
 
-def test_each_kind_has_a_turn_of_its_own_and_a_question_of_the_first_screen():
+def test_each_kind_has_a_turn_of_its_own():
     orders = [kind.order for kind in FINDING_KINDS.values() if kind.order is not None]
     assert sorted(orders) == list(range(len(orders)))
-    assert {kind.question for kind in FINDING_KINDS.values()} == {"", *(question for question, _ in QUESTIONS)}

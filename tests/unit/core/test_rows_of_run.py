@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from causeway.core.results import read_rows_of_run, rows_by_rank, rows_of_run, rows_of_step
+from causeway.core.results import read_rows_of_run, rows_of_run, rows_of_step
 from causeway.core.tables import SCHEMAS, read_table, write_table
 
 STEPS = [None, 0, 1, 2, None, 1, 1, 7, None]
@@ -31,19 +31,3 @@ def test_rows_of_a_table_in_memory(path):
     table = read_table(path, "waiting")
     assert [row["wait_ns"] for row in rows_of_run(table)] == [0, 4, 8]
     assert [row["wait_ns"] for row in rows_of_step(table, 1)] == [2, 5, 6]
-
-
-def test_rows_of_steps_come_rank_by_rank_over_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("causeway.core.tables.ROW_GROUP_ROWS", 2)
-    fixed = {"device": 0, "reason": "unknown", "detail": "other"}
-    ranks = [0, 0, 0, 1, 2, 2, 2, 2, 4]
-    rows = [
-        fixed | {"rank": rank, "step": step, "wait_ns": at}
-        for at, (rank, step) in enumerate(zip(ranks, STEPS, strict=True))
-    ]
-    write_table(pa.Table.from_pylist(rows, SCHEMAS["waiting"]), tmp_path / "waiting.parquet", "waiting")
-    found = {
-        rank: table.column("wait_ns").to_pylist()
-        for rank, table in rows_by_rank(tmp_path / "waiting.parquet", "waiting", [0, 2, 4, 9])
-    }
-    assert found == {0: [1, 2], 2: [5, 6, 7]}

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from causeway.core.clock import Clock
-from causeway.core.tables import read_json, read_table, write_json
+from causeway.core.tables import read_json, write_json
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.ranks import rank_roles, stragglers
 from causeway.efficiency.ranks.collectives import MatchedCollectives
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
-from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.readers.normalise import normalise
 from lab.parallel_job import KINDS, write_parallel_job
 from support import DATA
@@ -125,27 +123,6 @@ def measured(folders, folder):
     measure_efficiency("job", folders, folder / "clocks.json", CHOICES, folder / "e.json", folder / "e.parquet")
     find_stragglers("job", folders, folder / "clocks.json", 1, folder / "s.json", folder / "s.parquet")
     return read_json(folder / "e.json"), read_json(folder / "s.json")
-
-
-def test_a_pipeline_is_not_called_imbalanced_for_being_one(tmp_path):
-    _, folders = folders_of({"kind": "pipeline", "seed": 102, "iterations": 8, "noise": 0.02}, tmp_path)
-    efficiency, late = measured(folders, tmp_path)
-    roles = efficiency["roles"]
-    assert roles["sentence"] == "ranks do different work (2 roles: ranks 0-1; ranks 2-3)"
-    tree = efficiency["comm_aware"]
-    assert roles["within_ns"] + roles["between_ns"] == tree["n_devices"] * tree["kernel_max_ns"] - tree["kernel_ns"]
-    compute = [one["compute_ns"] for one in read_table(tmp_path / "e.parquet", "efficiency").to_pylist()
-               if one["level"] == "device"]  # fmt: skip
-    expected = [(compute[at] + compute[at + 1]) / (2 * max(compute[at : at + 2])) for at in (0, 2)]
-    assert [one["load_balance"] for one in roles["roles"]] == pytest.approx(expected)
-    assert min(expected) > 0.98 > efficiency["comm_aware"]["load_balance"]
-    keys = {finding.key for finding in efficiency_findings(efficiency)}
-    assert "roles" in keys
-    assert "load_imbalance" not in keys
-    assert not [finding for finding in straggler_findings(late) if finding.key.partition("/")[2].startswith("rank")]
-    rows = read_table(tmp_path / "e.parquet", "efficiency").to_pylist()
-    assert {row["rank"]: row["role"] for row in rows if row["level"] == "rank"} == {0: 0, 1: 0, 2: 1, 3: 1}
-    assert {row["role"] for row in rows if row["level"] == "dataset"} == {None}
 
 
 def test_a_slow_rank_of_a_stage_is_named_and_who_waits_for_it(tmp_path):

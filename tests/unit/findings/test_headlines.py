@@ -1,21 +1,15 @@
 """Headlines: what they say, and that a program finds them short, plain and free of the project's own words."""
 
-import itertools
 import re
 
 import pytest
 from made_findings import sized
-from made_results import analysis, cause, efficiency, kernel, quality, search, stragglers
+from made_results import analysis, cause, kernel, search
 
-from causeway.core.feature_registry import FEATURES, sampled_metric
 from causeway.findings import headlines
 from causeway.findings.causes import cause_findings
-from causeway.findings.device_time.efficiency import efficiency_findings, little_memory_stall
-from causeway.findings.device_time.stragglers import straggler_findings
-from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.kernels import variability_findings
-from causeway.findings.quality import quality_findings
-from causeway.findings.record import DIRECTIONS, Worth
+from causeway.findings.record import Worth
 
 KERNEL = "void cutlass::Kernel<gemm, 4>(Params)"
 OUR_OWN_WORDS = (
@@ -46,33 +40,6 @@ def of_cause(feature="h2d_bytes_in_flight", direction="raises", change=4.2, *, s
     )
 
 
-def every_headline():
-    """Every kind of headline about every feature, in every direction and with every verdict."""
-    names = [feature.name for feature in FEATURES if not feature.is_control]
-    for name, direction, verdict in itertools.product(names, DIRECTIONS, ("supported", "inconclusive", "refuted")):
-        for level, spread, change in ((None, None, 12.3), ("128", 40.0, 0.6), (None, None, 213.0), (None, None, None)):
-            for target in ("kernel_variability", "memory_stall"):
-                yield of_cause(name, direction, change, spread=spread, verdict=verdict, level=level, target=target)
-    yield of_cause(sampled_metric("sms_active_ratio").name, group="device metrics")
-    yield of_cause("sm_cycles", determines_time=True)
-    short = headlines.short(KERNEL)
-    yield headlines.of_no_cause(short, "kernel_variability", refused=False)
-    yield headlines.of_configurations(short, 1234, 0.404, 0.0997)
-    yield headlines.of_configurations(short, 1234, 0.404, None)
-    yield headlines.of_no_cause(short, "memory_stall", refused=True)
-    yield headlines.of_no_cause(short, "memory_stall", refused=True, constant=True)
-    yield headlines.of_no_cause(short, "memory_stall", refused=True, nothing_left=True)
-    yield headlines.of_variability(short, "kernel variability", 61.2, 123_456)
-    yield headlines.of_only_kernel(short, 61.2, 123_456)
-    yield from (headlines.of_loss(part, 12.3, 4_560_000_000) for part in headlines.LOSSES)
-    yield from (headlines.of_late_rank(12, 2_500_000, cause) for cause in (None, *headlines.LATE))
-    findings = [little_memory_stall(efficiency()), *quality_findings(quality("refused", "partial"))]
-    findings += [one for verdict in ("network", "none") for one in straggler_findings(stragglers(verdict, "none"))]
-    for shared in (1, 2):
-        findings += efficiency_findings(efficiency(shared=[{"at_once_ns": 7_500_000}] * shared))
-    yield from (one.headline for one in findings)
-
-
 def syllables(word):
     """Groups of vowels, without a silent e at the end."""
     groups = len(re.findall(r"[aeiouy]+", word.lower().removesuffix("e")))
@@ -90,23 +57,6 @@ def reading_ease(texts):
 def test_the_reading_ease_is_that_of_known_texts():
     assert reading_ease(["The cat sat on the mat"]) == pytest.approx(206.835 - 1.015 * 6 - 84.6)
     assert reading_ease(["Utilisation characteristics necessitate considerable investigation"]) < 0
-
-
-def test_headlines_are_short():
-    short = headlines.short(KERNEL)
-    lengths = {text: word_count(text, short) for text in every_headline()}
-    assert {text: words for text, words in lengths.items() if words > MOST_WORDS} == {}
-
-
-def test_headlines_read_easily():
-    plain = [text.replace(headlines.short(KERNEL), "Kernel") for text in set(every_headline())]
-    assert reading_ease(plain) >= 40
-
-
-def test_headlines_have_none_of_our_own_words():
-    found = [(word, text) for text in every_headline() for word in OUR_OWN_WORDS if re.search(rf"\b{word}\b", text)]
-    assert found == []
-    assert [text for text in every_headline() if re.search(r"(?<!\d)\.\d", text)] == [], "a zero before each point"
 
 
 @pytest.mark.parametrize(
@@ -168,15 +118,6 @@ def test_a_cause_is_said_by_what_it_changes(facts, said):
 
 
 @pytest.mark.parametrize(
-    ("saved", "run", "words"),
-    [(3_000, 238_000_000, "no"), (119_000, 238_000_000, "0.05 %"), (9_000_000, 238_000_000, "3.8 %"), (0, 0, "no")],
-)
-def test_a_run_that_is_shorter_by_next_to_nothing_is_no_shorter(saved, run, words):
-    said = headlines.with_saving("5.4 % of the GPU time is lost.", "demo", saved, run)
-    assert said == f"5.4 % of the GPU time is lost; without it the run is {words} shorter."
-
-
-@pytest.mark.parametrize(
     ("level", "said"),
     [
         ("launch 2 of configuration 12 (grid 2 x 66, block 384)", "for launch 2 in the step (grid 2×66, block 384)"),
@@ -198,17 +139,6 @@ def test_a_launch_before_it_with_a_grid_of_three_sizes_fits_a_headline():
     headline = of_cause("launched_after", level="gemm-0a1b2c3d4e (grid 32 x 8 x 4)")
     assert "with launch before it = gemm (grid 32×8×4); if equal-sized, costs" in headline
     assert headlines.word_count(headline, headlines.short(KERNEL)) <= headlines.MOST_WORDS
-
-
-@pytest.mark.parametrize("devices", [1, 2])
-def test_no_device_stands_for_the_others(devices):
-    """50 ms of 100 ms of GPU time in which nothing runs."""
-    parts = {"useful": 50, "communication": 0, "transfers": 0, "orchestration": 50, "outside": 0}
-    parts = {part: ms * 1_000_000 for part, ms in parts.items()}
-    document = efficiency(waterfall_ns=parts, device={"n_devices": devices}, elapsed_ns=100_000_000 // devices)
-    (found,) = [one for one in efficiency_findings(document) if one.key == "orchestration"]
-    assert found.headline == "50 % of the GPU time (50 ms) is lost while nothing runs on the device."
-    assert found.sentence.endswith(" is lost to idle time: nothing runs on the device.")
 
 
 @pytest.mark.parametrize(("launches", "said"), [(1, "one launch deviates"), (2, "2 launches deviate")])

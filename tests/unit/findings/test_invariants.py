@@ -67,7 +67,7 @@ BROKEN = {
         {"p99": sized(-99.0, -101.0, -60.0)},
         {"spread": sized(-492.0, -657.0, -144.0)},
     ],
-    "headline_unreadable": [{"headline": ""}, {"headline": "k0: " + "word " * 25}],
+    "headline_unreadable": [{"headline": ""}, {"headline": "k0: " + "word " * 40}],
 }
 
 

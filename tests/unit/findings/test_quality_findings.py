@@ -6,10 +6,8 @@ import pytest
 from made_results import quality
 
 from causeway.core.files.source_names import shown_sources
-from causeway.findings.document import DatasetTime, summarise
-from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.kernels import one_launch_findings
-from causeway.findings.quality import quality_findings, recording_findings
+from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis
 
 CALLS = {"rank": 0, "ranges": "step *", "steps": 6, "empty": 0}
@@ -50,27 +48,6 @@ def analysis(*rows, target="kernel_variability"):
     return Analysis(dataset="d", target=target, unit="ns", kernels=rows, kernels_table="d/t/kernels.parquet")
 
 
-def test_late_launches_say_what_is_known_of_steps_by_their_calls():
-    (finding,) = recording_findings(issues_of("no_transfers", "late_stamps"), [CALLS])
-    assert (finding.kind, finding.key, finding.evidence.value) == ("recording", "late_stamps/0", 100)
-    assert finding.headline.startswith("100 launches are stamped later than they ran")
-    assert word_count(finding.headline, "") <= MOST_WORDS
-    assert "each of 6 steps has 24 launches; 4.02 ms of kernels at the median (4.01 ms to 4.03 ms)" in finding.sentence
-    assert "graphs" in finding.suggestion
-    assert finding.suggestion.startswith("Record without graphs")
-
-
-def test_unrecorded_steps_are_counted_against_all():
-    calls = CALLS | {"steps": 150, "empty": 100, "launches": [0, 0, 90], "kernel_ns": [0, 0, 400_000_000]}
-    (finding,) = recording_findings(issues_of("unrecorded_steps"), [calls])
-    assert finding.headline == "In 100 of 150 steps nothing was recorded: neither idle time nor its reason can be told."
-    assert "150 steps have 0 to 90 launches, 0 at the median, and 100 of them none; up to 400 ms of" in finding.sentence
-
-
-def test_other_issues_are_no_findings_of_the_recording():
-    assert recording_findings(issues_of("outlasting", "few_late_stamps", "few_unrecorded_steps"), [CALLS]) == []
-
-
 @pytest.mark.parametrize(
     ("rows", "share"),
     [
@@ -84,11 +61,3 @@ def test_one_launch_with_most_of_the_time_is_named(rows, share):
     found = one_launch_findings(analysis(*rows))
     assert [one.effect.value for one in found] == ([] if share is None else [pytest.approx(share)])
     assert one_launch_findings(analysis(*rows, target="memory_stall")) == []
-
-
-def test_what_must_be_known_of_a_recording_is_said_first():
-    found = [*recording_findings(issues_of("unrecorded_steps"), [CALLS])]
-    found += one_launch_findings(analysis(row("wait", 1, 400, 400), row("gemm", 90, 100, 2)))
-    listed = summarise(found, {"d": DatasetTime(gpu_ns=10)}, "0" * 16)["findings"]
-    assert [(one["kind"], one["severity"]) for one in listed] == [("recording", "high")] * 2
-    assert [one["id"].split("/")[-1] for one in listed] == ["one_launch", "0"]

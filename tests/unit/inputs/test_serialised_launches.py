@@ -14,8 +14,6 @@ from causeway.core.tables import read_json, read_table, table_metadata, write_js
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
 from causeway.efficiency.steps.find_steps import find_steps
-from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.inputs.quality import check
 from causeway.inputs.session_clocks import align
 from causeway.waiting.explain_waiting import explain_waiting
@@ -76,36 +74,6 @@ def export_of(path, place, name, position=0):
     document = found.capabilities | {"export": name}
     write_json(document, place / name / "capabilities.json", schema="capabilities")
     return found
-
-
-def test_of_counters_alone_nothing_is_said_of_the_time_between_launches(tmp_path):
-    export = export_of(counted(tmp_path / "a_counter_collection.csv"), tmp_path, "0")
-    assert export.count("serialised_launches") == export.launches.num_rows == N
-    assert export.total("launches") == N * DURATION
-    assert export.counters.column("sq_waves").to_pylist() == [float(one) for one in range(1, N + 1)]
-    analyses = export.capabilities["analyses"]
-    (why,) = {analyses[name]["why"] for name in RULED_OUT}
-    assert not any(analyses[name]["possible"] for name in RULED_OUT)
-    assert {name for name, one in analyses.items() if one["possible"]} == {
-        "kernel_variability",
-        "counter_deviation",
-        "causes",
-    }
-    found = results(tmp_path / "r", [tmp_path / "0"])
-    assert found["efficiency"]["why"] == found["why"] == why
-    assert found["graph"] == (None, why)
-    assert found["stragglers"]["notes"] == [why]
-    assert why in str(found["steps"])
-    assert found["waiting"] == []
-    assert efficiency_findings(found["efficiency"]) == straggler_findings(found["stragglers"]) == []
-    quality = check("d", [tmp_path / "0"])
-    assert {name for name, one in quality["analyses"].items() if not one["possible"]} == RULED_OUT | {
-        "memory_stall"
-    } | {
-        "ranges",
-        "device_metrics",
-        "mpi_calls",
-    }
 
 
 def test_beside_a_trace_the_time_line_is_the_traces(tmp_path):

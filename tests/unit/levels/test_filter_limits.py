@@ -9,10 +9,6 @@ from causeway.causal.data.features import exports_of
 from causeway.core.reduced import CONTEXT_FEATURES, EFFICIENCY, FILTERED, STRAGGLERS, why_not
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_json, write_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
-from causeway.efficiency.measure_efficiency import measure_efficiency
-from causeway.efficiency.ranks.find_stragglers import find_stragglers
-from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.inputs.quality import check
 from causeway.variability.rows.transfers import transfers_of
 
@@ -36,27 +32,6 @@ def cases(tmp_path_factory):
         document = {"dataset": name, "method": "start", "residual_ns": None, "reason": "", "exports": {"0": clocks}}
         write_json(document, home / name / "clocks.json")
     return {name: home / name / "0" for name in ("whole", "reduced")}
-
-
-def said(folder, place):
-    """Return what efficiency and stragglers of one export say, and their findings."""
-    clocks = folder.parent / "clocks.json"
-    measure_efficiency("d", [folder], clocks, CHOICES, place / "efficiency.json", place / "efficiency.parquet")
-    find_stragglers("d", [folder], clocks, 1, place / "stragglers.json", place / "stragglers.parquet")
-    documents = read_json(place / "efficiency.json"), read_json(place / "stragglers.json")
-    return *documents, [*efficiency_findings(documents[0]), *straggler_findings(documents[1])]
-
-
-def test_a_reduced_dataset_states_no_lost_time_and_no_late_rank(cases, tmp_path):
-    efficiency, _, findings = said(cases["whole"], tmp_path)
-    assert efficiency["why"] is None
-    assert findings
-    efficiency, stragglers, findings = said(cases["reduced"], tmp_path)
-    assert not findings
-    assert efficiency["why"] == why_not([cases["reduced"]], EFFICIENCY)
-    assert stragglers["groups"] == []
-    assert stragglers["notes"] == [why_not([cases["reduced"]], STRAGGLERS)]
-    assert "compute it on the unfiltered dataset whole" in efficiency["why"]
 
 
 def test_the_sentence_has_the_numbers_of_the_filter(cases):

@@ -13,7 +13,7 @@ from efficiency_samples import clocks, export
 from levels_reference import raw_values, write_run
 
 from causeway.core.codes import PATH_KINDS
-from causeway.core.tables import TableWriter, read_json
+from causeway.core.tables import SCHEMAS, TableWriter, read_json, write_json, write_table
 from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces
@@ -166,3 +166,20 @@ def test_a_dataset_without_a_path_has_no_lane_of_it(run):
     write_pieces(home / "path_pieces.parquet", [], 3)
     write_explorer(home, folders, clocks, home / "explorer", [], 10_000, home / "path_pieces.parquet")
     assert "critical path" not in (home / "explorer" / "index.js").read_text(encoding="utf-8")
+
+
+def test_a_slow_launch_says_what_made_it_slow(run):
+    home, folders, clocks = run
+    values, origin = raw_values(folders, clocks)
+    start = next(start for start, *_, name, _ in values if name.endswith("_duration"))
+    causal = home / "kernel_variability" / "causal"
+    write_json({"scopes": ["k"]}, causal / "scopes.json")
+    same = {"kernel": "k", "position": 1, "rank": 0, "launch": 3, "start_ns": start, "duration_ns": 5000}
+    parts = [("clock", "1,300 MHz", 1200, False), ("unexplained", None, -7, True)]
+    names = ("feature", "value", "attributed_ns", "unexplained")
+    rows = [same | {"deviation_ns": 1193} | dict(zip(names, part, strict=True)) for part in parts]
+    table = pa.Table.from_pylist(rows, schema=SCHEMAS["slow_launches"])
+    write_table(table, causal / "k" / "slow_launches.parquet", "slow_launches")
+    write_explorer(home, folders, clocks, home / "slow", [], 10_000)
+    index = json.loads((home / "slow" / "index.js").read_text(encoding="utf-8").removeprefix("CW.start(")[:-2])
+    assert index["slow"] == {f"0 {start - origin} 5000": "+1,200 ns clock = 1,300 MHz; -7 ns unexplained"}

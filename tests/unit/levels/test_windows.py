@@ -14,9 +14,7 @@ import pytest
 from levels_reference import write_run
 
 from causeway.core.errors import CausewayError
-from causeway.core.tables import SCHEMAS, read_json, read_table, write_json, write_table
-from causeway.findings.device_time.step_waits import StepWait
-from causeway.findings.device_time.steps import step_findings
+from causeway.core.tables import read_json, read_table, write_json, write_table
 from causeway.inputs.session_clocks import align
 from causeway.levels.windows.chrome import write_chrome
 from causeway.levels.windows.nsys_sqlite import write_nsys
@@ -334,55 +332,6 @@ def test_windows_of_bins_and_findings_and_names_that_say_nothing(tmp_path):
     assert NAMES.fullmatch("bin_memory_stall_r12_7")["target"] == "memory_stall"
     assert read_json(tmp_path / "findings.json")
     assert pa.types.is_integer(kept_type(target))
-
-
-def test_a_finding_without_a_kernel_opens_the_whole_run_or_its_slowest_step(run, whole, tmp_path):
-    home = tmp_path / "demo"
-    usual = {"usual_ns": 100, "excess_ns": 9, "name": None, "launches": None, "ratio": None, "waits_for": None}
-    slow = [
-        usual | {"rank": rank, "step": step, "duration_ns": 130, "cause": cause, "cause_ns": cause_ns}
-        for rank, step, cause, cause_ns in (
-            (0, 4, "idle_inside", 90),
-            (1, 5, "idle_inside", 20),
-            (1, 6, "idle_inside", 30),
-        )
-    ]
-    slow.append(slow[0] | {"rank": 1, "step": 7, "cause": "lower_clock", "cause_ns": 80})
-    document = {"dataset": "demo", "source": "annotations", "ranges": "step", "reason": None}
-    document |= {"slow": slow, "ranks": [], "by_calls": []}
-    write_json(document, home / "steps.json")
-    rows = [
-        dict.fromkeys(SCHEMAS["steps"].names, 0)
-        | {"rank": rank, "step": step, "start_ns": 1000 * step + rank, "duration_ns": 130, "warm_up": False}
-        for rank in (0, 1)
-        for step in (4, 5, 6, 7)
-    ]
-    write_table(pa.Table.from_pylist(rows, SCHEMAS["steps"]), home / "steps.parquet", "steps")
-    steps = step_findings(document, [])
-    loss = {
-        "dataset": "demo",
-        "target": None,
-        "scope": "dataset",
-        "kind": "efficiency",
-        "id": "demo/dataset/efficiency",
-    }
-
-    def write_findings(steps):
-        known = {"dataset": "demo", "scope": "dataset"}
-        found = [
-            known | {"target": one.target, "id": one.id, "evidence": {"filter": one.evidence.filter}} for one in steps
-        ]
-        write_json({"findings": [loss, *found]}, tmp_path / "findings.json")
-
-    write_findings(steps)
-    assert [one.key for one in steps] == ["rank0/idle_inside", "rank1/idle_inside", "rank1/lower_clock"]
-    assert [span_of(f"finding_{index}", home, 500) for index in (1, 2, 3)] == [(4000, 4130), (6001, 6131), (7001, 7131)]
-    window = read_window("finding_0", home, *run[1:])
-    assert sum(1 for _ in window.launches()) == sum(1 for _ in whole.launches()) == totals(run[1])[0]
-    steps = step_findings(document, [], {1: [StepWait("profiler", "flush", {5: 0, 6: 30, 7: 0})]})
-    write_findings(steps)  # step 6 of rank 1 is slow for the profiler: a finding of its own
-    assert [one.key for one in steps][1:3] == ["rank1/idle_inside", "rank1/idle_inside/profiler"]
-    assert [span_of(f"finding_{index}", home, 500) for index in (2, 3, 4)] == [(5001, 5131), (6001, 6131), (7001, 7131)]
 
 
 def kept_type(folder):

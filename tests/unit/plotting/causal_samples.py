@@ -79,7 +79,7 @@ def sentence_of(row):
         f"{row['variance_percent']:.0f} % [{row['variance_low']:.0f}, {row['variance_high']:.0f}] of the variance of the"
         " durations"
     )
-    ends = f"found in {100 * row['stability']:.0f} % of resamples; robustness {row['robustness']}"
+    ends = f"robustness {row['robustness']}"
     return (
         f"Higher values of {row['feature']} {verb} its deviation ({share}); {ends}; direct cause if no unmeasured"
         " common cause."

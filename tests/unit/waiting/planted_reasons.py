@@ -5,6 +5,8 @@ ranks. All jobs load data, allocate and take locks for a moment while the device
 beside compute; a planted job does one of it for long while nothing is queued, or lets compute wait for each reduction.
 """
 
+from collections import Counter
+
 import numpy as np
 from tests.unit.waiting.graph_samples import kernel_ns
 from tests.unit.waiting.known_scheduler import (
@@ -23,9 +25,10 @@ from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json, write_json
+from causeway.core.vocabulary import NOT_IDLE
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
-from causeway.findings.device_time.stragglers import straggler_findings
-from causeway.findings.device_time.waiting import waiting_findings
+from causeway.findings.first_screen.losses import late_rank_facts
+from causeway.findings.first_screen.run_facts import RunFact, RunTables
 from causeway.findings.record import NOTICEABLE
 from causeway.readers.normalise import normalise
 from causeway.waiting.explain_waiting import sums_of, waiting_table
@@ -115,8 +118,13 @@ def named(seed, planted, folder):
     run = Run(PlantedJob(seed, planted), slow_rank=-1)
     write_export(folder, tables_of(run))
     sums = sums_of(explain_export(folder, {}))
-    found = waiting_findings("job", waiting_table([sums]).to_pylist(), len(run.ranks) * int(run.span))
-    reasons = {word for word, said in SAID.items() for one in found if said in one.sentence}
+    waits: Counter = Counter()
+    for row in waiting_table([sums]).to_pylist():
+        if row["reason"] not in NOT_IDLE:
+            waits[row["detail"]] += row["wait_ns"]
+    most = max(waits, key=lambda detail: waits[detail], default="")
+    is_noticeable = waits.total() >= NOTICEABLE * len(run.ranks) * int(run.span)
+    reasons = {word for word, said in SAID.items() if is_noticeable and said in most}
     graph, links = graph_of(run, with_events=True)
     paths = CriticalPaths(graph, links)
     before = measured(graph, links)
@@ -143,5 +151,6 @@ def late_in_its_stage(seed, slow, folder):
     document = {"exports": exports, "method": "none", "residual_ns": 0, "reason": "one clock"}
     write_json(document, folder / "clocks.json")
     find_stragglers("job", folders, folder / "clocks.json", 1, folder / "s.json", folder / "s.parquet")
-    found = straggler_findings(read_json(folder / "s.json"))
-    return {one.subject for one in found if "because its kernels run for longer" in one.sentence}, rank
+    whole = RunFact(elapsed_ns=1, devices=4, ranks=4, gpus=(), parts={}, steps=None, recorded=(), launches=0, query="")
+    late = late_rank_facts(RunTables(dataset="job", stragglers=read_json(folder / "s.json")), whole)
+    return {f"rank {one.ranks[0]}" for one in late if one.cause == "compute" and one.is_often}, rank

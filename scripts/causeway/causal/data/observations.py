@@ -66,6 +66,8 @@ class Observations:
         What the target's definition explains of the signed deviation, which lacks it; None if nothing was taken out.
     numbers : ndarray of int or None
         The dataset's number of each row's configuration; None if they have none.
+    launch : ndarray of records or None
+        `rank`, `launch` and `start_ns` as in `features.parquet`, which tell a row apart; None where they are not known.
     """
 
     target: np.ndarray
@@ -79,6 +81,7 @@ class Observations:
     kernels: tuple[str, ...] = ()
     taken_out: np.ndarray | None = None
     numbers: np.ndarray | None = None
+    launch: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.target.size

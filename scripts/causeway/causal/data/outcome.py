@@ -151,6 +151,28 @@ class TimeEffect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Identified:
+    """How the effect of a cause follows from the graph of its scope, as dowhy identifies it.
+
+    Attributes
+    ----------
+    adjustment : tuple of str or None
+        The columns that are held fixed for the total effect; None where no set identifies it.
+    direct_adjustment : tuple of str
+        Those for the direct effect; empty where no mediator stands between.
+    second : Estimate or None
+        The change of the mean, percent, by dowhy's linear regression of the launches near both levels.
+    agrees : bool or None
+        Whether that is the change of the mean that is stated; None where either is not known.
+    """
+
+    adjustment: tuple[str, ...] | None
+    direct_adjustment: tuple[str, ...] = ()
+    second: Estimate | None = None
+    agrees: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Arrow:
     """A cause of the target.
 
@@ -171,8 +193,8 @@ class Arrow:
     contribution, variance : Estimate
         Shares of the variance of the target and of that of the measured value, percent, 0 .. 100.
     stability : float or None
-        Share of the half-samples that found the cause again, 0 .. 1; None if there were none. Between configurations:
-        of the fits that leave one configuration out.
+        Share of the halves of the run's blocks in which the effect holds, 0 .. 1. Between configurations: of the fits
+        that leave one configuration out.
     p_value : float
         Adjusted for the number of candidates of the scope.
     q_value : float or None
@@ -197,6 +219,8 @@ class Arrow:
     kernels_variance : float or None
         Percent of the dataset's variance within configurations, in the value's own unit squared, that these have: the
         most that the cause may explain of it. None where that is not asked.
+    identified : Identified or None
+        None where dowhy is not installed, or found nothing.
     through, weakness : str
         The mediators through which a lever or an exposure acts, and why the cause is not supported, where that follows
         from other scopes; empty where none is known.
@@ -225,6 +249,7 @@ class Arrow:
     determines_time: bool = False
     kernels: tuple[str, ...] = ()
     kernels_variance: float | None = None
+    identified: Identified | None = None
     through: str = ""
     weakness: str = ""
 
@@ -259,8 +284,8 @@ class Edge:
 class Refutation:
     """One attempt to refute a cause; a row of `refutations.parquet`.
 
-    `effect` is the slope in standard deviations, and `refuted_effect` what `note` says: a slope that should be nil, a
-    difference of slopes, what a benchmark leaves of the effect, or the robustness value.
+    `effect` is the slope in standard deviations, and `refuted_effect` what `note` says: a slope that should be nil, or
+    the robustness value.
     """
 
     feature: str
@@ -343,21 +368,6 @@ class GroupSlope:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaselineCause:
-    """A feature that a baseline method names, strongest first; a row of `baselines.parquet`. `position` counts from
-    1.
-    """
-
-    method: str
-    feature: str
-    position: int
-    score: float
-    share_percent: float
-    p_value: float | None
-    sign: Sign
-
-
-@dataclass(frozen=True, kw_only=True)
 class Examination:
     """What is known of the causes of a scope beyond the search.
 
@@ -369,7 +379,7 @@ class Examination:
     refutations : tuple of Refutation
     what_ifs : tuple of WhatIf
         Those of each cause, then the user-specified ones.
-    slopes, baselines : tuple of GroupSlope, tuple of BaselineCause
+    slopes : tuple of GroupSlope
     failures : tuple of str
         Steps that could not be computed, with the error.
     """
@@ -379,7 +389,6 @@ class Examination:
     refutations: tuple[Refutation, ...] = ()
     what_ifs: tuple[WhatIf, ...] = ()
     slopes: tuple[GroupSlope, ...] = ()
-    baselines: tuple[BaselineCause, ...] = ()
     failures: tuple[str, ...] = ()
 
 

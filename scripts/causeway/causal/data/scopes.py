@@ -299,8 +299,22 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
         weight = weight / np.bincount(kernel, np.nan_to_num(weight))[kernel] * len(own)
     known = np.isfinite(target) & np.isfinite(signed)
     absolute = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
-    std = numbers("configuration_std")
-    return Observations(target, signed, mean, std, weight, kernel, pair, absolute, tuple(names.tolist()), numbers=own)
+    launch = np.zeros(len(own), [("rank", np.int64), ("launch", np.int64), ("start_ns", np.int64)])
+    for name in launch.dtype.names if "launch" in table.column_names else ():
+        launch[name] = pc.fill_null(table.column(name).cast(pa.int64()), 0).to_numpy()
+    return Observations(
+        target,
+        signed,
+        mean,
+        numbers("configuration_std"),
+        weight,
+        kernel,
+        pair,
+        absolute,
+        tuple(names.tolist()),
+        numbers=own,
+        launch=launch if "launch" in table.column_names else None,
+    )
 
 
 def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Feature]:

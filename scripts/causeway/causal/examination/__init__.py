@@ -1,7 +1,6 @@
-"""What is done with causes once found: attempts at falsification, heterogeneity, baselines, the graph of the context.
+"""What is done with causes once found: attempts at falsification, heterogeneity, the graph of the context.
 
 The causes themselves are found in `discovery`.
 
-Imports run from left to right: `examine` > `context_nodes`, `falsification` > `baselines`, `context_graph`,
-`heterogeneity` > `context_scores`.
+Imports run from left to right: `examine` > `context_graph`, `falsification`, `heterogeneity`.
 """

@@ -1,8 +1,8 @@
-"""The context graph: how the causes and what surrounds them hang together.
+"""The graph among the causes and the mediators beside them, by causal-learn: what is upstream of a lever, and which
+effects pass through a mediator.
 
-Not needed to find the target's causes (the target is a sink), but it shows what a cause may stand for and act through.
-It is learnt by causal-learn, whose background knowledge is not strict and exists for few of its algorithms; so the
-tiers are enforced on what it returns.
+It tells which columns depend on each other beside all others. Which way is prior knowledge (`causal.models`): clocks
+and levers come before exposures, these before mediators. Within a rank no direction is said.
 """
 
 import contextlib
@@ -10,43 +10,36 @@ import io
 import random
 import warnings
 from collections.abc import Iterator, Sequence
-from types import ModuleType
 
 import numpy as np
 
-from causeway.causal.data.outcome import Edge
-from causeway.causal.examination.context_scores import CompiledScores
-from causeway.causal.statistics.basis import independent_columns
-from causeway.core.feature_registry import TIERS
+from causeway.causal.data.observations import Candidate
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node
+from causeway.causal.effects.evidence import Evidence
+from causeway.causal.models.scope_model import RANKS
+from causeway.causal.preparation.prepare import CONTROL_NAMES
+from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
+from causeway.core.prior_knowledge import MEDIATOR
 
-TIER_RANK = {tier: rank for rank, tier in enumerate((*TIERS, "target"))}
-"""Order in time: launch configuration; clocks, temperature, contention and placement; what the launch did; its
-target.
-"""
+MOST_MEDIATORS = 10
+"""Mediators beside the causes, those most correlated with one of them: as many as a graph can show."""
 PENALTY = 1.0
 """Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random networks of 40, 46 and 107 nodes
 (1,000 rows) the F1 of the skeleton rises from .94, .92, .83 to .99, 1.00, .98."""
-ALPHA = 0.01
-"""Level of PC's tests."""
 DETERMINED = 0.005
-"""A column of which those before it leave no more than this share breaks every algorithm (its residual is noise) and
-takes no part.
+"""A column of which those before it leave no more than this share breaks the search (its residual is noise) and takes
+no part.
 """
-AGREEMENT = 0.9
-"""Share of resamples that must agree on a direction within a tier: observational data alone rarely tell it."""
 MIN_ROWS = 20
 
 
 def learn(
     scores: np.ndarray,
     names: Sequence[str],
-    tiers: Sequence[int] | None = None,
+    ranks: Sequence[int] | None = None,
     seed: int = 1,
     weights: np.ndarray | None = None,
     n_effective: float | None = None,
-    method: str = "boss",
-    resamples: int | None = None,
-    blocks: np.ndarray | None = None,
 ) -> list[Edge]:
     """Learn the graph among columns.
 
@@ -56,20 +49,14 @@ def learn(
         Finite; normal scores unless the columns are Gaussian already. Columns without variance, and those that follow
         from others, get no edge.
     names : sequence of str, length p, unique
-    tiers : sequence of int, length p
-        An edge between tiers points from the smaller to the larger number. None: one tier.
+    ranks : sequence of int, length p
+        An edge between ranks points from the smaller to the larger number; within a rank it has no direction. None: one
+        rank.
     seed : int
         The search visits the columns in random orders.
     weights : ndarray, shape (n_rows,), positive
     n_effective : float
         What the rows are worth after weights and autocorrelation; n_rows if None.
-    method : str
-        `boss` or `pc`.
-    resamples : int or None
-        None keeps the directions that the algorithm takes for compelled. A number keeps a direction within a tier only
-        if 90 % of so many resamples of blocks agree on it; 0 keeps none.
-    blocks : ndarray of int, shape (n_rows,)
-        Blocks that are resampled; rows if None.
 
     Returns
     -------
@@ -84,8 +71,7 @@ def learn(
     References
     ----------
     B. Andrews et al., Fast scalable and accurate discovery of DAGs using the best order score search and grow-shrink
-    trees, NeurIPS 2023 (BOSS); P. Spirtes, C. Glymour, An algorithm for fast recovery of sparse causal graphs, Soc.
-    Sci. Comput. Rev. 9 (1991) 62 (PC).
+    trees, NeurIPS 2023 (BOSS).
     """
     scores = np.asarray(scores, dtype=float)
     if not np.isfinite(scores).all():
@@ -97,19 +83,18 @@ def learn(
     columns = _usable(scores, weights)
     if len(columns) < 2 or size < max(MIN_ROWS, len(columns) + 2):
         return []
-    levels = np.zeros(len(names), dtype=int) if tiers is None else np.asarray(tiers, dtype=int)
-    part = scores[:, columns]
+    levels = np.zeros(len(names), dtype=int) if ranks is None else np.asarray(ranks, dtype=int)
     own = levels[columns]
-    correlations = _correlations(part, weights)
-    marks = tiered(_search(correlations, size, method, seed), own)
-    if resamples is not None:
-        marks = _held(marks, own, part, weights, size, method, seed, resamples, blocks)
-    pairs = _pairs(marks)
-    effects = _effects(correlations, marks, pairs)
-    return [
-        Edge(source=names[columns[a]], target=names[columns[b]], kind=kind, effect=effect)
-        for (a, b, kind), effect in zip(pairs, effects, strict=True)
-    ]
+    correlations = _correlations(scores[:, columns], weights)
+    joined = _joined(correlations, size, seed)
+    into = joined & (own[:, None] < own[None, :])
+    edges = []
+    for a, b in np.argwhere(into | np.triu(joined & (own[:, None] == own[None, :]))):
+        is_directed = bool(into[a, b])
+        effect = _partial_slope(correlations, np.flatnonzero(into[:, b]), a, b) if is_directed else correlations[a, b]
+        kind = "directed" if is_directed else "undirected"
+        edges.append(Edge(source=names[columns[a]], target=names[columns[b]], kind=kind, effect=float(effect)))
+    return edges
 
 
 def _usable(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -126,20 +111,19 @@ def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
     centred = columns - np.average(columns, axis=0, weights=weights)
     covariance = (centred * weights[:, None]).T @ centred / weights.sum()
     spread = np.sqrt(np.diag(covariance))
-    spread = np.where(spread > 0, spread, 1.0)  # a rare level may be missing from a resample
     return covariance / np.outer(spread, spread)
 
 
 def rows_like(correlations: np.ndarray, n_rows: int) -> np.ndarray:
     """Return rows, shape (max(n_rows, p + 2), p), whose sample correlations are exactly `correlations`, shape (p, p).
 
-    causal-learn takes rows, and neither weights nor a sample size; its scores and tests depend on nothing but
-    correlations and number.
+    causal-learn takes rows, and neither weights nor a sample size; its score depends on nothing but correlations and
+    number.
     """
     p = correlations.shape[0]
     noise = np.random.default_rng(0).normal(size=(max(n_rows, p + 2), p))
-    frame, _ = np.linalg.qr(noise - noise.mean(axis=0))
-    return frame @ np.linalg.cholesky(correlations).T * np.sqrt(len(frame))
+    basis, _ = np.linalg.qr(noise - noise.mean(axis=0))
+    return basis @ np.linalg.cholesky(correlations).T * np.sqrt(len(basis))
 
 
 @contextlib.contextmanager
@@ -157,93 +141,81 @@ def _quiet(seed: int) -> Iterator[None]:
         random.setstate(state)
 
 
-@contextlib.contextmanager
-def _scored_by(module: ModuleType, scores: type) -> Iterator[None]:
-    """Let a module of the library, which offers no choice of it, take its scores from a class of ours."""
-    theirs = module.LocalScoreClass
-    module.LocalScoreClass = scores
-    try:
-        yield
-    finally:
-        module.LocalScoreClass = theirs
-
-
-def _search(correlations: np.ndarray, size: float, method: str, seed: int) -> np.ndarray:
-    """Return marks, bool of shape (p, p): [a, b] alone says a -> b, both ways say that the direction is open."""
-    rows = rows_like(correlations, int(size))
+def _joined(correlations: np.ndarray, size: float, seed: int) -> np.ndarray:
+    """Return which columns have an edge, bool, symmetric, shape (p, p)."""
     with _quiet(seed):
-        if method == "boss":
-            from causallearn.search.PermutationBased import BOSS
+        from causallearn.search.PermutationBased.BOSS import boss
 
-            with _scored_by(BOSS, CompiledScores):
-                ends = BOSS.boss(rows, verbose=False, parameters={"lambda_value": PENALTY}).graph
-        elif method == "pc":
-            from causallearn.search.ConstraintBased.PC import pc
-
-            ends = pc(rows, ALPHA, "fisherz", show_progress=False).G.graph
-        else:
-            raise ValueError(f"unknown method {method}; boss or pc")
-    # ends[b, a] is the mark at b of an edge with a: 1 a head, -1 a tail; alike at both ends, the direction is open
-    directed = (ends == -1) & (ends.T == 1)
-    return directed | ((ends != 0) & (ends == ends.T))
+        ends = boss(rows_like(correlations, int(size)), verbose=False, parameters={"lambda_value": PENALTY}).graph
+    return (ends != 0) | (ends.T != 0)
 
 
-def tiered(marks: np.ndarray, tiers: np.ndarray) -> np.ndarray:
-    """Return `marks`, shape (p, p), with every edge between tiers pointing to the later one: the same shape.
+def _partial_slope(correlations: np.ndarray, into: np.ndarray, a: int, b: int) -> float:
+    """Return the slope of a column on another, given all with an edge into it, in standard deviations."""
+    slopes = np.linalg.lstsq(correlations[np.ix_(into, into)], correlations[into, b], rcond=1e-8)[0]
+    return slopes[np.searchsorted(into, a)]
 
-    Edges within a tier stay as they are; `tiers` has shape (p,).
+
+def nodes_of(evidence: Evidence, arrows: Sequence[Arrow]) -> list[Candidate]:
+    """Return the causes that vary within configurations, and the mediators that are most correlated with one of them.
+
+    Features at the configuration level are constant where the others vary, so nothing can be learnt of their edges
+    here.
     """
-    joined = marks | marks.T
-    earlier = tiers[:, None] < tiers[None, :]
-    same = tiers[:, None] == tiers[None, :]
-    return (joined & earlier) | (marks & same)
+    within = evidence.prepared.within
+    causes = {arrow.name for arrow in arrows if arrow.stage != CONFIGURATION}
+    parents = [index for index, candidate in enumerate(within) if candidate.name in causes]
+    if not parents:
+        return []
+    basis = evidence.stages.problem.basis
+    strength = np.zeros(len(within))
+    own = basis.columns[:, np.isin(basis.owner, parents)]
+    np.maximum.at(strength, basis.owner, np.abs(basis.columns.T @ own).max(axis=1))
+    for index, candidate in enumerate(within):
+        is_mediator = candidate.role == MEDIATOR and candidate.name not in CONTROL_NAMES
+        if candidate.name in causes or not is_mediator:
+            strength[index] = -1.0
+    order = np.argsort(-strength, kind="stable")[:MOST_MEDIATORS]
+    return [within[index] for index in sorted([*parents, *(int(one) for one in order if strength[one] > 0)])]
 
 
-def _held(
-    marks: np.ndarray,
-    tiers: np.ndarray,
-    columns: np.ndarray,
-    weights: np.ndarray,
-    size: float,
-    method: str,
-    seed: int,
-    resamples: int,
-    blocks: np.ndarray | None,
-) -> np.ndarray:
-    """Open the directions within a tier on which the resamples do not agree."""
-    blocks = np.arange(len(columns)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
-    n_blocks = int(blocks.max()) + 1
-    rng = np.random.default_rng(seed)
-    found = np.zeros(marks.shape)
-    for draw in range(resamples):
-        times = np.bincount(rng.integers(n_blocks, size=n_blocks), minlength=n_blocks)[blocks]
-        drawn = _correlations(columns[times > 0], (weights * times)[times > 0])
-        if np.linalg.eigvalsh(drawn)[0] > 1e-9:
-            again = _search(drawn, size, method, seed + draw + 1)
-            found += again & ~again.T
-    same = tiers[:, None] == tiers[None, :]
-    directed = marks & ~marks.T & same & (found >= AGREEMENT * max(resamples, 1))
-    opened = (marks | marks.T) & same & ~directed & ~directed.T
-    return (marks & ~same) | directed | opened
+def scores_of(candidate: Candidate, deviation: np.ndarray) -> np.ndarray:
+    """Return the one column of a candidate in the graph, shape (n,): normal scores.
+
+    The levels of a category are put in the order of their `deviation`, shape (n,).
+    """
+    if candidate.values.ndim == 1:
+        return candidate.first
+    level = (candidate.values * np.arange(1, candidate.values.shape[1] + 1)).sum(axis=1).astype(int)
+    means = np.bincount(level, deviation) / np.maximum(np.bincount(level), 1)
+    values = np.argsort(np.argsort(means, kind="stable"))[level].astype(float)
+    return values if two_valued(values) else normal_scores(values)
 
 
-def _pairs(marks: np.ndarray) -> list[tuple[int, int, str]]:
-    found = []
-    for a, b in np.argwhere(marks):
-        if not marks[b, a]:
-            found.append((int(a), int(b), "directed"))
-        elif a < b:
-            found.append((int(a), int(b), "undirected"))
-    return found
+def context_graph(
+    evidence: Evidence, arrows: Sequence[Arrow], n_effective: float, seed: int
+) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    """Return the columns that have an edge in the graph, by name, and the edges.
 
-
-def _effects(correlations: np.ndarray, marks: np.ndarray, pairs: list[tuple[int, int, str]]) -> list[float]:
-    effects = []
-    for a, b, kind in pairs:
-        if kind == "undirected":
-            effects.append(float(correlations[a, b]))
-            continue
-        into = np.flatnonzero(marks[:, b])
-        slopes = np.linalg.lstsq(correlations[np.ix_(into, into)], correlations[into, b], rcond=1e-8)[0]
-        effects.append(float(slopes[np.searchsorted(into, a)]))
-    return effects
+    Parameters
+    ----------
+    evidence : Evidence
+    arrows : sequence of Arrow
+    n_effective : float
+        What the rows are worth.
+    seed : int
+    """
+    nodes = nodes_of(evidence, arrows)
+    if len(nodes) < 2:
+        return (), ()
+    roles = {arrow.name: arrow.role for arrow in arrows}
+    edges = learn(
+        np.column_stack([scores_of(node, evidence.deviation) for node in nodes]),
+        [node.name for node in nodes],
+        [RANKS[roles.get(node.name, MEDIATOR)] for node in nodes],
+        seed,
+        weights=evidence.rows.weight,
+        n_effective=n_effective,
+    )
+    joined = {end for edge in edges for end in (edge.source, edge.target)}
+    return tuple(Node.of(node) for node in nodes if node.name in joined), tuple(edges)

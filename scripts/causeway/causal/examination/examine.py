@@ -1,6 +1,4 @@
-"""What is known of the causes of one scope beyond the search: refutations, what-ifs, slopes by group, baselines, the
-context graph.
-"""
+"""What is known of the causes of one scope beyond the search: refutations, what-ifs, slopes by group, a graph."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +12,12 @@ from causeway.causal.effects.interventions import intervention_model_of, what_if
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.unclear_means import without_unclear_costs, without_unclear_means
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
-from causeway.causal.examination.baselines import baselines
-from causeway.causal.examination.context_nodes import context_graph
-from causeway.causal.examination.falsification import falsify, refuted_by
+from causeway.causal.examination.context_graph import context_graph
+from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, refuted_by
 from causeway.causal.examination.heterogeneity import heterogeneity
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
-from causeway.core.vocabulary import REFUTED, SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.numeric.process import give_back, single_threaded
 from causeway.numeric.seeds import derived_seed
 
@@ -33,10 +30,6 @@ class Extent:
 
     Attributes
     ----------
-    context : str
-        How the context graph is learnt, `boss` or `pc`.
-    context_resamples : int
-        How many resamples decide on directions within a tier.
     interventions : sequence of UserIntervention
         What the user wants to know beside the built-in what-ifs.
     by_configuration : mapping
@@ -45,8 +38,6 @@ class Extent:
         What the rows of the scope stand for; None: as many launches as their weights say.
     """
 
-    context: str = "boss"
-    context_resamples: int = 0
     interventions: Sequence[UserIntervention] = ()
     by_configuration: Mapping[int, Mapping[str, float | None]] = field(default_factory=dict)
     totals: Totals | None = None
@@ -93,11 +84,18 @@ def for_each_scope(outcome: Outcome, interventions: Sequence[UserIntervention]) 
 
 
 def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arrow, ...]:
-    """Return the arrows, supported ones that an attempt refuted with that verdict."""
-    return tuple(
-        replace(arrow, verdict=REFUTED) if arrow.verdict == SUPPORTED and refuted_by(attempts, arrow.name) else arrow
-        for arrow in arrows
-    )
+    """Return the arrows, supported ones that an attempt refuted with that verdict, and inconclusive those that may be
+    readings of something else that lasts.
+    """
+    found = []
+    for arrow in arrows:
+        if arrow.verdict == SUPPORTED and refuted_by(attempts, arrow.name):
+            found.append(replace(arrow, verdict=REFUTED))
+        elif arrow.verdict == SUPPORTED and is_lasting(attempts, arrow.name):
+            found.append(replace(arrow, verdict=INCONCLUSIVE, weakness=LASTING))
+        else:
+            found.append(arrow)
+    return tuple(found)
 
 
 def _without_model(outcome: Outcome, extent: Extent) -> tuple[WhatIf, ...]:
@@ -121,9 +119,7 @@ class _Steps:
         else:
             arrows = ()
             examination = Examination(what_ifs=_without_model(self.outcome, self.extent))
-        give_back()  # the models of the times, which are no longer needed, weigh more than the baselines
-        named = self._guarded("the baselines", lambda: baselines(self.evidence, self._seed("baselines")), [])
-        examination = replace(examination, baselines=tuple(named), failures=tuple(self.failures))
+        examination = replace(examination, failures=tuple(self.failures))
         return replace(self.outcome, arrows=arrows, examination=examination)
 
     def _of_arrows(self) -> tuple[tuple[Arrow, ...], Examination]:
@@ -132,8 +128,11 @@ class _Steps:
         arrows = self.outcome.arrows
         nodes, edges = self._guarded("the context graph", self._context, ((), ()))
         give_back()  # of the search and the graph, before the models of the times take as much
-        attempts = self._guarded("falsification", lambda: falsify(evidence, arrows), [])
-        arrows = marked(arrows, attempts)
+        tried = self._guarded("falsification", lambda: falsify(evidence, arrows, self._seed("subsets")), ([], {}))
+        attempts, held = tried
+        arrows = tuple(
+            replace(arrow, stability=held.get(arrow.name, arrow.stability)) for arrow in marked(arrows, attempts)
+        )
         times = evidence.times
         changes: list[WhatIf] = []
         if times is not None:
@@ -163,14 +162,7 @@ class _Steps:
             return otherwise
 
     def _context(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        return context_graph(
-            self.evidence,
-            self.outcome.arrows,
-            self.outcome.n_effective,
-            self._seed("context"),
-            method=self.extent.context,
-            resamples=self.extent.context_resamples,
-        )
+        return context_graph(self.evidence, self.outcome.arrows, self.outcome.n_effective, self._seed("context"))
 
     def _what_ifs(self, times: ScopeTimes, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
         """Return what setting each cause would change, then what the user-specified interventions would."""

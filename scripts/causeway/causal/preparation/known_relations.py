@@ -171,9 +171,7 @@ def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str,
         sign, why = known[arrow.name].sign, known[arrow.name].why
         effect = arrow.in_time.mean if arrow.in_time else arrow.value_effect
         if (sign == "+" and effect.high < 0) or (sign == "-" and effect.low > 0):
-            found |= dict.fromkeys(
-                arrow.node.members, f"{why}: it stands for where in the step this happens"
-            )
+            found |= dict.fromkeys(arrow.node.members, f"{why}: it stands for where in the step this happens")
     return found
 
 

@@ -128,7 +128,6 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
             refutations=tuple(one for one in examination.refutations if one.feature not in lost),
             what_ifs=_significant_what_ifs(examination.what_ifs, lost, n_kernels),
             slopes=tuple(one for one in examination.slopes if one.feature not in lost),
-            baselines=examination.baselines,
             failures=examination.failures,
         ),
     )

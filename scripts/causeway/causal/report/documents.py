@@ -1,4 +1,4 @@
-"""The documents of a scope: `graph.json` and its five tables, each rendered once, from a corrected outcome."""
+"""The documents of a scope: `graph.json` and its four tables, each rendered once, from a corrected outcome."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
 from causeway.causal.data.six_digits import six_digits
+from causeway.causal.models.scope_model import VALUES
 from causeway.causal.report.kernel_agreement import Agreement
 from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
@@ -154,6 +155,23 @@ def _in_time(effect: TimeEffect | None) -> dict:
     return columns | {"of_first": [f"{name}_change" for name in changes if name in effect.of_first]}
 
 
+def _identified(arrow: Arrow, value: str) -> dict:
+    """Return what identifies the effect of a cause on the measured value, and the second estimate of it."""
+    found = arrow.identified
+    if found is None:
+        return {}
+    held = ", ".join(found.adjustment or ())
+    inner = f"E[{value} | {', '.join(filter(None, (arrow.name, held)))}]"
+    formula = f"E[{value} | do({arrow.name})] = {f'E over ({held}) of {inner}' if held else inner}"
+    return {
+        "estimand": None if found.adjustment is None else formula,
+        "adjustment": None if found.adjustment is None else list(found.adjustment),
+        "direct_adjustment": list(found.direct_adjustment) or None,
+        **_ends("second_change", found.second, "_percent"),
+        "estimates_agree": found.agrees,
+    }
+
+
 def contribution_rows(outcome: Outcome) -> list[dict]:
     """Return the rows of `contributions.parquet`: causes by their share of the value's variance, each with its
     sentence, then the unexplained rest; none for a refusal.
@@ -183,6 +201,7 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "determines_time": arrow.determines_time,
             "through": arrow.through or None,
             **_of_kernels(arrow, outcome),
+            **_identified(arrow, VALUES.get(outcome.scope.target, outcome.scope.target)),
         }
         for arrow in outcome.arrows
     ]
@@ -235,7 +254,6 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
 def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
     """Return the rows of each table of a scope by the table's name."""
     examination = outcome.examination
-    causes = {arrow.name for arrow in outcome.arrows}
     return {
         "contributions": contribution_rows(outcome),
         "refutations": [vars(one) for one in examination.refutations],
@@ -254,19 +272,6 @@ def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
                 "slope_of": one.slope_of,
             }
             for one in examination.slopes
-        ],
-        "baselines": [
-            {
-                "method": one.method,
-                "feature": one.feature,
-                "place": one.position,
-                "score": one.score,
-                "share_percent": one.share_percent,
-                "p_value": one.p_value,
-                "sign": one.sign,
-                "cause": one.feature in causes,
-            }
-            for one in examination.baselines
         ],
     }
 

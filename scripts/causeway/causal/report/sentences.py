@@ -153,7 +153,7 @@ def cause_sentence(
         f"{EXPLAIN[len(arrow.levels) == 1]} {percent(share.value, share.low, share.high)} of"
         f" {variance_of(target, n_kernels > 1)}{_part_of_dataset(arrow, target, n_kernels)}"
     )
-    backed = _backing(arrow, scope, why)
+    backed = _backing(arrow, why)
     stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
     if setting is None:
         return f"{stated}, {assumption}; {backed}."
@@ -259,8 +259,8 @@ def _signed_amount(change: Estimate) -> str:
     return f"{value} % [{low}, {high}]"
 
 
-def _backing(arrow: Arrow, scope: Scope, why: str) -> str:
-    """Return verdict, stability and robustness of an arrow in words."""
+def _backing(arrow: Arrow, why: str) -> str:
+    """Return verdict and robustness of an arrow in words."""
     fragile = ", fragile" if arrow.robustness < FRAGILE_BELOW else ""
     verdict = arrow.verdict if arrow.verdict == SUPPORTED else f"{arrow.verdict}, {why}"
     return f"{verdict}: robustness {ratio(arrow.robustness, 1)}{fragile}"

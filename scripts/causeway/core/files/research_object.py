@@ -38,8 +38,8 @@ PATH_KEYS = ("datasets", "traces", "telemetry", "tools")
 
 
 PACKAGES = (
-    *("snakemake", "numpy", "scipy", "pandas", "pyarrow", "numba", "scikit-learn", "causal-learn"),
-    *("adbc-driver-sqlite", "msgspec", "ddsketch", "mpi4py", "matplotlib", "seaborn", "pygraphviz"),
+    *("snakemake", "numpy", "scipy", "pandas", "pyarrow", "numba", "scikit-learn", "causal-learn", "dowhy"),
+    *("adbc-driver-sqlite", "msgspec", "ddsketch", "mpi4py", "matplotlib", "seaborn", "plotly", "pygraphviz"),
 )
 """Packages that compute or draw."""
 

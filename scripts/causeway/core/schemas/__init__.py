@@ -35,5 +35,6 @@ SCHEMA_VERSION = "1"
 """Changes when a column changes its name, type, unit or meaning."""
 SCHEMAS: dict[str, pa.Schema] = {**STAR_TABLES, **MEASURED_TABLES, **CAUSAL_TABLES, **FLEET_TABLES}
 """The schema of every table, by the table's name."""
-OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
-"""Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""
+OPEN_ENDED = frozenset({"counters", "bins", "kept", "features", "model"})
+"""Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features, the
+columns of a graph."""

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, column, columns
+from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, U32, column, columns
 
 CHANGES = " ".join(
     f"{what}_change_{end}" for what in ("mean", "p50", "p99", "spread") for end in ("percent", "low", "high")
@@ -50,6 +50,29 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # of a scope of several kernels: those in which the cause varies, as a share of all, which no share of the
             # variance exceeds; and of the dataset's variance within configurations, in the value's own unit
             *columns("kernels_percent kernels_variance_percent", F64, "percent", nullable=True),
+            # how dowhy identifies the total effect on the measured value, the columns that it holds fixed, and those
+            # for the direct effect where mediators stand between; null where dowhy is not installed
+            column("estimand", TEXT, nullable=True),
+            *(column(name, pa.list_(TEXT), nullable=True) for name in ("adjustment", "direct_adjustment")),
+            # the change of the mean by dowhy's linear regression of the launches near both levels, with a 90 % interval
+            # that takes launches for independent; whether it agrees with `mean_change`
+            *columns(
+                "second_change_percent second_change_low second_change_high",
+                F64,
+                "percent of the mean of the configuration",
+                nullable=True,
+            ),
+            column("estimates_agree", FLAG, nullable=True),
+        ]
+    ),
+    # the rows behind a graph, then one column per node: what tells a launch apart (as in `features`), its weight, its
+    # block of dependent launches, the code of its configuration
+    "model": pa.schema(
+        [
+            *columns("launch_rank launch_index", I64),
+            column("launch_start_ns", I64, "ns", nullable=True),
+            column("launch_weight", F64),
+            *columns("launch_block launch_configuration", I64),
         ]
     ),
     "refutations": pa.schema(
@@ -102,15 +125,21 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("slope_of", TEXT, nullable=True),  # "target" or "value", like the cause's `sign_of`
         ]
     ),
-    # causes that other methods name, strongest first per method
-    "baselines": pa.schema(
+    # the slowest launches of a kernel (of the dataset: of all kernels), each with a row per cause, the largest first,
+    # and one of what no cause explains: `attributed_ns` of a launch sums to its `deviation_ns` from the mean of its
+    # configuration; `position` counts launches from 1, `value` is the cause's, in words
+    "slow_launches": pa.schema(
         [
-            *columns("method feature", TEXT),
-            column("place", I64),
-            *columns("score share_percent", F64),
-            column("p_value", F64, nullable=True),
-            column("sign", TEXT),
-            column("cause", FLAG),
+            column("kernel", TEXT),
+            column("position", I64),
+            column("rank", U32),
+            column("launch", I64),
+            column("start_ns", I64, "ns", nullable=True),
+            *columns("duration_ns deviation_ns", I64, "ns"),
+            column("feature", TEXT),
+            column("value", TEXT, nullable=True),
+            column("attributed_ns", I64, "ns"),
+            column("unexplained", FLAG),
         ]
     ),
     # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of

@@ -1,5 +1,4 @@
-"""What the results claim about device time: where it is lost, slow steps, late ranks, why devices wait.
+"""What the results claim about device time: where it is lost, slow steps, late ranks, what does not fill it.
 
-Imports run from left to right: `efficiency`, `missing_launches`, `recordings_apart`, `replay_savings`, `steps`,
-`stragglers`, `waiting` > `step_waits`.
+Imports run from left to right: `efficiency`, `facts_said`.
 """

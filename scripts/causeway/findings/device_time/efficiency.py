@@ -5,10 +5,9 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 
 from collections.abc import Mapping, Sequence
 
-from causeway.core.codes import WITHIN_DEVICE
 from causeway.core.formatting import counted, name_in_sentence, quantity, significant, time, time_three_digits
-from causeway.core.queries import in_document, value_at, within
-from causeway.core.vocabulary import COMM_AWARE, IDLE_CAUSES, MEMORY_STALL, WATERFALL
+from causeway.core.queries import value_at, within
+from causeway.core.vocabulary import COMM_AWARE, MEMORY_STALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.headlines import in_percent
 from causeway.findings.record import NOTICEABLE, Finding, Worth, link_to, made_from, of_dataset
@@ -17,28 +16,6 @@ MOST_PHASES = 3
 """Times between kernels in which the host touches managed memory that a sentence names, those with most of it."""
 MOST_UNFILLED = 3
 """Kernels that cannot fill the device and are findings, as many as findings stand in sight; the page lists more."""
-SMALL_SHARE = 0.25
-"""Small kernels are a finding where at least this share of the launches is shorter than the limit."""
-IDLE = {
-    "host": (
-        "while they wait for the host",
-        "The host is late: look at what it does before the launches (Python, synchronisation, allocation), then CUDA or"
-        " HIP graphs.",
-    ),
-    "kernel_wait": (
-        "between two kernels",
-        "Gaps between kernels: capture the sequence in a graph, fuse small kernels or use programmatic dependent"
-        " launch.",
-    ),
-    "other": (
-        "for reasons that this trace does not show",
-        "Look at the idle stretches in the explorer: what the streams wait for there is not in this trace.",
-    ),
-}
-"""Why devices are idle, in a headline, and what to try."""
-CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
-"""The replayed change that takes a loss away."""
-LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
 LESS_COMPUTE = "{count} * {most} - {sum}".format(
     count=value_at(COMM_AWARE, "n_devices", kind="integer"),
     most=value_at(COMM_AWARE, "kernel_max_ns", kind="integer"),
@@ -49,21 +26,17 @@ LESS_COMPUTE = "{count} * {most} - {sum}".format(
 
 @made_from("efficiency")
 def efficiency_findings(document: Mapping) -> list[Finding]:
-    """Return the findings of one dataset's `efficiency.json`: losses, imbalance, idle time, migrations, small kernels,
-    kernels that cannot fill the device, shared GPUs; none if nothing was measured.
+    """Return the findings of one dataset's `efficiency.json` beside its losses: imbalance, roles, migrations, kernels
+    that cannot fill the device; none if nothing was measured.
     """
     total = gpu_time_ns(document)
     if not total:
         return []
     return [
-        *_losses(document, total),
         *_imbalance(document, total),
         *_roles(document, total),
-        *_idle(document, total),
         *_migrations(document, total),
         *_unfilled(document, total),
-        *_small_kernels(document),
-        *_shared_gpus(document),
     ]
 
 
@@ -134,50 +107,6 @@ def finding_of(document: Mapping, *, expression: str, **facts: object) -> Findin
     query = within(_path(document), expression)
     link = link_to(document["dataset"], "efficiency")
     return of_dataset(document["dataset"], _path(document), query, kind="efficiency", link=link, **facts)
-
-
-def _suggestion(document: Mapping, part: str) -> str:
-    """Return what to try about a loss; about copies by the direction of most of their time."""
-    spent = [(row["kind"], row["duration_ns"]) for row in document["copies"]]
-    if part == "transfers" and 2 * _exposed_migrations_ns(document) > document["waterfall_ns"]["transfers"]:
-        return suggestions.MIGRATIONS
-    inside = sum(ns for kind, ns in spent if kind in WITHIN_DEVICE)
-    if part == "transfers" and 2 * inside > sum(ns for _, ns in spent):
-        return suggestions.COPIES_WITHIN
-    return suggestions.LOSSES[part]
-
-
-def _losses(document: Mapping, total: int) -> list[Finding]:
-    """Return the parts of the GPU time (`total`, ns) that are lost, those that are noticeable."""
-    found = []
-    devices = document["device"]["n_devices"]
-    whole = f"{value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')}"
-    for part, words in LOSSES.items():
-        lost = document["waterfall_ns"][part]
-        if lost < NOTICEABLE * total:
-            continue
-        value = 100 * lost / total
-        found.append(
-            finding_of(
-                document,
-                key=part,
-                quantity="lost GPU time",
-                headline=headlines.of_loss(part, value, lost),
-                worth=Worth(ns=lost),
-                value=value,
-                unit="percent of the GPU time",
-                expression=f"100 * {value_at('waterfall_ns', part, kind='integer')} / ({whole})",
-                sentence=(
-                    f"{significant(value, 2)} % of the GPU time ({time_three_digits(lost)} of"
-                    f" {time_three_digits(total)} on {devices} device{'s' * (devices > 1)}) is lost to {words}."
-                ),
-                recoverable_ns=lost,
-                recoverable_query=in_document(_path(document), "waterfall_ns", part, kind="integer"),
-                suggestion=_suggestion(document, part),
-                undone_by=CHANGES.get(part),
-            )
-        )
-    return found
 
 
 def _differ(document: Mapping) -> bool:
@@ -260,34 +189,6 @@ def _roles(document: Mapping, total: int) -> list[Finding]:
 def _over_devices(key: str) -> str:
     """Return the expression of a sum over the breakdown of all devices."""
     return f"list_sum(json_extract(content, '$.breakdown.*.{key}')::BIGINT[])::BIGINT"
-
-
-def _idle(document: Mapping, total: int) -> list[Finding]:
-    """Return the main reason why devices are idle, if that is for a noticeable part of the GPU time (`total`, ns)."""
-    sums = {cause: sum(one[f"idle_{cause}_ns"] for one in document["breakdown"].values()) for cause in IDLE_CAUSES}
-    idle = sum(sums.values())
-    if idle < NOTICEABLE * total or not idle:
-        return []
-    main = max(IDLE_CAUSES, key=lambda cause: sums[cause])
-    if main == "other" and not sums["host"] and not document["host"]["possible"]:
-        return []  # without launch calls no reason is known
-    parts = {cause: _over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
-    value = 100 * sums[main] / idle
-    words, advice = IDLE[main]
-    finding = finding_of(
-        document,
-        key="idle",
-        quantity="idle time",
-        headline=f"Devices are idle for {time(idle)}, {in_percent(value)} of it {words}.",
-        value=value,
-        unit="percent of the idle time",
-        expression=f"100 * {parts[main]} / ({' + '.join(parts.values())})",
-        sentence=(
-            f"Devices are idle for {time_three_digits(idle)} of GPU time; {value:.0f} % of it {IDLE_CAUSES[main]}."
-        ),
-        suggestion=advice,
-    )
-    return [finding]
 
 
 def _unfilled(document: Mapping, total: int) -> list[Finding]:
@@ -422,57 +323,3 @@ def _moved(one: Mapping) -> str:
 def _of_host(one: Mapping) -> str:
     when = "before the first kernel" if one["after"] is None else f"after {name_in_sentence(one['after'])}"
     return f"{when} {_moved(one)}"
-
-
-def _small_kernels(document: Mapping) -> list[Finding]:
-    """Return that many launches are short, where they are."""
-    path = document["launch_path"]
-    if (path["small_share"] or 0) < SMALL_SHARE:
-        return []
-    value = 100 * path["small_share"]
-    are = "launch is" if path["launches"] == 1 else "launches are"
-    sentence = f"{value:.0f} % of {path['launches']:,} {are} shorter than {time_three_digits(path['small_kernel_ns'])}"
-    if path["small_time_share"] is not None:
-        part = f"{100 * path['small_time_share']:.0f}"
-        part = "less than 1" if part == "0" and path["small_time_share"] else part
-        sentence += f" and have {part} % of the kernel time"
-    finding = finding_of(
-        document,
-        key="small_kernels",
-        quantity="short launches",
-        headline=f"{in_percent(value)} of the launches are shorter than {time(path['small_kernel_ns'])}.",
-        value=value,
-        unit="percent of the launches",
-        expression=f"100 * {value_at('launch_path', 'small_share')}",
-        sentence=f"{sentence}.",
-        n=path["launches"],
-        suggestion=(
-            "Fuse small kernels or capture them in a CUDA or HIP graph: each costs about as much to launch as it runs."
-        ),
-        undone_by="launches_free",
-    )
-    return [finding]
-
-
-def _shared_gpus(document: Mapping) -> list[Finding]:
-    """Return that several ranks drive one GPU, where the exports identify their GPUs."""
-    gpus = document.get("shared", [])
-    if not gpus:
-        return []
-    value = sum(gpu["at_once_ns"] for gpu in gpus)
-    are_shared = f"{len(gpus)} GPU{' is' if len(gpus) == 1 else 's are'} shared by several ranks"
-    finding = finding_of(
-        document,
-        key="shared_devices",
-        quantity="kernels that run at once",
-        headline=f"{are_shared}; their kernels run at once for {time(value)}.",
-        value=value,
-        unit="ns",
-        expression="list_sum(json_extract(content, '$.shared[*].at_once_ns')::BIGINT[])::BIGINT",
-        sentence=f"{are_shared}, whose kernels run at once for {time_three_digits(value)} in all.",
-        suggestion=(
-            "Give each rank a device of its own, or run them under MPS with a fixed share each: their kernels wait for"
-            " each other."
-        ),
-    )
-    return [finding]

@@ -16,7 +16,8 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.core.finding_kinds import COUNTED, FINDING_KINDS
 from causeway.core.logs import LOG
-from causeway.core.tables import read_table
+from causeway.core.tables import read_json, read_table
+from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.explorer.recorded_devices import RecordedDevices
@@ -33,6 +34,7 @@ from causeway.levels.pyramid.ordered_rows import Means, configurations_of, launc
 from causeway.levels.windows.window import span_of
 
 ASSETS = Path(__file__).parent / "assets"
+SLOW_LAUNCHES = "slow_launches"
 PARTS = ("tiles", "lanes", "rows", "launches", "moves")
 """The page's program, `explorer_*.js`: each part uses what those before it define."""
 
@@ -80,6 +82,7 @@ def write_explorer(
             "total": 0,
             "configurations": [],
             "findings": [],
+            "slow": {},
         }
     else:
         with closing(PathPieces(pieces)) as path:
@@ -98,6 +101,7 @@ def write_explorer(
                 "metrics": metrics,
                 "configurations": configurations,
                 "findings": _findings(findings, folder, index["origin"]),
+                "slow": _slow_launches(folder / KERNEL_VARIABILITY / "causal", index["origin"]),
             }
     own = BUILT_IN + sum(metric["name"] in PATH for metric in index["metrics"])
     index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": own}
@@ -152,6 +156,21 @@ def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, 
                 rows.append([name, kind, words, int(means.mean[export][number]), short[name]])
             numbers[export][number] = index_of[key]
     return rows, numbers
+
+
+def _slow_launches(folder: Path, origin: int) -> dict[str, str]:
+    """Return in words what the slowest launches of each kernel owe to its causes, by rank, start since the origin and
+    duration, ns; nothing where no causes were searched.
+    """
+    found: dict[str, list[str]] = {}
+    scopes = read_json(folder / "scopes.json")["scopes"] if (folder / "scopes.json").exists() else []
+    for path in (folder / scope / f"{SLOW_LAUNCHES}.parquet" for scope in scopes):
+        for row in read_table(path, SLOW_LAUNCHES).to_pylist() if path.exists() else ():
+            if row["start_ns"] is not None:
+                value = "" if row["value"] is None else f" = {row['value']}"
+                words = f"{row['attributed_ns']:+,} ns {row['feature']}{value}"
+                found.setdefault(f"{row['rank']} {row['start_ns'] - origin} {row['duration_ns']}", []).append(words)
+    return {launch: "; ".join(words) for launch, words in found.items()}
 
 
 def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[dict]:

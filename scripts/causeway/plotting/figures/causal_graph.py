@@ -88,13 +88,11 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     if edge.get("probability") is not None:
         judged.append(f"probability {formatting.ratio(edge['probability'])}")
     facts = []
-    if stability is not None:
-        facts.append(f"found in {100 * stability:.0f} %")
     if robustness is not None:
         facts.append(f"robust {formatting.ratio(robustness)}")
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
     hover += [", ".join(judged)] if judged else []
-    hover += [f"found in {100 * stability:.0f} % of the resamples"] if stability is not None else []
+    hover += [f"holds in {100 * stability:.0f} % of halves of the run"] if stability is not None else []
     hover += (
         [f"robustness {formatting.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
     )

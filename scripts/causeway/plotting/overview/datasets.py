@@ -12,25 +12,28 @@ from causeway.plotting.drawing.markup import tag
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
-def datasets_table(datasets: Sequence, findings: Sequence[tuple[int, Mapping]]) -> Markup:
+MATTERS_MOST = ("Where", "What fills the time", "Run", "Recording")
+"""The questions whose answer stands for a dataset, the first that it has."""
+
+
+def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> Markup:
     """Return the table.
 
     Parameters
     ----------
     datasets : sequence of overview.DatasetView
-    findings : sequence of (int, mapping)
-        All findings with their places in the document.
+    lines : sequence of (int, mapping)
+        All lines of first screens with their places in the document.
     """
     heads = [
         ("dataset", ""),
         ("inputs", ""),
         ("parallel efficiency", "n"),
         ("what to know first", ""),
-        ("GPU time", "n"),
     ]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
-    body = [_row(view, next((one for one in findings if one[1]["dataset"] == view.name), None)) for view in datasets]
-    note = "Each dataset with its first finding and the GPU time that it is worth. The parts below say more."
+    body = [_row(view, _most(view.name, lines)) for view in datasets]
+    note = "Each dataset with where its time is lost, or else what fills it."
     return tag(
         "section",
         tag("h2", "All datasets", class_="dataset"),
@@ -48,11 +51,13 @@ def _row(view: object, first: tuple[int, Mapping] | None) -> Markup:
     query = in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)
     cells.append(tag("td", citations.ratio(value, query), class_="n"))
     if first is None:
-        return tag("tr", cells, tag("td", "nothing is claimed"), tag("td", citations.UNKNOWN, class_="n"))
-    place, finding = first
-    query = in_document("findings.json", "findings", place, "headline", kind="text")
-    worth = citations.UNKNOWN
-    if finding["recoverable_ns"] is not None:
-        worth = citations.time(finding["recoverable_ns"], finding["recoverable_query"])
-    words = citations.said(finding["headline"], query)
-    return tag("tr", cells, tag("td", words, class_="said"), tag("td", worth, class_="n"))
+        return tag("tr", cells, tag("td", "nothing was measured"))
+    place, line = first
+    query = in_document("findings.json", "first_screen", place, "answer", kind="text")
+    return tag("tr", cells, tag("td", citations.said(line["answer"], query), class_="said"))
+
+
+def _most(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:
+    """Return the line that stands for a dataset, with its place; None without any."""
+    own = [one for one in lines if one[1]["dataset"] == dataset]
+    return next((one for question in MATTERS_MOST for one in own if one[1]["question"] == question), None)

@@ -1,6 +1,6 @@
-"""The overview's findings: where, what, why and what to do in a line each, then the first ones in full."""
+"""The overview's first screen, then the findings that are first in full."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -8,7 +8,6 @@ from causeway.core import formatting
 from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import (
-    INCONCLUSIVE,
     LEAST_EXPLAINED,
     MEMORY_STALL,
     SUPPORTED,
@@ -25,33 +24,9 @@ MOST_FINDINGS = 15
 """Findings of a dataset with all that is known of them; of the others the table has the headline."""
 MOST_ROWS = 200
 """Rows of that table."""
-WHERE = "Where"
-QUESTIONS = (
-    (WHERE, "no loss of a hundredth of the GPU time or more was found"),
-    ("What varies", "nothing varies that was measured"),
-    ("Why", "no cause was found"),
-)
-"""The questions of the first screen, which kinds of statements answer, and the answer where there is none."""
-WHICH_RANK = "Which rank"
-"""A further question where a rank is waited for, and another statement answers where the time goes."""
-RECORDING = "Recording"
-"""What is said before all where the recordings themselves decide what can be said."""
-
 EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 """Terms that are explained above the findings, where one of their headlines has them."""
 
-NO_TIMES = "not measured: no export has a time line"
-"""The answer to where of a dataset of counters or tables alone."""
-UNDECIDED = "not decided: most launches are missing from the exports, and the time in which they ran counts as idle"
-"""The answer to where of a dataset whose losses are undecided."""
-NOT_RECORDED = "not decided: what ranks did not record counts as time without work"
-"""The same where the recordings of ranks have too little in common."""
-NOTHING = "nothing was measured"
-"""The answer to all three of a dataset without a launch in its results."""
-WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
-"""The answer to why where causes of collectives alone were found."""
-LITTLE = "what was found explains less than a hundredth of the variance, or perhaps nothing"
-"""The answer to why where causes of next to nothing alone were found."""
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
 
@@ -70,65 +45,22 @@ def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
     return citations.said(finding[key], in_document("findings.json", *place, key, kind="text"))
 
 
-def answers(
-    findings: Sequence[tuple[int, Mapping]],
-    collectives: Collection[str] = (),
-    *,
-    is_traced: bool = True,
-    is_measured: bool = True,
-) -> Markup | None:
-    """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
-    any finding.
+def first_screen(lines: Sequence[tuple[int, Mapping]]) -> Markup | None:
+    """Return the first screen of a dataset: questions and answers in their order; None without any.
 
-    Before them stands what must be known of the recordings, which answers where if nothing else does. What to do is
-    what the first of these three advises; if none does, what the first finding does; before all, what a finding on the
-    recording does, then a loss that is undecided. A cause of the time of a collective, by the ids of `collectives`, is
-    no answer to why: that time includes waiting for the last rank; nor is one that explains next to nothing. Of what
-    varies and why the durations are said before the memory stall, wherever their kernel stands, and what changes the
-    mean before what has a share of the variance. Where nothing
-    `is_traced`, no time can be seen to be lost; where nothing `is_measured`, nothing was looked at.
+    Parameters
+    ----------
+    lines : sequence of (int, mapping)
+        Lines of `first_screen` of `findings.json` with their places in it.
     """
-    if not findings:
-        return None
-    every = _every(findings)
-    supported = [one for one in every if one[1]["verdict"] == SUPPORTED]
-    # an input that was not read, or in part, comes first: what is not there is in no answer
-    rows = [("What was not read", said(*one, "sentence")) for one in every if one[1]["kind"] == "quality"][:1]
-    recording = [one for one in every if one[1]["kind"] == "recording"]
-    # without a time line, what is known of the recording is the answer to where
-    of_place = recording[:1] if not is_traced else []
-    rows += [(RECORDING, said(*one)) for one in recording if one not in of_place][:2]
-    given = []
-    for question, nothing in QUESTIONS:
-        asked = [one for one in supported if FINDING_KINDS[one[1]["kind"]].question == question]
-        if question != WHERE:
-            asked.sort(key=lambda one: (one[1]["target"] == MEMORY_STALL, _states_a_share(one[1])))
-        telling = [one for one in asked if not explains_little(one[1])]
-        nothing = LITTLE if asked and not telling else nothing
-        asked = telling
-        found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
-        if question == WHERE and found is None and of_place:
-            found = of_place[0]
-        given += [found] if found else []
-        nothing = nothing if is_measured else NOTHING
-        if question == WHERE and any((one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE) for _, one in every):
-            nothing = NOT_RECORDED if recording else UNDECIDED
-        without = WAITS_ONLY if asked else NO_TIMES if question == WHERE and is_measured and not is_traced else nothing
-        rows.append((question, said(*found) if found else without))
-        late = next((one for one in supported if one[1]["kind"] == "straggler"), None)
-        if question == WHERE and late not in (None, found):
-            rows.append((WHICH_RANK, said(*late)))
-    undecided = [one for _, one in every if (one["kind"], one["verdict"]) == ("efficiency", INCONCLUSIVE)]
-    advised = [*[one for _, one in recording], *undecided]
-    advised += [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
-    advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
-    rows.append(("What to do", advice))
-    return tag(
-        "dl",
-        [[tag("dt", question), tag("dd", words)] for question, words in rows],
-        class_="answers",
-        aria_label="answers",
-    )
+    rows = []
+    before = None
+    for place, line in lines:
+        words = said(("first_screen", place), line, "answer")
+        rows += [tag("dt", line["question"])] if line["question"] != before else []
+        rows.append(tag("dd", words))
+        before = line["question"]
+    return tag("dl", rows, class_="answers", aria_label="first screen") if rows else None
 
 
 def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | None:
@@ -137,10 +69,6 @@ def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Mar
         if (one["target"], one["kind"], one["scope"], one["severity"]) == (target, "variability", "dataset", "none"):
             return said(("findings", number), one, "sentence")
     return None
-
-
-def _worth_first(one: tuple[Place, Mapping]) -> float:
-    return -(one[1]["recoverable_ns"] or 0)
 
 
 def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
@@ -202,11 +130,6 @@ def is_small(finding: Mapping) -> bool:
     """
     is_low = finding["severity"] == "low" and finding["verdict"] == SUPPORTED
     return is_low and finding["recoverable_share"] is not None and not explains_little(finding)
-
-
-def _states_a_share(finding: Mapping) -> bool:
-    """Return whether a finding is a cause of which no change of the mean is known, only its share of the variance."""
-    return finding["kind"] == "cause" and finding.get("effect") == finding.get("explained")
 
 
 def explains_little(finding: Mapping) -> bool:
@@ -335,6 +258,6 @@ def _at_length(number: int, finding: Mapping) -> Markup | None:
 
 def _heading_of_others(finding: Mapping) -> str:
     """Return what stands above the further claims of a finding: what they are about."""
-    if FINDING_KINDS[finding["kind"]].question == WHERE:
+    if FINDING_KINDS[finding["kind"]].is_of_time:
         return "The same loss by its reasons:"
     return "Also about all kernels together:" if finding["scope"] == "dataset" else "Also about this kernel:"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
@@ -29,7 +28,7 @@ from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
 from causeway.plotting.overview.device_time.slow_steps import which_steps
 from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
-from causeway.plotting.overview.findings_list import answers, findings_list, little_at_stake
+from causeway.plotting.overview.findings_list import findings_list, first_screen, little_at_stake
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.variability.causes import anchor, why
@@ -132,16 +131,23 @@ def draw_overview(
     """
     names = ", ".join(view.name for view in datasets)
     numbered = list(enumerate(findings["findings"]))
+    lines = list(enumerate(findings["first_screen"]))
     folded = len(datasets) > UNFOLDED
     main = rendered(
         "overview_main.html",
         names=elided(names, 200),
         config_hash=findings["config_hash"],
         contents=_contents(datasets, bool(comparisons)),
-        datasets_table=datasets_table(datasets, numbered) if len(datasets) > 1 else None,
+        datasets_table=datasets_table(datasets, lines) if len(datasets) > 1 else None,
         compared_runs=compared_runs(comparisons, findings["findings"], links),
         datasets=[
-            _dataset(view, [one for one in numbered if one[1]["dataset"] == view.name], links, folded)
+            _dataset(
+                view,
+                [one for one in lines if one[1]["dataset"] == view.name],
+                [one for one in numbered if one[1]["dataset"] == view.name],
+                links,
+                folded,
+            )
             for view in datasets
         ],
         provenance=provenance(datasets, settings, findings["config_hash"]),
@@ -161,13 +167,16 @@ def _contents(datasets: Sequence[DatasetView], compared: bool) -> list[tuple[str
 
 
 def _dataset(
-    view: DatasetView, findings: Sequence[tuple[int, Mapping]], links: Sequence[Mapping], folded: bool
+    view: DatasetView,
+    lines: Sequence[tuple[int, Mapping]],
+    findings: Sequence[tuple[int, Mapping]],
+    links: Sequence[Mapping],
+    folded: bool,
 ) -> dict[str, object]:
     """Return what the page shows of a dataset."""
     kernels = [(target, kernels_of(target.kernels)) for target in view.targets]
     most = max(kernels, key=lambda one: len(one[1]), default=None)
     counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
-    collectives = {one.id for _, found in kernels for one in found if one.kind == COMMUNICATION_KERNEL}
     first = findings_list(findings)
     slow = {finding["id"]: finding["verdict"] for _, finding in findings if finding["kind"] == "step"}
     has_times = bool(view.efficiency) and not view.efficiency["why"]
@@ -178,7 +187,7 @@ def _dataset(
     )
     return {
         "name": view.name,
-        "answers": answers(findings, collectives, is_traced=has_times, is_measured=counted is not None),
+        "first_screen": first_screen(lines),
         "facts": facts(
             view.name,
             view.capabilities,

@@ -27,6 +27,8 @@ from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.comparison import LABEL, change_words, of_kernels, pair_words, unit_of
 
 MOST_ROWS = 200
+MECHANISM = "mechanism"
+"""Part of a change that is the kernel's own."""
 NAME_LENGTH = 160
 """Characters of a full name in a table's cell."""
 DEVICE_LENGTH = 40
@@ -134,6 +136,7 @@ def draw_comparison(
         own_launches=OWN_LAUNCHES,
         matches=[_match(match) for match in comparison["matches"][:MOST_ROWS]],
         matched_exactly=_exactly(comparison["matched"]["exact"]),
+        attributions=_attributions(comparison.get("attributions")),
         causes=None if comparison["causes"] is None else _causes(comparison["causes"]),
         replays=None if comparison["replays"] is None else [_replay(row) for row in comparison["replays"]],
         replayed=_replayed(comparison["replayed"]),
@@ -331,3 +334,63 @@ def _causes(causes: Sequence[Mapping]) -> list[dict]:
         words = {"feature": row["feature"], "target": row["target"].replace("_", " "), "change": change}
         found.append(words | shares | _verdict(row))
     return found
+
+
+def _attributions(attributions: Mapping | None) -> dict | None:
+    """Return what the changes of kernels came with: a sentence for each, and its parts."""
+    if attributions is None:
+        return None
+    names = short_names([one["kernel"] for key in ("kernels", "silent") for one in attributions[key]], LABEL)
+    return {
+        "why": attributions["why"],
+        "kernels": [
+            {
+                "full": full_name(kernel["kernel"]),
+                "short": names[kernel["kernel"]],
+                "sentence": attribution_sentence(kernel),
+                "parts": [_part(part) for part in kernel["parts"]],
+            }
+            for kernel in attributions["kernels"]
+        ],
+        "silent": [f"{names[one['kernel']]}: {one['why']}" for one in attributions["silent"]],
+    }
+
+
+def attribution_sentence(kernel: Mapping) -> str:
+    """Return what a kernel's change came with: its clear parts, the largest first, and the rest."""
+    clear = sorted((part for part in kernel["parts"] if part["is_clear"]), key=lambda part: -abs(part["mean_ns"]))
+    words = []
+    for part in clear:
+        ends = f"{_more(part['mean_ns'])} [{_more(part['mean_low_ns'])}, {_more(part['mean_high_ns'])}]"
+        words.append(f"{ends} {'is' if part['kind'] == MECHANISM else 'came with'} {_came_with(part)}")
+    rest = kernel["mean_ns"] - sum(part["mean_ns"] for part in clear)
+    words.append(f"{_more(rest)} is unexplained")
+    return f"Of {_more(kernel['mean_ns'])} a launch, {', '.join(words)}."
+
+
+def _came_with(part: Mapping) -> str:
+    feature = elided(plain(part["feature"]), 60)
+    if part["kind"] == MECHANISM:
+        return "the kernel itself under equal inputs (mechanism)"
+    if part["kind"] == "either":
+        return f"{feature} or the kernel itself, which are not told apart"
+    if part["before"] is None:
+        return f"another mix of {feature} (input)"
+    before, after = (formatting.significant(part[end]) for end in ("before", "after"))
+    return f"{feature} ({before} → {after} on average; input)"
+
+
+def _part(part: Mapping) -> dict:
+    """Return the cells of a part."""
+    return {
+        "what": _came_with(part),
+        **{
+            name: f"{_more(part[f'{name}_ns'])} [{_more(part[f'{name}_low_ns'])}, {_more(part[f'{name}_high_ns'])}]"
+            for name in ("mean", "p99")
+        },
+    }
+
+
+def _more(ns: float) -> str:
+    """Return a difference in words, with its sign."""
+    return f"{'−' if ns < 0 else '+'}{formatting.time(abs(ns))}" if ns else "0 ns"

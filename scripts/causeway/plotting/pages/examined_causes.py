@@ -1,6 +1,5 @@
-"""The page of examined causes: each scope's causes as bars, what they survived, and what other methods would name."""
+"""The page of examined causes: each scope's causes as bars, and what they survived."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
@@ -14,18 +13,10 @@ from causeway.plotting.drawing.kernel_labels import full_name, scope_label, shor
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.svg import notice
 
-REFUTERS = {
-    "future_exposure": "future exposure",
-    "thirds": "thirds of the run",
-    "ranks": "ranks",
-    "nodes": "nodes",
-    "runs": "runs",
-    "robustness_value": "robustness value",
-    "benchmark": "benchmark",
-}
-TREES = "boosted_trees"
-METHODS = {"rank_correlation": "rank correlation", "lasso": "Lasso", TREES: "boosted trees + SHAP"}
+REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustness value"}
 MOST_GROUPS = 12
+MOST_SLOW = 5
+"""Slow launches of a scope on the page; all are in slow_launches.parquet."""
 COLOURS = {"+": theme.RAISES, "-": theme.LOWERS}
 
 
@@ -176,22 +167,42 @@ def _attempt(row: Mapping | None) -> str:
     return f"{mark} {before} → {after}"
 
 
-def baselines_of(rows: Sequence[Mapping], causes: Sequence[Mapping]) -> list[list[dict | None]]:
-    """Return line by line what the search and each of `METHODS` name, strongest first; None where a list has ended."""
-    if not rows:
-        return []
-    ours = [row for row in causes if row["feature"] != UNEXPLAINED]
-    names = [f"{labelled(row)}:" if row.get("level") else labelled(row) for row in ours]  # `rank = 2: 3 %`
-    columns = [[_named(name, row["variance_percent"], True) for name, row in zip(names, ours, strict=True)]]
-    for method in METHODS:
-        own = sorted((row for row in rows if row["method"] == method), key=lambda row: row["place"])
-        columns.append([_named(row["feature"], row["share_percent"], row["cause"]) for row in own])
-    return [list(line) for line in itertools.zip_longest(*columns)]
+def differing_estimates(causes: Sequence[Mapping]) -> list[str]:
+    """Return a remark for each cause of which dowhy's own regression says another change of the mean."""
+    return [
+        f"{labelled(row)}: dowhy's regression of the launches near both levels gives"
+        f" {row['second_change_percent']:+.1f} % [{row['second_change_low']:+.1f}, {row['second_change_high']:+.1f}],"
+        f" the model of log time {row['mean_change_percent']:+.1f} %"
+        f" [{row['mean_change_low']:+.1f}, {row['mean_change_high']:+.1f}]"
+        for row in causes
+        if row.get("estimates_agree") is False
+    ]
 
 
-def _named(feature: str, percent: float | None, is_cause: bool) -> dict:
-    words = f"{feature} {formatting.percent(percent)}"
-    return {"words": elided(words, 46), "full": words if len(words) > 46 else "", "is_cause": is_cause}
+def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
+    """Return the slowest launches, each with what it owes to its causes, the largest first."""
+    launches: dict[int, list[Mapping]] = {}
+    for row in rows:
+        launches.setdefault(row["position"], []).append(row)
+    return [
+        {
+            "kernel": short.get(parts[0]["kernel"], parts[0]["kernel"]),
+            "place": f"rank {parts[0]['rank']}, launch {parts[0]['launch']}",
+            "duration": formatting.time(parts[0]["duration_ns"]),
+            "deviation": _more(parts[0]["deviation_ns"]),
+            "parts": "; ".join(
+                f"{_more(part['attributed_ns'])} {elided(part['feature'], 40)}"
+                + (f" = {elided(part['value'], 50)}" if part["value"] else "")
+                for part in parts
+            ),
+        }
+        for _, parts in sorted(launches.items())[:MOST_SLOW]
+    ]
+
+
+def _more(ns: int) -> str:
+    """Return a difference in words, with its sign."""
+    return f"{'−' if ns < 0 else '+'}{formatting.time(abs(ns))}"
 
 
 def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
@@ -210,10 +221,10 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
         "full_name": full_name(name) if name else "",
         "lead": f"{formatting.counted(graph['n_rows'], 'launch')}; verdict: {graph['verdict']}{q_value}",
         "sentences": graph["sentences"],
-        "remarks": [elided(remark, 400) for remark in remarks],
+        "remarks": [elided(remark, 400) for remark in [*remarks, *differing_estimates(search.contributions)]],
         "figures": [drawing for drawing in drawings if drawing is not None],
+        "slow": slow_of(tables["slow_launches"], short),
         "refutations": refutations_of(tables["refutations"]),
-        "baselines": baselines_of(tables["baselines"], search.contributions),
     }
 
 
@@ -236,13 +247,10 @@ def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str,
     }
     short = short_names(known.values())
     by_id = {kernel: short[name] for kernel, name in known.items()}
-    methods = {row["method"] for search in searches for row in search.tables["baselines"]}
     return rendered(
         "examined.html",
         title=title,
         matrix=matrix,
         scopes=[scope_of(search, scope_label(search.graph, short), by_id) for search in searches],
         refuters=list(REFUTERS.values()),
-        methods=list(METHODS.values()),
-        without_trees=bool(methods) and TREES not in methods,
     )

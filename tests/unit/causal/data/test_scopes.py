@@ -21,6 +21,7 @@ from causeway.causal.data.scopes import (
     row_blocks,
     totals_of,
 )
+from causeway.causal.models.scope_model import read_model
 from causeway.causal.search_causes import CauseSearch, search_causes, search_dataset
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 from causeway.numeric.mpi import Ranks
@@ -32,8 +33,6 @@ CAUSES = {
     "kernels_count": 5,
     "max_rows": 50000,
     "resamples": 10,
-    "context": "boss",
-    "context_resamples": 2,
     "what_if": [],
 }
 
@@ -204,7 +203,7 @@ def run_all(search):
     return search.folder / "causal"
 
 
-@pytest.mark.usefixtures("rough_shares", "no_baselines")
+@pytest.mark.usefixtures("rough_shares")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_kernels_and_dataset_end_in_a_folder_per_scope(job):
     tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
@@ -243,7 +242,7 @@ def test_a_dataset_of_one_kernel_is_analysed_once_and_says_the_same_of_both(job)
     assert (whole.pop("scope"), whole.pop("scope_name")) == ("dataset", None)
     assert kernel == whole
     assert any(edge["source"] == cause for edge in whole["edges"])
-    for name in ("contributions", "refutations", "heterogeneity", "baselines"):
+    for name in ("contributions", "refutations", "heterogeneity"):
         assert read_table(root / "k0" / f"{name}.parquet", name).equals(
             read_table(root / "dataset" / f"{name}.parquet", name)
         )
@@ -252,6 +251,7 @@ def test_a_dataset_of_one_kernel_is_analysed_once_and_says_the_same_of_both(job)
         ["all", "kernel"],
         ["all", "whole", "nobody"],
     ]
+    assert read_model(root / "k0").frame.equals(read_model(root / "dataset").frame)
     of_kernel, of_dataset = ([row for row in rows[scope] if not row["asked"]] for scope in rows)
     assert of_kernel == of_dataset
     assert all(row["change_percent"] is not None for row in rows["k0"] if row["asked"])
@@ -273,12 +273,12 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
         assert document["p_value"] is document["q_value"] is None
 
 
-@pytest.mark.usefixtures("rough_shares", "no_baselines")
+@pytest.mark.usefixtures("rough_shares")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_the_whole_dataset_is_a_scope(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
     whole = job(tables)
-    (outcome,) = search_dataset(whole, row_blocks(whole.features))
+    (outcome,), _ = search_dataset(whole, row_blocks(whole.features))
     assert (outcome.scope.scope, outcome.scope.name, outcome.n_rows) == ("dataset", None, 1200)
     assert outcome.verdict == "supported"
 

@@ -199,7 +199,7 @@ def test_interventions_reach_the_kernels_they_name():
 def test_answers_stand_in_the_documents_whatever_the_search_found():
     _, *found = configurations()
     interventions = user_interventions_of([{"name": "small blocks", "set": {"block_x": 64}}])
-    extent = Extent(context="pc", interventions=interventions)
+    extent = Extent(interventions=interventions)
     row = next(row for row in documents_of(examine(*found, extent))["whatif"] if row["asked"])
     assert row["sentence"].startswith("Small blocks (block size: 64) would cut the mean absolute deviation by ")
     refusal = discover([Feature("x", np.ones(5))], rows_of(np.arange(5.0)), Scope("d", "y", "k"))
@@ -218,7 +218,7 @@ def test_an_answer_falls_with_its_cause():
     """Also if the feature that is set is not the cause's own, but one that was merged with it."""
     _, *found = configurations()
     interventions = user_interventions_of([{"name": "q", "set": {"block_x": 64}}])
-    outcome = examine(*found, Extent(context="pc", interventions=interventions))
+    outcome = examine(*found, Extent(interventions=interventions))
     (arrow,) = outcome.arrows
     outcome = replace(outcome, arrows=(replace(arrow, p_value=0.04),))
     of_member = tuple(replace(row, features=("grid_x",)) for row in outcome.examination.what_ifs)

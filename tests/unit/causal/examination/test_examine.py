@@ -1,23 +1,21 @@
-"""Refutation, what-if, heterogeneity, baselines and the outcome that holds them, against truths known by
+"""Refutation, what-if, heterogeneity and the outcome that holds them, against truths known by
 construction.
 """
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from causal_documents import documents_of
 from causal_tables import columns_of as columns_of_table
-from causal_tables import intervention_model, make_table, null_table, rows_of
+from causal_tables import intervention_model, make_table, rows_of
+from scipy.special import ndtr
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.examination import examine as steps
-from causeway.causal.examination.baselines import baselines
 from causeway.causal.examination.examine import Extent, examine
-from causeway.causal.examination.falsification import benchmark, block_slopes, falsify, refuted_by
+from causeway.causal.examination.falsification import block_slopes, falsify, held_in_subsets, refuted_by
 from causeway.causal.examination.heterogeneity import cochran, heterogeneity, label_of
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope
@@ -135,54 +133,33 @@ def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_wit
 
 def test_true_causes_survive_every_test(known):
     outcome, evidence = known
-    rows = falsify(evidence, outcome.arrows)
+    rows, stability = falsify(evidence, outcome.arrows, 1)
     for arrow in outcome.arrows:
         own = {row.refuter: row for row in rows if row.feature == arrow.name}
-        assert {name for name, row in own.items() if row.passed is not None} == {
-            "future_exposure",
-            "thirds",
-            "robustness_value",
-            "benchmark",
-        }
-        assert all("not known" in own[name].note for name in ("ranks", "nodes", "runs"))  # there is one of each
+        assert set(own) == {"future_exposure", "robustness_value"}
+        assert all(row.passed is not None for row in own.values())
         assert refuted_by(rows, arrow.name) == []
+        assert stability[arrow.name] > 0.9
 
 
-@pytest.mark.parametrize("place", ["rank", "node", "run"])
-def test_an_effect_must_have_one_sign_everywhere_it_varies(place):
-    """x raises the time in the first place; in the second it lowers it, does the same, or hardly varies."""
-    rng = np.random.default_rng(77)
-    first = rng.random(4000) < 0.5
-    names = np.where(first, "a", "b").astype(object)
-    x = rng.standard_normal(4000)
-    scope = Scope("d", "kernel_variability", "k", resamples=0)
-    for case, values, slope in (
-        ("other", x, -4.0),
-        ("same", x, 20.0),
-        ("jitter", np.where(first, x, 0.02 * x), -40.0),
-    ):
-        y = 1000 + np.where(first, 20.0, slope) * values + 10 * rng.standard_normal(4000)
-        columns = [Feature("x", values), Feature(place, names, "context", "placement")]
-        outcome, evidence = discover(columns, rows_of(y), scope)
-        assert "x" in [arrow.name for arrow in outcome.arrows]
-        rows = falsify(evidence, outcome.arrows)
-        assert (f"{place}s" in refuted_by(rows, "x")) == (case == "other")
-        (mine,) = (row for row in rows if (row.feature, row.refuter) == ("x", f"{place}s"))
-        assert (mine.passed is None) == (case == "jitter")
-
-
-def test_an_effect_that_turns_in_the_course_of_the_run_is_refuted():
-    rng = np.random.default_rng(77)
-    n = 3000
-    x = rng.standard_normal(n)
-    y = 1000 + np.where(np.arange(n) < 2 * n // 3, 30, -15) * x + 10 * rng.standard_normal(n)
-    scope = Scope("d", "kernel_variability", "k", resamples=0)
-    outcome, evidence = discover([Feature("x", x), Feature("z", rng.standard_normal(n))], rows_of(y), scope)
-    assert "thirds" in refuted_by(falsify(evidence, outcome.arrows), "x")
+def test_the_share_of_halves_in_which_an_effect_holds_is_its_power_there():
+    """By hand: a slope of 2 standard errors in all rows has 1.41 in half of them; it holds where that exceeds 1.645."""
+    rng = np.random.default_rng(4)
+    held = []
+    for seed in range(40):
+        x = rng.standard_normal(2000)
+        response = 2 / np.sqrt(2000) * x + rng.standard_normal(2000)
+        columns = np.column_stack([x, rng.standard_normal(2000)])
+        held.append(held_in_subsets(response, columns - columns.mean(axis=0), np.arange(2000) // 20, seed))
+    strong, none = np.mean(held, axis=0)
+    assert strong == pytest.approx(ndtr(2 / np.sqrt(2) - 1.645), abs=0.12)
+    assert none == pytest.approx(0.05, abs=0.05)
+    assert held_in_subsets(np.ones(30), np.ones((30, 1)), np.zeros(30, int), 1).tolist() == [0.0]
 
 
 def test_errors_that_hold_within_blocks_are_those_of_statsmodels():
-    api = pytest.importorskip("statsmodels.api", reason="statsmodels is no part of the base install")
+    import statsmodels.api as api
+
     rng = np.random.default_rng(5)
     blocks = np.arange(600) // 20
     columns = rng.standard_normal((600, 3)) + rng.standard_normal((30, 3))[blocks]
@@ -192,20 +169,6 @@ def test_errors_that_hold_within_blocks_are_those_of_statsmodels():
     theirs = api.OLS(response, columns).fit(cov_type="cluster", cov_kwds=options)
     assert slopes == pytest.approx(theirs.params)
     assert errors == pytest.approx(theirs.bse * np.sqrt(30 / 29))
-
-
-def test_a_benchmark_is_what_leaving_out_such_a_cause_would_do():
-    """Two causes tied to each other: with a twin of the second hidden, the effect of the first is off by the bound."""
-    rng = np.random.default_rng(12)
-    n = 200_000
-    x, z, twin = rng.multivariate_normal([0, 0, 0], [[1, 0.3, 0.3], [0.3, 1, 0], [0.3, 0, 1]], n).T
-    response = 0.4 * x + 0.2 * z + 0.2 * twin + 0.5 * rng.standard_normal(n)
-    with_all = np.linalg.lstsq(np.column_stack([x, z, twin]), response, rcond=None)[0][0]
-    columns = np.column_stack([x, z])
-    effect = float(np.linalg.lstsq(columns, response, rcond=None)[0][0])
-    left, name = benchmark(response, columns, 0, effect, ["x", "z"])
-    assert name == "z"
-    assert left == pytest.approx(with_all, abs=0.02)
 
 
 def test_the_robustness_value_is_that_of_cinelli_and_hazlett():
@@ -256,37 +219,13 @@ def test_groups_that_act_alike_are_called_alike():
     assert alike >= 5
 
 
-def test_baselines_name_correlated_columns_and_false_causes_on_null_data():
-    pytest.importorskip("xgboost", reason="boosted trees come with an extra")
-    rng = np.random.default_rng(8)
-    cause = rng.standard_normal(1200)
-    columns = [Feature("cause", cause), Feature("proxy", cause + rng.standard_normal(1200))]
-    columns += [Feature(f"z{i}", rng.standard_normal(1200)) for i in range(20)]
-    y = 1000 + 20 * np.exp(0.7 * cause) * rng.standard_normal(1200)
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "y", "k", resamples=0))
-    with single_threaded():
-        found = tuple(baselines(evidence, 1))
-    rows = documents_of(replace(outcome, examination=replace(outcome.examination, baselines=found)))["baselines"]
-    first = {row["method"]: row for row in rows if row["place"] == 1}
-    assert list(first) == ["rank_correlation", "lasso", "boosted_trees"]
-    assert {(row["feature"], row["sign"], row["cause"]) for row in first.values()} == {("cause", "+", True)}
-    assert any(row["feature"] == "proxy" and not row["cause"] for row in rows if row["method"] == "rank_correlation")
-    null = null_table(77, rho=0.9)
-    nothing = discover(columns_of_table(null), rows_of(null.y), Scope("d", "y", "k", resamples=0))
-    found = examine(*nothing)
-    assert found.arrows == ()
-    rows = documents_of(found)["baselines"]
-    assert len([row for row in rows if row["method"] == "boosted_trees"]) == 15
-    assert not any(row["cause"] for row in rows)
-
-
 @pytest.mark.usefixtures("exact_shares")
 def test_the_documents_are_whole_and_the_same_again(tmp_path):
     table = make_table(31, n=700, p=40)
     outcomes = []
     for name in ("a", "b"):
         found = discover(columns_of_table(table), rows_of(table.y), Scope("d", "y", "k", resamples=4))
-        outcomes.append(examine(*found, Extent(context_resamples=2)))
+        outcomes.append(examine(*found, Extent()))
         write_scope(correct(outcomes[-1:])[0], tmp_path / name)
     assert outcomes[0] == outcomes[1]
     documents = documents_of(outcomes[0])
@@ -294,7 +233,7 @@ def test_the_documents_are_whole_and_the_same_again(tmp_path):
     inner = [edge for edge in graph["edges"] if edge["target"] != "y"]
     assert inner
     names = [node["name"] for node in graph["nodes"]]
-    assert len(names) == len(set(names)) <= 60
+    assert len(names) == len(set(names)) <= 30
     assert all({edge["source"], edge["target"]} <= set(names) for edge in inner)
     assert sum(edge["contribution_percent"] or 0 for edge in graph["edges"]) == pytest.approx(100, abs=0.1)
     assert [row["sentence"] for row in documents["contributions"]] == [*graph["sentences"], None]
@@ -336,7 +275,7 @@ ODD = {
 def test_odd_columns_break_no_step(name, tmp_path):
     y = 100 + X + 0.3 * np.random.default_rng(4).standard_normal(160)
     found = discover(ODD[name], rows_of(y), Scope("d", "y", "k", resamples=0))
-    outcome = examine(*found, Extent(context="pc", context_resamples=1))
+    outcome = examine(*found, Extent())
     assert len(outcome.arrows) == 1
     assert outcome.examination.failures == ()
     assert outcome.examination.what_ifs
@@ -347,5 +286,5 @@ def test_odd_columns_break_no_step(name, tmp_path):
 def test_a_refusal_is_examined_no_further():
     outcome = examine(*discover([Feature("x", np.ones(5))], rows_of(np.arange(5.0)), Scope("d", "y", "k")))
     found = documents_of(outcome)
-    assert found["contributions"] == found["baselines"] == found["whatif"] == []
+    assert found["contributions"] == found["whatif"] == []
     assert found["graph"]["verdict"] == "inconclusive"

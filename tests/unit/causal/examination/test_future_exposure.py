@@ -9,10 +9,10 @@ from causal_tables import rows_of
 from scipy.signal import lfilter
 
 from causeway.causal.data.observations import Feature
-from causeway.causal.data.outcome import Scope
+from causeway.causal.data.outcome import Refutation, Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.examination.examine import marked
-from causeway.causal.examination.falsification import falsify, refuted_by
+from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, lasts, refuted_by
 
 
 def test_the_next_reading_of_a_sampled_metric_is_not_asked():
@@ -22,7 +22,7 @@ def test_the_next_reading_of_a_sampled_metric_is_not_asked():
     scope = Scope("d", "kernel_variability", "k", resamples=0)
     for group, asked in (("device metrics", False), ("contention", True)):
         outcome, evidence = discover([Feature("x", x, "context", group)], rows_of(y), scope)
-        rows = falsify(evidence, outcome.arrows)
+        rows, _ = falsify(evidence, outcome.arrows, 1)
         assert ("future_exposure" in {row.refuter for row in rows if row.feature == "x"}) == asked
 
 
@@ -34,15 +34,17 @@ def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, 
     y = 40_000 * (1 + 0.1 * step / 400) * (1 + noise * rng.standard_normal(step.size))
     columns = [Feature("step", step.astype(float)), *(Feature(name, rng.standard_normal(step.size)) for name in "abc")]
     outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
-    rows = tuple(falsify(evidence, outcome.arrows))
+    rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
     assert "step" in [arrow.name for arrow in outcome.arrows]
     assert not refuted_by(rows, "step")
-    assert {row.refuter for row in rows if row.feature == "step"} >= {"thirds", "robustness_value"}
+    assert {row.refuter for row in rows if row.feature == "step"} == {"robustness_value"}
 
 
-def test_a_column_that_a_slow_hidden_cause_moves_fails_on_its_future():
-    """proxy and time follow a hidden state; the proxy at the next launch tells as much of it as the proxy now."""
-    refuted = {"proxy": 0, "x": 0}
+def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future():
+    """proxy and time follow a hidden state; the proxy at the next launch tells as much of it as the proxy now. Nothing
+    tells it from a noisy reading of a slow cause, so it is not refuted.
+    """
+    doubted = {"proxy": 0, "x": 0}
     for seed in range(6):
         rng = np.random.default_rng(600 + seed)
         hidden = lfilter([np.sqrt(1 - 0.97**2)], [1, -0.97], rng.standard_normal(3200))[200:]
@@ -51,19 +53,36 @@ def test_a_column_that_a_slow_hidden_cause_moves_fails_on_its_future():
         y = 1000 + 30 * hidden + 20 * x + 20 * rng.standard_normal(3000)
         scope = Scope("d", "kernel_variability", "k", resamples=0)
         outcome, evidence = discover([Feature("proxy", proxy), Feature("x", x)], rows_of(y), scope)
-        rows = tuple(falsify(evidence, outcome.arrows))
-        for name in refuted:
-            refuted[name] += "future_exposure" in refuted_by(rows, name)
-        if refuted_by(rows, "proxy"):
-            examination = replace(outcome.examination, refutations=rows)
-            marks = {one.name: one.verdict for one in marked(outcome.arrows, rows)}
-            assert marks["proxy"] == "refuted"
-            doubtful = [replace(one, verdict="inconclusive") for one in outcome.arrows if one.name == "proxy"]
-            assert marked(doubtful, rows) == tuple(doubtful)
-            shown = documents_of(replace(outcome, arrows=marked(outcome.arrows, rows), examination=examination))
-            assert any("does not survive future exposure" in one for one in shown["graph"]["sentences"])
-    assert refuted["proxy"] >= 4
-    assert refuted["x"] == 0
+        rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
+        for name in doubted:
+            doubted[name] += is_lasting(rows, name)
+            assert not refuted_by(rows, name)
+        if is_lasting(rows, "proxy"):
+            marks = {one.name: one for one in marked(outcome.arrows, rows)}
+            assert (marks["proxy"].verdict, marks["proxy"].weakness) == ("inconclusive", LASTING)
+            shown = documents_of(replace(outcome, arrows=marked(outcome.arrows, rows)))
+            assert any(f"inconclusive, {LASTING}" in one for one in shown["graph"]["sentences"])
+    assert doubted["proxy"] >= 4
+    assert doubted["x"] == 0
+
+
+def test_a_column_that_is_made_after_the_launch_is_refuted_by_its_future():
+    """Each value tells how long the launch before took: no state lasts, and what comes later cannot have acted."""
+    rng = np.random.default_rng(5)
+    cause = rng.standard_normal(3000)
+    y = 1000 + 30 * cause + 10 * rng.standard_normal(3000)
+    after = np.append(0.0, cause[:-1]) + 0.8 * cause + 0.5 * rng.standard_normal(3000)
+    outcome, evidence = discover([Feature("after", after)], rows_of(y), Scope("d", "y", "k", resamples=0))
+    rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
+    assert lasts(after, np.zeros(3000, int)) == bool(is_lasting(rows, "after"))
+    white = rng.standard_normal(3000)
+    assert not lasts(white, np.zeros(3000, int))
+    assert lasts(np.repeat(white[:1500], 2), np.zeros(3000, int))
+    assert not lasts(np.repeat(white[:1500], 2), np.arange(3000) % 2)  # the next launch of the configuration counts
+    attempt = Refutation(feature="after", refuter="future_exposure", passed=False)
+    (arrow,) = outcome.arrows
+    assert marked([replace(arrow, verdict="supported")], [attempt])[0].verdict == "refuted"
+    assert marked([replace(arrow, verdict="inconclusive")], [attempt])[0].verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -81,7 +100,6 @@ def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(
         Scope("d", "kernel_variability", "k", resamples=0),
     )
     (arrow,) = outcome.arrows
-    rows = tuple(falsify(evidence, (arrow,)))
+    rows = tuple(falsify(evidence, (arrow,), 1)[0])
     assert "future_exposure" not in {row.refuter for row in rows}
     assert not refuted_by(rows, "shape_bytes")
-    assert "thirds" in {row.refuter for row in rows}

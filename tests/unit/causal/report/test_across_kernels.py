@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
-from causeway.causal.data.outcome import BaselineCause, Edge, Examination, GroupSlope, Node, Refutation, TimeEffect
+from causeway.causal.data.outcome import Edge, Examination, GroupSlope, Node, Refutation, TimeEffect
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows, write_scope
 from causeway.causal.report.kernel_agreement import agreement, contradictions
@@ -19,13 +19,7 @@ def found(scope, p_value, causes=()):
         arrow(name, contribution=(percent,), p_value=p, sign=sign[0] if sign else "+")
         for name, percent, p, *sign in causes
     ]
-    baselines = tuple(
-        BaselineCause(
-            method="lasso", feature=one.name, position=1, score=1.0, share_percent=100.0, p_value=None, sign="+"
-        )
-        for one in arrows
-    )
-    return outcome(scope, p_value, arrows, examination=Examination(baselines=baselines) if causes else Examination())
+    return outcome(scope, p_value, arrows)
 
 
 def names(corrected):
@@ -75,7 +69,6 @@ def test_what_is_lost_counts_as_unexplained_and_the_graph_says_so():
     assert graph["reasons"] == [words]
     assert graph["verdict"] == "inconclusive"
     assert {node["name"] for node in graph["nodes"]} == {"y", "unexplained"}
-    assert [row["cause"] for row in tables["baselines"]] == [False]
 
 
 def test_nothing_is_left_of_a_cause_that_is_lost_beside_another():

@@ -242,7 +242,7 @@ def test_a_cause_of_all_kernels_is_one_of_two_that_are_no_collectives(slopes, sa
 def test_the_one_kernel_is_named_in_the_sentence():
     whole = whole_with_slopes(costing("idle", 100), 0.3, {"nccl": (0.3, 0.02), "k7": (0.4, 0.05)} | NULL)
     found = borne_out(whole, [], {}, {"nccl"}, {"k7": "ampere_sgemm", "nccl": "ncclDevKernel_AllReduce"})
-    said = "inconclusive, of the kernels that are no collectives ampere_sgemm alone has it: found in"
+    said = "inconclusive, of the kernels that are no collectives ampere_sgemm alone has it: robustness"
     assert said in sentences_of(found)["idle"]
 
 

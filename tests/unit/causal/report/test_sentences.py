@@ -67,7 +67,7 @@ def test_a_categorys_sentence_names_its_level():
     assert (
         cause_sentence(cause, Scope("d", "memory_stall", "k"))
         == "A linked transfer from device to host lowers its memory stall and explains 34 % [27, 41] of the variance of"
-        " the memory stall beyond its copy's size and direction, if no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness 0.38."
+        " the memory stall beyond its copy's size and direction, if no unmeasured common cause; supported: robustness 0.38."
     )
 
 
@@ -180,7 +180,7 @@ def test_the_sentence_of_a_cause_begins_with_what_would_help():
     )
     assert sentences_of(found) == {
         "block_x": "Blocks of 256 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no"
-        " unmeasured common cause; supported: found in 96 % of 20 resamples, robustness 0.41. Larger blocks raise its"
+        " unmeasured common cause; supported: robustness 0.41. Larger blocks raise its"
         " deviation and explain 44 % [30, 58] of the variance of the durations."
     }
 
@@ -210,7 +210,7 @@ def test_a_refuted_cause_says_what_it_does_not_survive():
         Refutation(feature="x", refuter="benchmark", passed=False),
     )
     found = outcome("k", 1e-9, [arrow("x", verdict="refuted")], examination=Examination(refutations=attempts))
-    assert "; refuted, it does not survive future exposure and thirds: found in 90 %" in sentences_of(found)["x"]
+    assert "; refuted, it does not survive future exposure: robustness" in sentences_of(found)["x"]
 
 
 def test_a_size_below_a_limit_is_not_rounded_to_it():

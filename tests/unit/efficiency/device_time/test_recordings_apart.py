@@ -7,8 +7,6 @@ from efficiency_samples import clocks, export
 from causeway.core.tables import read_json
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
-from causeway.findings.device_time.efficiency import efficiency_findings
-from causeway.findings.device_time.recordings_apart import apart_findings, not_recorded
 
 CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
 REDUCE = {"kernel": "ncclDevKernel_AllReduce"}
@@ -42,28 +40,6 @@ def opened_apart(tmp_path, begins, ends=None):
     return folders
 
 
-@pytest.mark.parametrize("begins", [(0, 40_000, 200_000), (0, 200_000), (200_000, 0, 0, 7_000)])
-def test_a_collective_that_waits_for_the_start_of_a_recording_is_in_no_loss(tmp_path, begins):
-    """Nine steps of 100 ns stay, of which each rank reduces for 20."""
-    document = measured(tmp_path, opened_apart(tmp_path, begins))
-    assert document["elapsed_ns"] == 9 * STEP
-    assert {one["communication_ns"] for one in document["breakdown"].values()} == {9 * 20}
-    assert document["waterfall_ns"]["communication"] == len(begins) * 9 * 20
-    held = {str(rank): max(begins) + STEP - begin - 80 for rank, begin in enumerate(begins) if begin < max(begins)}
-    assert document["recordings"] == {
-        "whole_ns": max(begins) + STEP + 9 * STEP,
-        "common_ns": 9 * STEP,
-        "are_apart": False,
-        "begins_ns": max(begins),
-        "held_ns": held,
-    }
-    assert "ended that began before all ranks were recorded" in document["notes"][0]
-    (finding,) = apart_findings(document)
-    assert finding.effect.value == max(held.values())
-    assert all(f"on rank {rank}" in finding.sentence for rank in held)
-    assert "is in no loss" in finding.sentence
-
-
 def test_it_waits_for_nobody_in_the_collectives_that_are_compared(tmp_path):
     folders = opened_apart(tmp_path, (0, 40_000, 200_000))
     measured(tmp_path, folders)
@@ -87,43 +63,11 @@ def test_a_collective_that_begins_a_little_before_a_recording_is_compared(tmp_pa
     assert read_json(out)["groups"][0]["collectives"] == 5
 
 
-def test_without_collectives_the_time_begins_with_the_last_recording(tmp_path):
-    """Rank 0 computes from 0 to 1,000 and on, rank 1 is recorded from 900 to 1,900: nothing waits for it."""
-    first = export(tmp_path / "0", 0, [(0, 1_000), (1_000, 2_000)], calls=[(0, 5), (1_990, 2_000)])
-    second = export(tmp_path / "1", 1, [(950, 1_450), (1_500, 1_900)], calls=[(900, 905), (1_890, 1_900)])
-    document = measured(tmp_path, [first, second])
-    assert (document["elapsed_ns"], document["recordings"]["held_ns"]) == (1_000, {})
-    assert document["breakdown"]["0/0"]["compute_ns"] == 1_000
-    assert apart_findings(document) == []
-
-
 def test_a_kernel_that_communicates_throughout_waits_for_no_recording(tmp_path):
     throughout = export(tmp_path / "0", 0, [(0, 2_000, REDUCE)], calls=[(0, 5), (1_990, 2_000)])
     other = export(tmp_path / "1", 1, [(1_000, 2_000, REDUCE)], calls=[(1_000, 1_005), (1_990, 2_000)])
     document = measured(tmp_path, [throughout, other])
     assert (document["elapsed_ns"], document["recordings"]["held_ns"]) == (1_000, {})
-
-
-def test_what_a_rank_does_not_record_decides_no_loss(tmp_path):
-    """Rank 2 records 3 of 100 steps: 97 % of its time is not recorded, and is nobody's loss."""
-    folders = []
-    for rank, steps in enumerate((100, 100, 3)):
-        kernels = [(STEP * step, STEP * step + 80) for step in range(steps)]
-        calls = [(STEP * step, STEP * step + 2) for step in range(steps)]
-        folders.append(export(tmp_path / str(rank), rank, kernels, calls=calls))
-    document = measured(tmp_path, folders)
-    assert document["recordings"]["are_apart"]
-    (finding,) = apart_findings(document)
-    assert (
-        finding.headline
-        == "Recordings of the ranks have 280 ns of 9.98 µs in common: time not recorded counts as idle."
-    )
-    found = {one.key: one for one in not_recorded(efficiency_findings(document), [document])}
-    imbalance = found["load_imbalance"]
-    assert (imbalance.verdict, imbalance.worth, imbalance.recoverable_ns) == ("inconclusive", None, None)
-    lacked = sum(document["elapsed_ns"] - one["elapsed_ns"] for one in document["breakdown"].values())
-    assert lacked == 9_980 - 280
-    assert "9.70 µs of GPU time were not recorded" in imbalance.sentence
 
 
 @pytest.mark.parametrize("seed", range(12))

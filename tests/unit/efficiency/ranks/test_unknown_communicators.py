@@ -8,8 +8,6 @@ from efficiency_samples import clocks, export
 
 from causeway.core.tables import read_json
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
-from causeway.findings.device_time.stragglers import straggler_findings
-from causeway.plotting.figures.stragglers import sentences
 
 US = 1_000
 STEPS = 60
@@ -53,26 +51,3 @@ def test_whether_ranks_leave_together_tells_whether_they_may_be_one_communicator
             ", so not all ranks may take part in each: what is said of waits and late ranks holds for one communicator"
             " alone"
         )
-
-
-def test_sequences_of_two_streams_are_told_apart(tmp_path):
-    """On both streams rank 2 is 300 us late, and all ranks leave together: 80 us and 900 us after it."""
-    random = np.random.default_rng(6)
-    start = np.arange(STEPS) * 4_000 * US + random.integers(0, 3 * US, (2, 4, STEPS))
-    start[:, 2] += 300 * US
-    end = start.max(axis=1, keepdims=True) + np.array([80, 900])[:, None, None] * US + np.zeros_like(start)
-    both = [np.concatenate(list(times), axis=1) for times in (start, end)]
-    document = judged(tmp_path, *both, stream=[20] * STEPS + [21] * STEPS)
-    assert [group["sequence"] for group in document["groups"]] == [1, 2]
-    found = [finding.sentence for finding in straggler_findings(document) if finding.subject == "rank 2"]
-    assert len(set(found)) == 2
-    for number, sentence in enumerate(found, 1):
-        assert f"in {STEPS} of {STEPS} collectives of sequence {number} (by device and stream), and late" in sentence
-    assert sum(line.startswith("Collectives of sequence ") for line in sentences(document)) == 2
-
-
-def test_a_single_sequence_needs_no_number(tmp_path):
-    start = np.arange(STEPS) * 1_000 * US + np.array([[0], [10 * US]])
-    document = judged(tmp_path, start, np.broadcast_to(start.max(axis=0) + 20 * US, start.shape))
-    assert [group["sequence"] for group in document["groups"]] == [None]
-    assert all("sequence" not in finding.sentence for finding in straggler_findings(document))

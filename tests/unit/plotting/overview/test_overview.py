@@ -14,7 +14,7 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
-from causeway.plotting.overview.findings_list import answers, findings_list
+from causeway.plotting.overview.findings_list import findings_list, first_screen
 from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
 from queried import every_statement
 from report import write_overview
@@ -184,9 +184,9 @@ def test_kernels_that_disagree_in_sign(tmp_path):
     assert "Where kernels disagree in sign feature ▲ raises it in ▼ lowers it in h2d_" in text
 
 
-def test_what_a_collective_waits_for_is_no_answer_to_why_and_nothing_to_win(tmp_path):
+def test_what_a_collective_waits_for_is_nothing_to_win(tmp_path):
     """The kernel with most of the variability is a collective; then, with nothing else, the only one with causes."""
-    for scopes, why in ((2, "Why gemm:"), (1, "Why what was found is about collectives, whose time includes waiting")):
+    for scopes in (2, 1):
         root = tmp_path / str(scopes)
         samples.write_dataset(root / "results", names=["ncclDevKernel_AllReduce", "gemm"], scopes=scopes)
         graph = root / "results/demo/kernel_variability/causal/dataset"
@@ -197,7 +197,7 @@ def test_what_a_collective_waits_for_is_no_answer_to_why_and_nothing_to_win(tmp_
         page = (root / "overview.html").read_text()
         assert not [line for line in page.splitlines() if "cost_ns" in line and "/k0-" in line]
         text = Page(page).text
-        assert why in text[: text.index("What to know first")]
+        assert "AllReduce" not in text[: text.index("What to know first")]
         table = text.partition("GPU time won")[2].partition("What was asked")[0]
         assert ("gemm kernel variability" in table) == (scopes == 2)
         assert "ncclDevKernel_AllReduce kernel variability" not in table
@@ -319,46 +319,18 @@ def test_what_is_small_is_listed_but_never_among_the_first():
     assert findings_list([]) is None
 
 
-def test_where_what_why_and_what_to_do_stand_first(made, page):
-    first = page.text[page.text.index("What varies") - 400 : page.text.index("What to know first")]
-    findings = [one for one in read_json(made / "findings.json")["findings"] if one["dataset"] == "demo"]
-    cause = next(one for one in every_statement(findings) if one["kind"] == "cause")
-    varies = next(one for one in every_statement(findings) if one["kind"] == "variability")
-    for words in ("Where not measured: no export has a time line", "What to do", varies["headline"], cause["headline"]):
-        assert words in first
-    assert answers([]) is None
-
-
-def test_of_what_varies_the_durations_are_said_before_the_memory_stall():
-    """A collective with most of the variability stands behind what is worth something."""
-    found = findings_of(("low", None), ("low", None), ("low", None))
-    for (_, one), target in zip(found, ("memory_stall", "memory_stall", "kernel_variability"), strict=True):
-        one |= {"kind": "variability", "target": target}
-    assert re.search("What varies</dt><dd>.*?claim 2<", str(answers(found)))
-    assert re.search("What varies</dt><dd>.*?claim 0<", str(answers(found[:2])))
-
-
-def test_why_is_first_said_of_durations_too():
-    """What varies and why are then of one thing."""
-    found = findings_of(("low", None), ("low", None))
-    for (_, one), target in zip(found, ("memory_stall", "kernel_variability"), strict=True):
-        one |= {"kind": "cause", "target": target, "scope": "dataset"}
-    assert re.search("Why</dt><dd>.*?claim 1<", str(answers(found)))
-    assert re.search("Why</dt><dd>.*?claim 0<", str(answers(found[:1])))
-
-
-def test_without_a_time_line_no_loss_is_said_to_be_absent():
-    found = findings_of(("low", None))
-    found[0][1]["kind"] = "quality"
-    assert "Where</dt><dd>no loss of a hundredth of the GPU time or more was found<" in str(answers(found))
-    assert "Where</dt><dd>not measured: no export has a time line<" in str(answers(found, is_traced=False))
-
-
-def test_where_nothing_was_measured_nothing_is_said_to_be_absent():
-    page = str(answers([(0, {**findings_of(("low", None))[0][1], "kind": "quality"})], is_measured=False))
-    assert page.count("<dd>nothing was measured<") == 3
-    assert page.index("What was not read") < page.index("Where")  # what is not there is in no answer
-    assert "was found<" not in page.partition("What to do")[0]
+def test_the_first_screen_stands_first_each_question_once(made, page):
+    lines = [one for one in read_json(made / "findings.json")["first_screen"] if one["dataset"] == "demo"]
+    first = page.text[: page.text.index("What to know first")]
+    assert lines
+    assert all(line["answer"] in first for line in lines)
+    given = [
+        (at, {"question": question, "answer": f"answer {at}"}) for at, question in enumerate(["Run", "Where", "Where"])
+    ]
+    shown = str(first_screen(given))
+    assert re.findall("<dt>(.*?)</dt>", shown) == ["Run", "Where"]
+    assert [shown.count(f">answer {at}<") for at in range(3)] == [1, 1, 1]
+    assert first_screen([]) is None
 
 
 def test_at_most_fifteen_findings_stand_at_length_and_the_rest_in_a_table():

@@ -2,13 +2,11 @@
 
 import itertools
 import re
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import plotting_samples as samples
 import pytest
 from causal_samples import contribution_rows
-from markupsafe import Markup
 from variability_samples import kernels_table
 
 from causeway.causal.report.documents import write_rows
@@ -16,10 +14,11 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.examined_causes import (
-    baselines_of,
-    draw_examined_causes,
+    MOST_SLOW,
+    differing_estimates,
     refutations_of,
     share_bars,
+    slow_of,
     what_if_bars,
 )
 from report import plot_figures
@@ -141,58 +140,44 @@ def test_the_matrix_frames_what_is_opposite():
     assert not {f'fill="{theme.LOWERS}"', 'fill="#e3e6ea"', 'fill="#fbe3e1"'} & set(re.findall('fill="[^"]*"', grey))
 
 
-def test_tables_of_refutations_and_baselines():
+def test_the_table_of_refutations():
     base = {"feature": "x", "effect": 0.4, "p_value": None, "note": None}
     rows = [
         base | {"refuter": "future_exposure", "refuted_effect": 0.01, "passed": True},
-        base | {"refuter": "benchmark", "refuted_effect": 1.1, "passed": False},
+        base | {"refuter": "robustness_value", "refuted_effect": 0.2, "passed": False},
     ]
     ((feature, attempts),) = refutations_of(rows)
     assert feature == "x"
-    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "–", "–", "✗ 0.40 → 1.10"]
+    assert attempts == ["✓ 0.40 → 0.01", "✗ 0.20"]
     assert refutations_of([]) == []
     ((_, nothing),) = refutations_of([base | {"refuter": "future_exposure", "refuted_effect": -0.001, "passed": True}])
-    assert nothing[0] == "✓ 0.40 → 0.00"
-    named = {
-        "method": "lasso",
-        "feature": "z",
-        "place": 1,
-        "score": 1.0,
-        "share_percent": 60.0,
-        "sign": "+",
-        "cause": False,
-    }
-    causes, _ = contribution_rows(1)
-    first, second = baselines_of([named, named | {"feature": "q", "place": 2, "cause": True}], causes)
-    assert first[2] == {"words": "z 60 %", "full": "", "is_cause": False}
-    assert second[2] == {"words": "q 60 %", "full": "", "is_cause": True}
-    assert first[0]["is_cause"]
-    assert [second[0], first[1], first[3]] == [None] * 3
-    assert baselines_of([], causes) == []
-    (row, *_), _ = contribution_rows(1)
-    (line, *_) = baselines_of([named], [row | {"feature": "rank", "level": "2", "variance_percent": 3.0}])
-    assert line[0]["words"] == "rank = 2: 3 %"
+    assert nothing == ["✓ 0.40 → 0.00", "–"]
 
 
-@pytest.mark.parametrize(("methods", "said"), [(["lasso"], 1), (["lasso", "boosted_trees"], 0), ([], 0)])
-def test_that_a_baseline_is_not_installed_is_said_once(methods, said):
-    named = {"feature": "z", "place": 1, "score": 1.0, "share_percent": 60.0, "sign": "+", "cause": False}
-    tables = {name: [] for name in ("refutations", "whatif", "heterogeneity")}
-    tables["baselines"] = [named | {"method": method} for method in methods]
-    graph = {"q_value": None, "n_rows": 9, "verdict": "inconclusive", "sentences": [], "reasons": []}
-    graph |= {"target": "kernel_variability"}
-    searches = [
-        SimpleNamespace(graph=graph | {"scope": scope}, contributions=[], tables=tables) for scope in ("dataset", "k")
+def test_slow_launches_stand_with_their_parts():
+    same = {"kernel": "k", "rank": 2, "launch": 7, "duration_ns": 9000, "deviation_ns": 5000}
+    parts = [("clock", "1,300 MHz", 6000), ("unexplained", None, -1000)]
+    rows = [
+        same | {"position": position, "feature": feature, "value": value, "attributed_ns": part}
+        for position in range(1, 8)
+        for feature, value, part in parts
     ]
-    page = str(draw_examined_causes(searches, Markup(""), "t", {"k": "kernel"}))
-    assert page.count("package xgboost is installed") == said
+    lines = slow_of(rows, {"k": "kernel"})
+    assert len(lines) == MOST_SLOW
+    assert lines[0] == {
+        "kernel": "kernel",
+        "place": "rank 2, launch 7",
+        "duration": "9 µs",
+        "deviation": "+5 µs",
+        "parts": "+6 µs clock = 1,300 MHz; −1 µs unexplained",
+    }
 
 
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
     *_, unsearched = kernels_table()["kernel"].to_pylist()
     for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
-        for table in ("refutations", "baselines"):
+        for table in ("refutations", "slow_launches"):
             write_rows([], folder / f"{table}.parquet", table, {})
         rows = [SLOPE, SLOPE | {"group": unsearched, "label": None}] if folder.name == "dataset" else []
         write_rows(rows, folder / "heterogeneity.parquet", "heterogeneity", {})
@@ -208,3 +193,13 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     assert "http" not in text.replace("http://www.w3.org", "")
     assert "x by kernel" in text
     assert unsearched not in text, "its name, also where the kernel has no search of its own"
+
+
+def test_estimates_that_differ_are_shown_and_others_are_not():
+    row = {"feature": "x", "level": None, "estimates_agree": False, "second_change_percent": 2.04}
+    row |= {"second_change_low": 1.0, "second_change_high": 3.0}
+    row |= {"mean_change_percent": 10.0, "mean_change_low": 9.0, "mean_change_high": 11.0}
+    assert differing_estimates([row, row | {"estimates_agree": True}, row | {"estimates_agree": None}, {}]) == [
+        "x: dowhy's regression of the launches near both levels gives +2.0 % [+1.0, +3.0], the model of log time +10.0 %"
+        " [+9.0, +11.0]"
+    ]

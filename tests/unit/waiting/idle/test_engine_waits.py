@@ -11,7 +11,6 @@ from reading import Read
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import write_json
-from causeway.findings import suggestions
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.idle import export_pass
 from causeway.waiting.idle.reason_words import NAMES
@@ -126,12 +125,3 @@ def test_a_free_host_still_waits_for_an_engine(tmp_path, name, waits, outer):
     begins, kinds = joined_pieces(pieces)
     assert (100 * US in begins.tolist()) == (waits and not outer)
     assert (np.diff(kinds) != 0).all()
-
-
-def test_what_is_suggested_is_about_the_engine_where_it_has_most_of_the_time():
-    mostly = {"cuvidMapVideoFrame64": 70, "cudaMalloc": 30}
-    assert suggestions.for_waiting("blocked_host", mostly, ()) == suggestions.ENGINE
-    partly = {"cuvidMapVideoFrame64": 50, "cudaMalloc": 50}
-    assert suggestions.for_waiting("blocked_host", partly, ()) == suggestions.WAITING["blocked_host"]
-    assert suggestions.for_slow_steps("idle_inside", "blocked_host", "NvEncLockBitstream") == suggestions.ENGINE
-    assert suggestions.for_slow_steps("idle_inside", "blocked_host", "cudaFree") == suggestions.BLOCKING_STEPS[True]

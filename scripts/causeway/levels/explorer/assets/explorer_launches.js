@@ -50,13 +50,13 @@ function drawGantt(needed) {
     var a = Math.max(X0, c.x(l[0])), b = Math.min(c.width - RIGHT, c.x(l[0] + l[1])), mine = chosen(l);
     var own = (mine ? "" : "pale ") + CLASSES[index.configurations[l[2]][1]];
     drawn.push([a, Math.max(b, a + 2), r * high, (r + 1) * high, l]);
-    if (b < till[r] && own === last[r] && !isPicked(l)) return;  // within a pixel that has this colour
+    if (b < till[r] && own === last[r] && !isPicked(l) && !slow(l)) return;  // within a pixel that has this colour
     if (own !== ink) { c.g.globalAlpha = mine ? 1 : 0.18; c.g.fillStyle = own.replace("pale ", ""); ink = own; }
     c.g.fillRect(a, r * high + 1, Math.max(b - a - (b - a > 3 ? 1 : 0), 0.8), high - 3);  // a gap, so that neighbours are two
     till[r] = Math.max(b, a + 0.8);
     last[r] = own;
-    if (isPicked(l)) {
-      c.g.strokeStyle = "#1b1f24";
+    if (isPicked(l) || slow(l)) {
+      c.g.strokeStyle = isPicked(l) ? "#1b1f24" : "#a40e26";
       c.g.lineWidth = 2;
       c.g.strokeRect(a + 1, r * high + 1, Math.max(b - a - 2, 1), high - 4);
     }
@@ -133,8 +133,9 @@ function row(body, texts, act) {
 function describe(l) {
   var c = index.configurations[l[2]], at = index.lanes[l[3]];
   return c[0] + " | " + c[1] + " | " + c[2] + " | rank " + at[0] + ", device " + at[1] + ", stream " + at[2] + " | begins " + moment(l[0], 1) +
-    ", lasts " + l[1] + " ns, mean of its configuration " + c[3] + " ns";
+    ", lasts " + l[1] + " ns, mean of its configuration " + c[3] + " ns" + (slow(l) ? " | slower than that by: " + slow(l) : "");
 }
+function slow(l) { return index.slow[index.lanes[l[3]][0] + " " + l[0] + " " + l[1]]; }
 function open(l) {
   var pad = Math.max(l[1], 500);
   picked = l;

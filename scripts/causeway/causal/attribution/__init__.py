@@ -1,0 +1,7 @@
+"""Questions put to a fitted structural model with dowhy's gcm: why a launch was slow, why two runs differ.
+
+dowhy is imported inside functions alone: it takes seconds, and is not there on every Python.
+
+Imports run from left to right: `compared_runs` > `slow_table` > `slow_launches`, `run_changes` > `kernel_rows`,
+`mechanisms`.
+"""

@@ -1,0 +1,278 @@
+"""Mechanisms of a structural model as dowhy's gcm takes them: how a node follows from its parents, and what else moves
+it.
+
+The logarithm of a duration is additive in piecewise linear functions of its parents and in products of two; each
+function is constant beyond the values that were seen. How far coefficients shrink is estimated from the data.
+
+Draws are the rows themselves in a fixed order, without chance: two models that are drawn from differ only in what
+differs between them.
+"""
+
+import itertools
+from collections.abc import Sequence
+from types import ModuleType
+
+import numpy as np
+
+from causeway.causal.effects.cause_columns import FEWEST_TOGETHER
+from causeway.causal.effects.time_model import LEAST_PENALTY
+from causeway.causal.statistics.ridge import evidence_ridge
+
+KNOTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+"""Quantiles of a number between which its effect is linear."""
+FEW_VALUES = 6
+"""A number with so few values has a level for each."""
+
+
+def load_gcm() -> ModuleType:
+    """Return dowhy's gcm, without progress bars, and with the distributions of this module among its own.
+
+    Raises
+    ------
+    ImportError
+        If dowhy is not installed: there is none for this Python, or nobody asked for it.
+    """
+    from dowhy import gcm
+    from dowhy.gcm.causal_mechanisms import StochasticModel
+
+    gcm.config.disable_progress_bars()
+    StochasticModel.register(DrawnRows)
+    return gcm
+
+
+def evenly(weights: np.ndarray, count: int) -> np.ndarray:
+    """Return positions of rows, each as often as its weight says to the next whole number, ascending.
+
+    Parameters
+    ----------
+    weights : ndarray of float, shape (n_rows,), positive
+    count : int
+        How many positions.
+
+    Returns
+    -------
+    ndarray of int, shape (count,)
+    """
+    reached = np.cumsum(weights)
+    return np.searchsorted(reached, (np.arange(count) + 0.5) * reached[-1] / count).clip(max=weights.size - 1)
+
+
+class DrawnRows:
+    """A distribution that is its rows: a `StochasticModel` of gcm.
+
+    Parameters
+    ----------
+    turn : int
+        Seeds the order of its draws; distributions with different turns are drawn independently.
+    """
+
+    def __init__(self, turn: int) -> None:
+        self.turn = turn
+
+    def fit(self, X: np.ndarray) -> None:
+        """Take the rows.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows,) or (n_rows, 1)
+        """
+        self._values = np.asarray(X, float).reshape(-1)
+        self._drawn = np.zeros((0, 1))
+
+    def draw_samples(self, num_samples: int) -> np.ndarray:
+        """Return draws, float, shape (num_samples, 1)."""
+        if len(self._drawn) != num_samples:
+            rows = evenly(np.ones(self._values.size), num_samples)
+            self._drawn = self._values[np.random.default_rng(self.turn).permutation(rows)][:, None]
+        return self._drawn
+
+
+class ParentColumns:
+    """Columns of functions of the parents.
+
+    Parameters
+    ----------
+    parents : ndarray of float, shape (n_rows, n_parents)
+        Numbers, and codes of categories.
+    categories : sequence of bool
+        Which parents are categories.
+    alone : sequence of int
+        Parents that enter no product.
+
+    Attributes
+    ----------
+    slices : list of slice
+        Columns that share a penalty: those of each parent, then all products.
+    n_single : int
+        The columns before the products, the intercept among them; `single_slices` are their slices.
+    """
+
+    def __init__(self, parents: np.ndarray, categories: Sequence[bool], alone: Sequence[int] = ()) -> None:
+        self._categories = tuple(categories)
+        self._knots = [_knots(values, kind) for values, kind in zip(parents.T, categories, strict=True)]
+        varying = [one for one, knots in enumerate(self._knots) if knots.size > 1 and one not in alone]
+        self._pairs = list(itertools.combinations(varying, 2))
+        blocks = self._blocks(parents)
+        widths = [block.shape[1] for block in blocks]
+        raw = np.hstack([np.zeros((len(parents), 0)), *blocks])
+        self._centre = raw.mean(axis=0)
+        self._spread = raw.std(axis=0)
+        self._kept = self._spread > 1e-9
+        single = sum(widths[: parents.shape[1]])
+        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= FEWEST_TOGETHER
+        kept = [int(part.sum()) for part in np.split(self._kept, np.cumsum(widths)[:-1])] if widths else []
+        bounds = np.cumsum([1, *kept[: parents.shape[1]], sum(kept[parents.shape[1] :])])
+        self.slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds) if b > a]
+        self.n_single = int(bounds[-2])
+        self.single_slices = [one for one in self.slices if one.stop <= self.n_single]
+
+    def columns(self, parents: np.ndarray) -> np.ndarray:
+        """Return the columns, the intercept first, shape (n_rows, 1 + k).
+
+        Parameters
+        ----------
+        parents : ndarray of float, shape (n_rows, n_parents)
+        """
+        raw = np.hstack([np.zeros((len(parents), 0)), *self._blocks(parents)])[:, self._kept]
+        return np.hstack([np.ones((len(parents), 1)), (raw - self._centre[self._kept]) / self._spread[self._kept]])
+
+    def _blocks(self, parents: np.ndarray) -> list[np.ndarray]:
+        """Return the functions of each parent, then the products of each pair."""
+        single = []
+        for values, knots, is_category in zip(parents.T, self._knots, self._categories, strict=True):
+            if is_category:
+                single.append((values[:, None] == knots[1:]).astype(float))
+            else:
+                single.append(np.clip((values[:, None] - knots[:-1]) / np.diff(knots), 0.0, 1.0))
+        sides = [
+            block if kind else block.mean(axis=1, keepdims=True) if block.size else block
+            for block, kind in zip(single, self._categories, strict=True)
+        ]
+        products = [
+            (sides[one][:, :, None] * sides[other][:, None, :]).reshape(len(parents), -1) for one, other in self._pairs
+        ]
+        return [*single, *products]
+
+
+def _knots(values: np.ndarray, is_category: bool) -> np.ndarray:
+    different = np.unique(values)
+    if is_category or different.size <= FEW_VALUES:
+        return different
+    return np.unique(np.quantile(values, KNOTS))
+
+
+class Curve:
+    """A node's mean as a function of its parents: a `PredictionModel` of gcm.
+
+    Parameters
+    ----------
+    categories, alone
+        As of `ParentColumns`.
+    weights : ndarray of float, shape (n_rows,), positive, optional
+        Of the rows that it is fitted to.
+    """
+
+    def __init__(
+        self, categories: Sequence[bool], alone: Sequence[int] = (), weights: np.ndarray | None = None
+    ) -> None:
+        self._choices = (tuple(categories), tuple(alone), weights)
+
+    def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
+        """Fit the function to rows.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        Y : ndarray of float, shape (n_rows,) or (n_rows, 1)
+        """
+        categories, alone, weights = self._choices
+        self._design = ParentColumns(np.asarray(X, float), categories, alone)
+        self._beta = _coefficients(self._design.columns(np.asarray(X, float)), self._design.slices, Y, weights)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the node's mean, float, shape (n_rows, 1).
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        """
+        return (self._design.columns(np.asarray(X, float)) @ self._beta)[:, None]
+
+
+class CurveOfRun:
+    """The same for one of two runs, fitted by `curves_of_runs`.
+
+    Parameters
+    ----------
+    design : ParentColumns
+    beta : ndarray of float, shape (1 + k,)
+        Coefficients of its columns.
+    """
+
+    def __init__(self, design: ParentColumns, beta: np.ndarray) -> None:
+        self._fitted = (design, beta)
+
+    def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
+        """Do nothing: it is fitted to both runs at once.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        Y : ndarray of float, shape (n_rows,) or (n_rows, 1)
+        """
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the node's mean, float, shape (n_rows, 1).
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n_rows, n_parents)
+        """
+        design, beta = self._fitted
+        return (design.columns(np.asarray(X, float)) @ beta)[:, None]
+
+
+def curves_of_runs(
+    parents: Sequence[np.ndarray], responses: Sequence[np.ndarray], categories: Sequence[bool], alone: Sequence[int]
+) -> list[CurveOfRun]:
+    """Return the functions of two runs: first one that both have in common but for a constant, so that what one run
+    never had is known from the other; then how the runs differ from it, as far as the data tell.
+
+    Parameters
+    ----------
+    parents : pair of ndarray of float, shape (n_rows, n_parents)
+    responses : pair of ndarray of float, shape (n_rows,)
+    categories, alone
+        As of `ParentColumns`.
+    """
+    both = np.vstack(parents)
+    sizes = [len(one) for one in parents]
+    run = np.repeat([-1.0, 1.0], sizes)[:, None]
+    weights = np.repeat([1.0 / size for size in sizes], sizes)
+    design = ParentColumns(both, categories, alone)
+    columns = design.columns(both)
+    last = columns.shape[1]
+    response = np.concatenate(responses)
+    together = np.hstack([columns, run])
+    common = _coefficients(together, [*design.slices, slice(last, last + 1)], response, weights)
+    apart = np.hstack([np.ones_like(run), run, run * columns[:, 1 : design.n_single]])
+    slices = [slice(1, 2), *(slice(one.start + 1, one.stop + 1) for one in design.single_slices)]
+    own = _coefficients(apart, slices, response - together @ common, weights)
+    curves = []
+    for sign in (-1.0, 1.0):
+        beta = common[:last].copy()
+        beta[0] += own[0] + sign * (common[last] + own[1])
+        beta[1 : design.n_single] += sign * own[2:]
+        curves.append(CurveOfRun(design, beta))
+    return curves
+
+
+def _coefficients(
+    columns: np.ndarray, slices: list[slice], response: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    response = np.asarray(response, float).reshape(-1)
+    weights = np.ones(response.size) if weights is None else weights
+    middle = float(np.average(response, weights=weights))
+    beta, _ = evidence_ridge(columns, response - middle, weights, slices, LEAST_PENALTY)
+    beta[0] += middle
+    return beta

@@ -1,0 +1,249 @@
+"""Why a kernel's launches last longer, or less, in one run than in another: which inputs moved, and whether the kernel
+does otherwise under equal conditions.
+
+Inputs are the mix of configurations and the columns that either run found to be causes. Each input, and the kernel's
+own mechanism, is exchanged for that of the other run; Shapley values of the mean, and of the 99th percentile, are what
+came with it. Where hardly a launch of one run has values of the other, input and mechanism are not told apart.
+
+References
+----------
+K. Budhathoki, D. Janzing, P. Bloebaum, H. Ng, Why did the distribution change?, Proc. AISTATS 2021, PMLR 130:1666.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy import stats
+
+from causeway.causal.attribution.kernel_rows import (
+    LEAST_ROWS,
+    MOST_CAUSES,
+    MOST_CONFIGURATIONS,
+    MOST_LEVELS,
+    KernelRows,
+    as_codes,
+    is_category,
+)
+from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
+from causeway.causal.effects.time_model import MAX_ROWS
+from causeway.numeric.block_resampling import block_numbers, resampled_rows
+
+if TYPE_CHECKING:
+    from dowhy import gcm
+
+CONFIGURATION = "configuration"
+MECHANISM = "mechanism"
+TARGET = "target"
+DRAWS = 2000
+"""Launches that are drawn from a model."""
+RESAMPLES = 30
+"""Of blocks, behind a standard error: known to 13 %."""
+LEAST_OVERLAP = 0.1
+"""Share of launches with values that the other run has as often, below which an input is not told from the kernel."""
+TAIL = 0.99
+
+Kind = Literal["input", "mechanism", "either"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePart:
+    """What came with an input or with the mechanism; `either` where that is not told apart.
+
+    Attributes
+    ----------
+    feature : str
+        `mechanism` for the kernel itself.
+    mean, tail : tuple of float, ns
+        ChangePart of the change of the mean and of the 99th percentile: value, low, high.
+    before, after : float or None
+        The input's own mean in both runs; None of a category.
+    """
+
+    feature: str
+    kind: Kind
+    mean: tuple[float, float, float]
+    tail: tuple[float, float, float]
+    before: float | None = None
+    after: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunChange:
+    """The change of a kernel's mean and 99th percentile between two runs, ns: value, low, high; and its parts."""
+
+    mean: tuple[float, float, float]
+    tail: tuple[float, float, float]
+    parts: tuple[ChangePart, ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Parents of the target, shape (n_rows, n_inputs), and values, ns."""
+
+    inputs: np.ndarray
+    value: np.ndarray
+
+    def evenly(self, weight: np.ndarray) -> "_Run":
+        """Return rows as often as they weigh."""
+        rows = evenly(weight, min(weight.size, MAX_ROWS))
+        return _Run(self.inputs[rows], self.value[rows])
+
+
+def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, confidence: float) -> RunChange | str:
+    """Return what a change of durations came with, or why nothing is said.
+
+    Parameters
+    ----------
+    rows : pair of KernelRows
+        Of the baseline and of the candidate.
+    causes : sequence of str
+        Columns that either run found to be causes, the strongest first.
+    seed : int
+    confidence : float, 0 to 1
+        Of the intervals.
+    """
+    if min(len(one) for one in rows) < LEAST_ROWS:
+        return f"fewer than {LEAST_ROWS} launches of a run have their causes recorded"
+    lost = [name for name in causes if not all(name in one.causes for one in rows)]
+    if lost:
+        return f"not recorded in both runs: {', '.join(lost)}"
+    names = [name for name in causes if _differs(rows, name)][:MOST_CAUSES]
+    columns = {name: [one.causes[name] for one in rows] for name in names}
+    if len({*rows[0].configuration, *rows[1].configuration}) > 1:
+        columns = {CONFIGURATION: [one.configuration for one in rows], **columns}
+    names = list(columns)
+    if not names:
+        return "no cause was found in either run"
+    categories = [is_category(columns[name]) for name in names]
+    codes = [as_codes(columns[name], MOST_CONFIGURATIONS if name == CONFIGURATION else MOST_LEVELS) for name in names]
+    runs = [
+        _Run(np.column_stack([np.zeros((len(one), 0)), *(code[side] for code in codes)]), one.value)
+        for side, one in enumerate(rows)
+    ]
+    blocks = [block_numbers(np.log(one.value), len(one)) for one in rows]
+    rng = np.random.default_rng(seed)
+    weights = [one.weight for one in rows]
+    drawn = [[run.evenly(weight) for run, weight in zip(runs, weights, strict=True)]]
+    for _ in range(RESAMPLES):
+        taken = [resampled_rows(own, rng) for own in blocks]
+        drawn.append(
+            [
+                _Run(run.inputs[own], run.value[own]).evenly(weight[own])
+                for run, weight, own in zip(runs, weights, taken, strict=True)
+            ]
+        )
+    totals = np.array([_both(*(run.value for run in pair)) for pair in drawn])
+    reach = float(stats.norm.isf((1 - confidence) / 2))
+    mean, tail = _intervals(totals, reach)
+    if mean[1] <= 0 <= mean[2]:
+        return "the change is within the noise of the runs"
+    shares = np.array([_shares(pair, categories, names) for pair in drawn])  # draw by player
+    apart = [_overlap(code, weights) < LEAST_OVERLAP for code in codes]
+    merged = [*(number for number, is_apart in enumerate(apart) if is_apart), len(names)]
+    shares[:, len(names)] = shares[:, merged].sum(axis=1)
+    parts = []
+    for number, name in enumerate([*names, MECHANISM]):
+        if number in merged[:-1]:
+            continue
+        kind: Kind = "input" if number < len(names) else "either" if len(merged) > 1 else "mechanism"
+        joined = [names[one] for one in merged[:-1]] if kind == "either" else [name]
+        ends = [None, None]
+        if kind == "input" and not categories[number]:
+            ends = [
+                float(np.average(code, weights=weight)) for code, weight in zip(codes[number], weights, strict=True)
+            ]
+        of_mean, of_tail = _intervals(shares[:, number], reach)
+        parts.append(
+            ChangePart(feature=", ".join(joined), kind=kind, mean=of_mean, tail=of_tail, before=ends[0], after=ends[1])
+        )
+    return RunChange(mean=mean, tail=tail, parts=tuple(parts))
+
+
+def _differs(rows: Sequence[KernelRows], name: str) -> bool:
+    """Tell whether a column has more than one value in both runs together."""
+    return len({value for one in rows for value in np.unique(one.causes[name]).tolist()}) > 1
+
+
+def _intervals(values: np.ndarray, reach: float) -> list[tuple[float, float, float]]:
+    """Return the first value of both statistics, each with an interval by the scatter of the others."""
+    parts = []
+    for column in (values.real, values.imag):
+        half = reach * float(np.std(column[1:], ddof=1))
+        parts.append((float(column[0]), float(column[0] - half), float(column[0] + half)))
+    return parts
+
+
+def _both(old: np.ndarray, new: np.ndarray) -> complex:
+    """Return the change of the mean, and as the imaginary part that of the 99th percentile: Shapley values are linear,
+    so that one replay gives both.
+    """
+    tails = np.quantile(new, TAIL) - np.quantile(old, TAIL)
+    return complex(float(np.mean(new) - np.mean(old)), float(tails))
+
+
+def _overlap(codes: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> float:
+    """Return the share of launches with values that both runs have: values in ten bins of equal counts, or one by one
+    where they are few.
+    """
+    both = np.concatenate(codes)
+    different = np.unique(both)
+    edges = different[1:] if different.size <= 10 else np.unique(np.quantile(both, np.linspace(0.1, 0.9, 9)))
+    shares = []
+    for code, weight in zip(codes, weights, strict=True):
+        counts = np.bincount(np.searchsorted(edges, code, side="right"), weight, edges.size + 1)
+        shares.append(counts / counts.sum())
+    return float(np.minimum(*shares).sum())
+
+
+def _shares(pair: Sequence[_Run], categories: Sequence[bool], names: Sequence[str]) -> list[complex]:
+    """Return what each input and the mechanism brought, as `_both` gives it."""
+    gcm = load_gcm()
+    models = _models(pair, categories, [number for number, name in enumerate(names) if name == CONFIGURATION])
+    config = gcm.shapley.ShapleyConfig(gcm.shapley.ShapleyApproximationMethods.EXACT, n_jobs=1)
+    found: Mapping[str, complex] = gcm.distribution_change_of_graphs(*models, TARGET, DRAWS, _both, config)
+    return [found[node] for node in (*_nodes(len(names)), TARGET)]
+
+
+def _nodes(count: int) -> list[str]:
+    """Return the nodes of the inputs: gcm hands over parents in the order of their names."""
+    return [f"{number:02d}" for number in range(count)]
+
+
+def _models(
+    pair: Sequence[_Run], categories: Sequence[bool], configuration: Sequence[int]
+) -> "list[gcm.StructuralCausalModel]":
+    """Return the structural models of both runs: a number follows from the configuration and from what is its own."""
+    import networkx as nx
+    from dowhy import gcm
+    from dowhy.gcm.causal_models import PARENTS_DURING_FIT
+
+    nodes = _nodes(len(categories))
+    curves = curves_of_runs(
+        [run.inputs for run in pair], [np.log(run.value) for run in pair], categories, configuration
+    )
+    models = []
+    for run, curve in zip(pair, curves, strict=True):
+        graph = nx.DiGraph()
+        graph.add_nodes_from([*nodes, TARGET])
+        graph.add_edges_from((node, TARGET) for node in nodes)
+        model = gcm.StructuralCausalModel(graph)
+        for number, node in enumerate(nodes):
+            own = run.inputs[:, number]
+            if configuration and not categories[number]:
+                graph.add_edge(nodes[configuration[0]], node)
+                mechanism = gcm.AdditiveNoiseModel(Curve((True,)), DrawnRows(number))
+                mechanism.fit(run.inputs[:, configuration], own)
+            else:
+                mechanism = DrawnRows(number)
+                mechanism.fit(own)
+            model.set_causal_mechanism(node, mechanism)
+        function = gcm.ml.regression.InvertibleExponentialFunction()
+        mechanism = gcm.PostNonlinearModel(curve, DrawnRows(len(nodes)), function)
+        mechanism.fit(run.inputs, run.value)
+        model.set_causal_mechanism(TARGET, mechanism)
+        for node in graph.nodes:
+            graph.nodes[node][PARENTS_DURING_FIT] = sorted(graph.predecessors(node))
+        models.append(model)
+    return models

@@ -1,0 +1,8 @@
+"""The first screen of a run: what a reader sees in ten seconds, the same on the page, in the terminal and in JSON.
+
+`facts` are typed numbers that are finished when they are made; `plan` decides which are said, and in which order;
+`words` renders each once.
+
+Imports run from left to right: `plan`, `read_tables` > `advice`, `compared` > `words` > `losses`, `outliers`, `work` >
+`kernel_words`, `run_facts`.
+"""

@@ -1,0 +1,211 @@
+"""What to do: steps that follow from recorded facts, each with what it wins of the run; none where nothing helps."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from causeway.core.codes import (
+    COMPILATION,
+    HOST_ACCESS,
+    HOST_CODE,
+    IN_CALL,
+    IN_OPERATOR,
+    LOADER,
+    NO_LAUNCHER,
+    PROFILER,
+    WITHIN_DEVICE,
+    waits_for_engine,
+)
+from causeway.core.formatting import first_of, time
+from causeway.core.vocabulary import OTHER_PROCESS
+from causeway.findings.first_screen.losses import BY_HOST, LateRankFact, LossFact
+from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, IDLE, NOTICEABLE, RecordingFact, RunFact
+from causeway.findings.first_screen.words import detail_words, percent
+from causeway.findings.first_screen.work import WorkFact
+
+FOREIGN = (OTHER_PROCESS, PROFILER)
+"""Reasons of idle time that are not the program's."""
+MOST = 2
+"""Steps that are said."""
+LEAST_DETAIL = 0.15
+"""Share of idle time from which what is behind it is worth a step of its own."""
+LITTLE_FILLED = 0.5
+SHORT_NS = 500_000
+"""Idle time for each launch, up to which it is that of launching."""
+MUCH_TIME = 0.1
+"""Share of a device that a kernel fills at most, and of the run that it takes at least, to be worth a step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """A step and what it wins of the run's time at most, ns; 0 where that is not known."""
+
+    words: str
+    saved_ns: int
+
+
+RECORD = {
+    "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
+    "begin_apart": "Start the profiler on all ranks at the same step, behind a barrier.",
+    "late_stamps": "Record without graphs, or with another version of the profiler.",
+    "unrecorded_steps": "Record fewer steps, or with larger buffers.",
+    "missing_dispatches": "Record without filters of kernels, or export the whole recording.",
+    "graphs_without_launches": "Record with the option that traces nodes of graphs (nsys: --cuda-graph-trace=node).",
+    "sparse_graphs": "Record with the option that traces nodes of graphs, or with graphs off.",
+}
+"""What to do about a recording that is not fit, by its fault."""
+
+
+def advice(
+    run: RunFact,
+    faults: Sequence[RecordingFact],
+    losses: Sequence[LossFact],
+    late: Sequence[LateRankFact],
+    kernels: Sequence[WorkFact],
+) -> list[Advice]:
+    """Return what to do, the step that wins most first; what the recording needs comes before all."""
+    steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
+        :1
+    ]
+    steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
+    for fact in losses:
+        steps += against_loss(fact, run, has_late=bool(late))
+    if not steps and kernels and run.launches:
+        steps += _of_unfilled(kernels[0], run)
+    return sorted(steps, key=lambda step: (-step.saved_ns, step.words))[:MOST]
+
+
+def against_loss(fact: LossFact, run: RunFact, *, has_late: bool = False) -> list[Advice]:
+    """Return steps against a loss; `has_late`: the ranks wait for a late one."""
+    makers = {IDLE: _of_idle, COPIES: _of_copies, COMMUNICATION: _of_communication}
+    return makers[fact.part](fact, run, has_late) if fact.part in makers else []
+
+
+def of_late(fact: LateRankFact, run: RunFact) -> Advice:
+    """Return where to look for why ranks are late."""
+    who = f"rank{'s' if len(fact.ranks) > 1 else ''} {first_of(fact.ranks, 4)}"
+    words = {
+        "compute": f"Compare clock, power cap and share of the work of {who} with the others.",
+        "copies": f"Look at what {who} copies and the others do not.",
+        "host": f"Look at what the host of {who} does before it launches.",
+        "other_ranks": f"Look at the other communicator that {who} waits in.",
+    }
+    which = words.get(fact.cause, f"Look at what {who} does before these collectives and the others do not.")
+    return Advice(words=which, saved_ns=fact.saved_ns)
+
+
+def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
+    """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
+    foreign = Counter({_against(reason, detail): ns for reason, detail, ns in fact.reasons if reason in FOREIGN})
+    steps = [
+        Advice(words=f"{step}: {what} {time(ns / run.devices)}.", saved_ns=ns // run.devices)
+        for (step, what), ns in foreign.items()
+        if run.share(ns) >= NOTICEABLE
+    ]
+    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
+        return steps
+    total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
+    won = max(fact.gain.saved_ns, 1)
+    scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
+    sums: dict[str, Counter] = {}
+    for reason, detail, ns in fact.reasons:
+        if reason in BY_HOST and not detail.startswith(IN_OPERATOR):
+            step, what = _against(reason, detail)
+            sums.setdefault(step, Counter())[what] += ns // run.devices
+    for step, parts in sums.items():
+        spent = parts.total()
+        if spent * run.devices >= LEAST_DETAIL * total:
+            named = ", ".join(f"{what} {time(ns)}" for what, ns in parts.most_common(MOST))
+            steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
+    host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
+    is_fine = fact.lost_ns < SHORT_NS * run.launches
+    if 2 * host >= total and is_fine and not run.in_graphs:
+        words = f"Capture the launches in a CUDA or HIP graph: the host takes {time(host / run.launches)} for each."
+        steps.insert(0, Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
+    return steps
+
+
+def _is_of_launches(detail: str) -> bool:
+    """Return whether what the host did is what it does for each launch: launch calls, operators, code between them."""
+    is_launch = detail.startswith(IN_CALL) and "launch" in detail.lower()
+    return is_launch or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith(IN_OPERATOR)
+
+
+def _against(reason: str, detail: str) -> tuple[str, str]:
+    """Return a step against one reason of idle time, and what is behind it."""
+    what = detail_words(reason, detail)
+    if reason == OTHER_PROCESS:
+        return "Give the other process another GPU, or run both under MPS", what
+    if reason == PROFILER:
+        return "Measure again with fewer kinds of records", what
+    low = detail.lower()
+    if detail.startswith(LOADER):
+        return "Load data earlier, with more workers or prefetching", what
+    if detail.startswith(COMPILATION):
+        return "Compile before the loop: mark changing sizes as dynamic, or pad inputs to a few sizes", what
+    if waits_for_engine(detail):
+        return "Queue pictures ahead of the video engine, on a thread of its own", what
+    if "zero_grad" in detail:
+        return "Call zero_grad with set_to_none=True", what
+    if "malloc" in low or "free" in low or "alloc" in low:
+        return "Allocate once, or from a pool", what
+    if "graphlaunch" in low:
+        return "Launch larger graphs, less often", what
+    if detail.startswith(IN_CALL) and "launch" in low:
+        return "Launch less often: fuse kernels, or capture them in a CUDA or HIP graph", what
+    if reason == "blocked_host":
+        return "Avoid these waits of the host, so that it launches ahead", what
+    if detail == HOST_ACCESS:
+        return "Prefetch managed memory (cudaMemPrefetchAsync), or copy explicitly", what
+    if detail in (HOST_CODE, NO_LAUNCHER):
+        return "Record ranges or call stacks: the cause is not in the recording", what
+    return "Do it earlier, on another thread, or less often", what
+
+
+def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
+    """Return steps against copies outside compute."""
+    if not fact.copies:
+        return []
+    first = fact.copies[0]
+    lost = min(fact.lost_ns // run.devices, first.total_ns // run.devices)
+    if first.kind in WITHIN_DEVICE:
+        return [Advice(words="Write results where they are needed: most copies are within a device.", saved_ns=lost)]
+    if first.memory == "managed":
+        return [Advice(words="Prefetch managed memory (cudaMemPrefetchAsync) before it is used.", saved_ns=lost)]
+    gain = fact.gain.saved_ns if fact.gain is not None else lost
+    if first.memory == "pageable":
+        return [Advice(words="Pin the host's memory: the copies are of pageable memory.", saved_ns=min(gain, lost))]
+    overlap = fact.overlap_ns or 0
+    if overlap >= 0.5 * lost and overlap >= NOTICEABLE * run.elapsed_ns:
+        words = f"Copy on a stream of its own while kernels run: up to {percent(overlap / run.elapsed_ns)} of the run."
+        return [Advice(words=words, saved_ns=min(overlap, gain))]
+    words = (
+        "Keep the data on the GPU, send fewer bytes, or do more work per copy: compute is too short to hide the copies."
+    )
+    return [Advice(words=words, saved_ns=min(gain, lost) if fact.gain and not fact.gain.at_least else lost)]
+
+
+def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
+    """Return steps against communication outside compute: none where the ranks mostly wait for a late one."""
+    if fact.missing_ranks and not fact.waited_ns and run.share(fact.lost_ns) >= MUCH_TIME:
+        return [Advice(words="Record all ranks: who is waited for is not in this recording.", saved_ns=0)]
+    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
+        return []
+    if has_late and 2 * fact.waited_ns >= fact.lost_ns:
+        return []
+    overlap = fact.overlap_ns or 0
+    if overlap < NOTICEABLE * run.elapsed_ns:
+        words = "Send fewer or larger messages: there is no compute to hide them behind."
+        return [Advice(words=words, saved_ns=fact.gain.saved_ns)]
+    share = percent(min(overlap, fact.gain.saved_ns) / run.elapsed_ns)
+    words = f"Overlap collectives with compute: up to {share} of the run."
+    return [Advice(words=words, saved_ns=min(overlap, fact.gain.saved_ns))]
+
+
+def _of_unfilled(kernel: WorkFact, run: RunFact) -> list[Advice]:
+    """Return what to do about a kernel that takes much of the run and leaves most of a device idle."""
+    if kernel.filled is None or kernel.filled > LITTLE_FILLED or run.share(kernel.total_ns) < MUCH_TIME:
+        return []
+    used = percent(kernel.filled)
+    words = f"Give {kernel.name} more blocks, or run several such launches at once: it fills {used} of a device."
+    return [Advice(words=words, saved_ns=round(kernel.total_ns / run.devices * (1 - kernel.filled)))]

@@ -1,0 +1,425 @@
+"""What the devices' time is lost to, why, and what the run would win without it."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_RANGE, MEMORY_KINDS, MIGRATIONS
+from causeway.core.queries import in_document, of_table, within
+from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER
+from causeway.findings.first_screen.run_facts import (
+    COMMUNICATION,
+    COPIES,
+    IDLE,
+    MOST_OF_RUN,
+    NOTICEABLE,
+    OUTSIDE,
+    RunFact,
+    RunTables,
+)
+
+UNKNOWN = "unknown"
+BY_HOST = ("launch_starved", "blocked_host")
+"""Reasons of idle time that are the host's."""
+OWN_STREAM = " of its own stream"
+"""What a detail says of work that waited behind work of its own stream, which had ended: that explains no wait."""
+CHANGES = {COMMUNICATION: "collectives_free", COPIES: "copies_free", IDLE: "host_free"}
+"""The replayed change that takes a loss away."""
+_DIGITS = re.compile(r"[0-9]+|\*+")
+MOST_UNKNOWN = 0.5
+"""Share of idle time without a known reason from which no replay stands for the loss: it keeps these gaps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """What a run would win: `saved_ns` of its time, then what limits it (kind and name, where known); `at_least`: the
+    replay keeps waiting that belongs to the loss. `row` of `replay.parquet` gives it, as the difference of `columns`.
+    """
+
+    saved_ns: int
+    limited_by: str | None = None
+    limited_name: str | None = None
+    at_least: bool = False
+    row: Mapping
+    columns: tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiesFact:
+    """The copies of one direction, all devices: ns, bytes, count, GB/s, and the kind of the host's memory."""
+
+    kind: int
+    direction: str
+    total_ns: int
+    copies: int
+    bytes: int | None
+    gb_per_s: float | None
+    limit_gb_per_s: float | None
+    memory: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectivesFact:
+    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s."""
+
+    operation: str
+    bytes: int | None
+    count: int
+    total_ns: int
+    bus_gb_per_s: float | None
+    best_bus_gb_per_s: float | None
+    matched: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossFact:
+    """A part of the devices' time that is not compute.
+
+    Attributes
+    ----------
+    part : str
+        Its key in `waterfall_ns`.
+    lost_ns : int
+        All devices.
+    reasons : sequence of (str, str, int)
+        Of idle time: reason, what is behind it, ns of all devices; most first.
+    unknown_ns : int
+        Of idle time: without a known reason.
+    copies, collectives : sequence
+        Of these losses what they are made of, most time first.
+    waited_ns : int
+        Of communication: waiting for other ranks, all devices.
+    overlap_ns : int or None
+        What hiding the loss behind compute could win of the run at most, mean of the devices.
+    missing_ranks : int
+        Ranks of the job that are not in the recording.
+    gain : Gain or None
+        None where it is not known.
+    """
+
+    part: str
+    lost_ns: int
+    reasons: Sequence[tuple[str, str, int]] = ()
+    unknown_ns: int = 0
+    copies: Sequence[CopiesFact] = ()
+    collectives: Sequence[CollectivesFact] = ()
+    waited_ns: int = 0
+    overlap_ns: int | None = None
+    missing_ranks: int = 0
+    gain: Gain | None = None
+    by_device: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateRankFact:
+    """A rank, or several together, that the others wait for.
+
+    Attributes
+    ----------
+    group : int
+        Index of the communicator in `stragglers.json`.
+    ranks : sequence of int
+    of_ranks : int
+        Ranks of the communicator.
+    last, collectives : int
+        Collectives in which they are last, of how many.
+    waited_ns : int
+        What the others wait for them, all of them together.
+    saved_ns : int
+        What the run would win were they on time.
+    is_bound : bool
+        No replay gives that: it is a bound.
+    cause : str or None
+        What they have more of than the others: one of `vocabulary.LATENESS_CAUSES`.
+    kernel : str or None
+        The kernel that costs them most.
+    is_often : bool
+        Whether they are late often; else few long waits make up most.
+    query : str
+    """
+
+    group: int
+    ranks: Sequence[int]
+    of_ranks: int
+    last: int
+    collectives: int
+    waited_ns: int
+    saved_ns: int
+    is_bound: bool
+    cause: str | None
+    kernel: str | None
+    is_often: bool
+    query: str
+
+
+def loss_facts(tables: RunTables, run: RunFact) -> list[LossFact]:
+    """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first."""
+    facts = [
+        _loss(tables, run, part)
+        for part in (COMMUNICATION, COPIES, IDLE, OUTSIDE)
+        if run.share(run.parts.get(part, 0)) >= NOTICEABLE
+    ]
+    return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.part))
+
+
+def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
+    breakdown = tables.efficiency["breakdown"]
+    lost = run.parts[part]
+    gain = _gain(tables, run, part)
+    if part == IDLE:
+        reasons, unknown = _reasons(tables)
+        known = sum(ns for _, _, ns in reasons) + unknown
+        if not known or unknown >= MOST_UNKNOWN * known:
+            gain = None
+        return LossFact(part=part, lost_ns=lost, reasons=reasons, unknown_ns=unknown, gain=gain)
+    if part == COPIES:
+        overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
+        return LossFact(part=part, lost_ns=lost, copies=_copies(tables), overlap_ns=overlap, gain=gain)
+    if part == COMMUNICATION:
+        overlap = sum(min(one["exposed_communication_ns"], one["compute_ns"]) for one in breakdown.values())
+        waited = sum(group["waiting_ns"] for group in tables.stragglers["groups"]) if tables.stragglers else 0
+        missing = next(
+            (one["count"] for one in tables.quality["issues"] if one["kind"] in ("unread_ranks", "one_rank_of_a_job")),
+            0,
+        )
+        return LossFact(
+            part=part,
+            lost_ns=lost,
+            collectives=_collectives(tables),
+            waited_ns=min(waited, lost),
+            overlap_ns=overlap // run.devices,
+            missing_ranks=missing,
+            gain=gain,
+        )
+    return LossFact(part=part, lost_ns=lost)
+
+
+def replayed(tables: RunTables, change: str, name: str | None = None) -> Mapping | None:
+    """Return the row of the whole run in which one change is replayed; None without it."""
+    for row in tables.replay:
+        if row["change"] == change and row["step"] is None and row["name"] == name:
+            return row
+    return None
+
+
+def _gain(tables: RunTables, run: RunFact, part: str) -> Gain | None:
+    """Return what the run wins without a loss, of the time from the first to the last work of its devices."""
+    row = replayed(tables, CHANGES.get(part, ""))
+    if row is None:
+        return None
+    has_devices = row["device_time_ns"] is not None and row["predicted_device_time_ns"] is not None
+    columns = ("device_time_ns", "predicted_device_time_ns") if has_devices else ("time_ns", "predicted_ns")
+    saved = max(row[columns[0]] - row[columns[1]], 0)
+    # calls that wait in a full queue behind the copies are taken for work of the host
+    alone = max((one["exposed_memory_ns"] for one in tables.efficiency["breakdown"].values()), default=0)
+    at_least = part == COPIES and row["limited_by"] in ("launch", "host") and saved < 0.9 * alone
+    return Gain(
+        saved_ns=saved,
+        limited_by=row["limited_by"],
+        limited_name=row["limited_name"],
+        at_least=at_least,
+        row=row,
+        columns=columns,
+    )
+
+
+def is_unexplained(reason: str, detail: str) -> bool:
+    """Return whether a reason explains nothing: it is unknown, or the work before on the stream had ended."""
+    return reason == UNKNOWN or (reason == "dependency_stalled" and OWN_STREAM in detail)
+
+
+def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
+    """Return why devices are idle between their first and last work, and how long for no known reason, ns."""
+    sums: Counter = Counter()
+    outer = _outer_ranges(tables)
+    for row in tables.waiting:
+        if row["reason"] not in NOT_IDLE:
+            name = row["detail"].removeprefix(IN_RANGE)
+            is_outer = name != row["detail"] and _DIGITS.sub("*", name) in outer
+            sums[row["reason"], HOST_CODE if is_outer else row["detail"]] += row["wait_ns"]
+    unknown = sum(ns for (reason, detail), ns in sums.items() if is_unexplained(reason, detail))
+    rows = [(reason, detail, ns) for (reason, detail), ns in sums.items() if not is_unexplained(reason, detail)]
+    return sorted(rows, key=lambda row: (-row[2], row[0], row[1])), unknown
+
+
+def _outer_ranges(tables: RunTables) -> set[str]:
+    """Return the ranges, digits as *, that fill most of the run: they say nothing of what the host did within."""
+    import duckdb
+
+    times: Counter = Counter()
+    for folder in tables.folders:
+        path = folder / "ranges.parquet"
+        if path.is_file():
+            for name, ns in duckdb.execute(
+                "SELECT name, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY name", [str(path)]
+            ).fetchall():
+                times[_DIGITS.sub("*", name)] += ns
+    ranks = max(len(tables.efficiency["device"]["ranks"]), 1)
+    return {name for name, ns in times.items() if ns >= MOST_OF_RUN * tables.efficiency["elapsed_ns"] * ranks}
+
+
+def _copies(tables: RunTables) -> list[CopiesFact]:
+    """Return the copies of each direction, most time first, with the memory that most of their time is of."""
+    import duckdb
+
+    memory: Counter = Counter()
+    for folder in tables.folders:
+        path = folder / "transfers.parquet"
+        if path.is_file():
+            for kind, source, target, ns in duckdb.execute(
+                "SELECT copy_kind, src_kind, dst_kind, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY ALL",
+                [str(path)],
+            ).fetchall():
+                host = source if kind == 1 else target if kind == 2 else None
+                if host is not None:
+                    memory[kind, MEMORY_KINDS.get(host, "unknown")] += ns
+    sums: dict[int, list[Mapping]] = {}
+    for row in tables.efficiency["copies"]:
+        sums.setdefault(row["kind"], []).append(row)
+    facts = []
+    for kind, rows in sums.items():
+        ns = sum(row["duration_ns"] for row in rows)
+        sized = sum(row["sized_ns"] for row in rows)
+        size = sum(row["bytes"] or 0 for row in rows)
+        own = [(ns, words) for (of, words), ns in memory.items() if of == kind]
+        facts.append(
+            CopiesFact(
+                kind=kind,
+                direction=COPY_KINDS.get(kind, "unknown"),
+                total_ns=ns,
+                copies=sum(row["copies"] for row in rows),
+                bytes=size if sized else None,
+                gb_per_s=size / sized if sized else None,
+                limit_gb_per_s=rows[0]["limit_gb_per_s"],
+                memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
+            )
+        )
+    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kind))
+
+
+def _collectives(tables: RunTables) -> list[CollectivesFact]:
+    facts = [
+        CollectivesFact(
+            operation=row["operation"],
+            bytes=row["bytes"],
+            count=row["collectives"],
+            total_ns=row["total_ns"],
+            bus_gb_per_s=row["bus_gb_per_s"],
+            best_bus_gb_per_s=row["best_bus_gb_per_s"],
+            matched=row["matched"],
+        )
+        for row in tables.collectives
+    ]
+    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.operation, fact.bytes or 0))
+
+
+def late_rank_facts(tables: RunTables, run: RunFact) -> list[LateRankFact]:
+    """Return the ranks that the others wait for, where that costs a hundredth of the run or more, most waiting first;
+    one rank counts once, in the communicator where it is waited for longest.
+    """
+    facts: dict[tuple[int, ...], LateRankFact] = {}
+    for index, group in enumerate(tables.stragglers["groups"] if tables.stragglers else ()):
+        for fact in _late(tables, index, group):
+            known = facts.get(tuple(fact.ranks))
+            others = max(fact.of_ranks - len(fact.ranks), 1)
+            if fact.waited_ns / others >= NOTICEABLE * run.elapsed_ns and (
+                known is None or known.waited_ns < fact.waited_ns
+            ):
+                facts[tuple(fact.ranks)] = fact
+    return sorted(facts.values(), key=lambda fact: (-fact.saved_ns, -fact.waited_ns, fact.ranks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrationsFact:
+    """Pages of managed memory that move while kernels run, ns of all devices, of the kernels' time; the kernel with
+    most of it.
+    """
+
+    under_ns: int
+    kernels_ns: int
+    kernel: str
+    query: str
+
+
+def migration_facts(tables: RunTables) -> list[MigrationsFact]:
+    """Return that pages of managed memory move during a hundredth of the kernels' time or more."""
+    breakdown = tables.efficiency["breakdown"].values()
+    under = sum(one.get("under_migrations_ns", 0) for one in breakdown)
+    kernels = sum(one.get("kernel_ns", 0) for one in breakdown)
+    if not under or under < NOTICEABLE * kernels:
+        return []
+    query = "list_sum(json_extract(content, '$.breakdown.*.under_migrations_ns')::BIGINT[])::BIGINT"
+    name = tables.efficiency["migrations"]["kernels"][0]["name"]
+    path = f"{tables.dataset}/efficiency.json"
+    return [MigrationsFact(under_ns=under, kernels_ns=kernels, kernel=name, query=within(path, query))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedFact:
+    """GPUs that several ranks share: how many, how many ranks, and how long these wait there for each other, ns."""
+
+    gpus: int
+    ranks: int
+    waited_ns: int
+    query: str
+
+
+def shared_facts(tables: RunTables, run: RunFact) -> list[SharedFact]:
+    """Return that ranks share GPUs and wait for each other there, where that is a hundredth of the run or more."""
+    waited = sum(row["wait_ns"] for row in tables.waiting if row["detail"] == BEHIND_RANK)
+    if not tables.efficiency.get("shared") or waited < NOTICEABLE * run.elapsed_ns:
+        return []
+    where = f"step IS NULL AND detail = '{BEHIND_RANK}'"
+    query = of_table("sum(wait_ns)::BIGINT", f"{tables.dataset}/waiting.parquet", where)
+    gpus = len(tables.efficiency["shared"])
+    return [SharedFact(gpus=gpus, ranks=run.ranks, waited_ns=waited, query=query)]
+
+
+def _late(tables: RunTables, index: int, group: Mapping) -> list[LateRankFact]:
+    path = f"{tables.dataset}/stragglers.json"
+    facts = []
+    named = group["verdict"] in (STRAGGLER, MIXED)
+    for at, row in enumerate(group.get("late_together", ()) if named else ()):
+        facts.append(
+            LateRankFact(
+                group=index,
+                ranks=list(row["ranks"]),
+                of_ranks=group["n_ranks"],
+                last=row["collectives"],
+                collectives=group["collectives"],
+                waited_ns=row["waiting_for_them_ns"],
+                saved_ns=row["together_ns"],
+                is_bound=True,
+                cause=None,
+                kernel=None,
+                is_often=True,
+                query=in_document(path, "groups", index, "late_together", at, "waiting_for_them_ns", kind="integer"),
+            )
+        )
+    together = {rank for fact in facts for rank in fact.ranks}
+    for at, rank in enumerate(group["ranks"]):
+        is_often = rank["pattern"] != "none" and named
+        if (not is_often and rank["rank"] != group.get("waited_for")) or rank["rank"] in together:
+            continue
+        row = replayed(tables, "no_straggler", f"rank {rank['rank']}")
+        saved = row["time_ns"] - row["predicted_ns"] if row is not None else -1
+        why = rank.get("why") or {}
+        kernels = why.get("kernels") or []
+        facts.append(
+            LateRankFact(
+                group=index,
+                ranks=[rank["rank"]],
+                of_ranks=group["n_ranks"],
+                last=rank["last_collectives"],
+                collectives=group["collectives"],
+                waited_ns=rank["waiting_for_it_ns"],
+                saved_ns=saved if saved > 0 else rank["alone_ns"],
+                is_bound=saved <= 0,
+                cause=why.get("cause"),
+                kernel=kernels[0]["kernel"] if kernels and why.get("cause") == "compute" else None,
+                is_often=is_often,
+                query=in_document(path, "groups", index, "ranks", at, "waiting_for_it_ns", kind="integer"),
+            )
+        )
+    return facts

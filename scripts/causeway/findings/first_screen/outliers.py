@@ -1,0 +1,368 @@
+"""What stands out in the time line of a dataset: gaps of its devices, single copies and launches, slow steps."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
+from causeway.core.tables import open_table, read_table
+from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+
+SHORTEST = 5e-4
+"""Share of the run from which a gap is looked at: shorter ones are told by the reasons of idle time alone."""
+MUCH_SHORTER = 10
+"""Times by which gaps between the same work are shorter than the longest that are not told with it."""
+FEWEST_USUAL = 5
+"""Launches or copies of a kind that must be there for one to stand out among them."""
+WAITS = "exposed_communication"
+"""The cause of a slow step in which a rank waits for another one."""
+STANDS_OUT = 3.0
+"""Times as long as the median of its kind that a launch or copy is, to stand out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapFact:
+    """Gaps of devices between the same two pieces of work: how many and how long, ns, over `devices` devices."""
+
+    after: str
+    before: str
+    count: int
+    devices: int
+    total_ns: int
+    median_ns: int
+    longest_ns: int
+    start_ns: int
+    per_step: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventFact:
+    """Single launches or copies that are far longer than others of their kind.
+
+    Attributes
+    ----------
+    what : str
+        Name of the kernel or direction of the copy.
+    is_copy, is_collective : bool
+    count, devices : int
+    longest_ns, total_ns, usual_ns, start_ns : int
+        Time of the longest one and of all, the median of the kind; when the longest begins after the first work.
+    bytes : int or None
+        Of the longest copy.
+    memory : str or None
+        Kind of the host's memory of a copy.
+    """
+
+    what: str
+    is_copy: bool
+    is_collective: bool = False
+    count: int
+    devices: int
+    longest_ns: int
+    total_ns: int
+    usual_ns: int
+    start_ns: int
+    bytes: int | None = None
+    memory: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowStepsFact:
+    """Slow steps with one cause: ranks and steps, what the slowest rank of each step takes longer, what of the excess
+    of all is the cause's, ns, the usual time of a step, and the kernel that has most of it, if that is known.
+    """
+
+    pairs: Sequence[tuple[int, int]]
+    excess_ns: int
+    cause_ns: int
+    usual_ns: int
+    cause: str
+    name: str | None
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps, ascending."""
+        return sorted({step for _, step in self.pairs})
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks, ascending."""
+        return sorted({rank for rank, _ in self.pairs})
+
+
+@dataclass(frozen=True)
+class _Gap:
+    key: tuple[int, int, int]
+    start: int
+    end: int
+    after: str
+    before: str
+
+
+def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str]) -> list[_Gap]:
+    """Return the times in which a device of an export runs no launch for `least_ns` or more, between its first and last
+    work of any kind.
+    """
+    reach: dict[tuple[int, int], tuple[int, int]] = {}
+    first: dict[tuple[int, int], tuple[int, int]] = {}
+    found = []
+    columns = ["start_ns", "duration_ns", "rank", "device", "configuration"]
+    with open_table(folder / "launches.parquet", "launches") as file:
+        for batch in file.iter_batches(columns=columns):
+            start, duration, rank, device, configuration = (
+                column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns
+            )
+            lanes = rank << 16 | device
+            for lane in np.unique(lanes).tolist():
+                at = np.flatnonzero(lanes == lane)
+                begins = start[at]
+                ends = begins + duration[at]
+                which = configuration[at]
+                key = (lane >> 16, lane & 0xFFFF)
+                first.setdefault(key, (int(begins[0]), int(which[0])))
+                known = reach.get(key)
+                if known is not None:
+                    begins, ends, which = (
+                        np.concatenate([[one], rest])
+                        for one, rest in zip((known[0], known[0], known[1]), (begins, ends, which), strict=True)
+                    )
+                reached = np.maximum.accumulate(ends)
+                latest = np.maximum.accumulate(np.where(ends >= reached, np.arange(len(ends)), -1))
+                for i in np.flatnonzero(begins[1:] - reached[:-1] >= least_ns).tolist():
+                    before = names[int(which[i + 1])]
+                    after = names[int(which[latest[i]])]
+                    found.append(_Gap((number, *key), int(reached[i]), int(begins[i + 1]), after, before))
+                reach[key] = (int(reached[-1]), int(which[latest[-1]]))
+    for key, begin, end in _other_work(folder):
+        launch, which = first.get(key, (end, -1))
+        if launch - begin >= least_ns:
+            found.append(_Gap((number, *key), begin, launch, "the start", names.get(which, "the end")))
+        last, which = reach.get(key, (end, -1))
+        if end - last >= least_ns:
+            found.append(_Gap((number, *key), last, end, names.get(which, "the start"), "the end"))
+    return found
+
+
+def _other_work(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
+    """Return when the first copy or graph of each rank and device of an export begins, and the last one ends."""
+    import duckdb
+
+    parts = [
+        f"SELECT rank, device, start_ns, duration_ns FROM read_parquet('{folder / name}.parquet') WHERE {which}"  # noqa: S608
+        for name, which in (("transfers", f"copy_kind NOT IN {MIGRATIONS}"), ("graphs", "TRUE"))
+        if (folder / f"{name}.parquet").is_file()
+    ]
+    if not parts:
+        return []
+    rows = duckdb.execute(
+        f"SELECT rank, device, min(start_ns), max(start_ns + duration_ns) FROM ({' UNION ALL '.join(parts)})"  # noqa: S608
+        " GROUP BY rank, device ORDER BY rank, device"
+    ).fetchall()
+    return [((rank, device), begin, end) for rank, device, begin, end in rows]
+
+
+def _without_copies(gaps: Sequence[_Gap], folder: Path, least_ns: int) -> list[_Gap]:
+    """Return gaps without the time in which copies, memsets or whole graphs run, those that are still `least_ns`."""
+    of_lane: dict[tuple[int, int, int], list[_Gap]] = defaultdict(list)
+    for gap in gaps:
+        of_lane[gap.key].append(gap)
+    inside: dict[_Gap, list[tuple[int, int, str]]] = defaultdict(list)
+    for table, kind in (("transfers", "copy_kind"), ("graphs", None)):
+        path = folder / f"{table}.parquet"
+        if not path.is_file() or not gaps:
+            continue
+        columns = ["start_ns", "duration_ns", "rank", "device", *([kind] if kind else [])]
+        with open_table(path, table) as file:
+            for batch in file.iter_batches(columns=columns):
+                start, duration, rank, device, *rest = (
+                    column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns
+                )
+                kinds = rest[0] if rest else np.full(len(start), -1)
+                for (_, of_rank, of_device), own in of_lane.items():
+                    chosen = (rank == of_rank) & (device == of_device) & ~np.isin(kinds, MIGRATIONS)
+                    begins = start[chosen]
+                    ends = begins + duration[chosen]
+                    code = kinds[chosen]
+                    for gap in own:  # few: each is a share of the run
+                        for i in np.flatnonzero((begins < gap.end) & (ends > gap.start)).tolist():
+                            name = "a graph" if code[i] < 0 else _copy_name(int(code[i]))
+                            inside[gap].append((int(begins[i]), int(ends[i]), name))
+    found = []
+    for gap in gaps:
+        now = gap.start
+        after = gap.after
+        for begin, end, name in sorted(inside[gap]):
+            if begin - now >= least_ns:
+                found.append(_Gap(gap.key, now, begin, after, name))
+            if end > now:
+                now = end
+                after = name
+        if gap.end - now >= least_ns:
+            found.append(_Gap(gap.key, now, gap.end, after, gap.before))
+    return found
+
+
+def _copy_name(kind: int) -> str:
+    words = COPY_KINDS.get(kind, "unknown")
+    return "a memset" if words == "memset" else f"a copy ({words})"
+
+
+def _names(folder: Path) -> dict[int, tuple[str, str]]:
+    """Return short name and class of the kernel of each configuration of an export."""
+    kernels = {
+        row["kernel"]: (row["short_name"], row["class"])
+        for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()
+    }
+    rows = (
+        read_table(folder / "configurations.parquet", "configurations").select(["configuration", "kernel"]).to_pylist()
+    )
+    return {row["configuration"]: kernels[row["kernel"]] for row in rows}
+
+
+def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
+    """Return the gaps of a run by the work before and after them, those that make up a hundredth of the run, most
+    time first.
+    """
+    if tables.efficiency.get("shared"):  # a GPU's gaps are those of all its ranks together
+        return []
+    least = max(int(SHORTEST * run.elapsed_ns), 1)
+    groups: dict[tuple[str, str], list[_Gap]] = defaultdict(list)
+    for number, folder in enumerate(tables.folders):
+        if not (folder / "launches.parquet").is_file():
+            continue
+        names = {configuration: name for configuration, (name, _) in _names(folder).items()}
+        for gap in _without_copies(_long_gaps(folder, number, least, names), folder, least):
+            begins = tables.moment(folder, gap.start)
+            if begins >= 0:  # not while a recording of the others had not begun
+                groups[gap.after, gap.before].append(replace(gap, start=begins, end=begins + gap.end - gap.start))
+    facts = []
+    steps = run.steps.count if run.steps else 0
+    for (after, before), every in groups.items():
+        longest_ns = max(gap.end - gap.start for gap in every)
+        gaps = [gap for gap in every if MUCH_SHORTER * (gap.end - gap.start) >= longest_ns]
+        lengths = sorted(gap.end - gap.start for gap in gaps)
+        devices = len({gap.key for gap in gaps})
+        longest = max(gaps, key=lambda gap: gap.end - gap.start)
+        if run.share(sum(lengths)) >= NOTICEABLE:
+            facts.append(
+                GapFact(
+                    after=after,
+                    before=before,
+                    count=len(gaps),
+                    devices=devices,
+                    total_ns=sum(lengths),
+                    median_ns=lengths[len(lengths) // 2],
+                    longest_ns=lengths[-1],
+                    start_ns=longest.start,
+                    per_step=steps > 2 and abs(len(gaps) / devices - steps) <= 1,
+                )
+            )
+    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.after, fact.before))
+
+
+def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
+    """Return single launches and copies that take a hundredth of the run or more beyond what is usual for their kind,
+    most time first; launches of one kernel, or copies of one direction, are one fact.
+    """
+    import duckdb
+
+    least = NOTICEABLE * run.elapsed_ns
+    groups: dict[tuple[str, bool, bool, str | None], list[tuple]] = defaultdict(list)
+    usual: dict[tuple[str, bool], int] = {}
+    medians = {row["short_name"]: (row["value_median"], row["launches"]) for row in tables.kernels}
+    for folder in tables.folders:
+        if (folder / "launches.parquet").is_file():
+            rows = duckdb.execute(
+                "SELECT start_ns, duration_ns, rank, device, configuration FROM read_parquet(?) WHERE duration_ns >= ?",
+                [str(folder / "launches.parquet"), least],
+            ).fetchall()
+            names = _names(folder) if rows else {}
+            for start, duration, rank, device, configuration in rows:
+                name, kind = names[configuration]
+                median, launches = medians.get(name, (None, 0))
+                if (
+                    median is None
+                    or launches < FEWEST_USUAL
+                    or duration < STANDS_OUT * median
+                    or duration - median < least
+                ):
+                    continue
+                usual[name, False] = round(median)
+                begins = tables.moment(folder, start)
+                groups[name, False, kind == "communication", None].append((duration, begins, (rank, device), None))
+        if (folder / "transfers.parquet").is_file():
+            rows = duckdb.execute(
+                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, n FROM ("
+                " SELECT *, median(duration_ns) OVER w AS median, count(*) OVER w AS n FROM read_parquet(?)"
+                " WINDOW w AS (PARTITION BY copy_kind)) WHERE duration_ns >= ? AND duration_ns - median >= ?",
+                [str(folder / "transfers.parquet"), least, least],
+            ).fetchall()
+            for start, duration, rank, device, kind, size, source, target, median, n in rows:
+                if n < FEWEST_USUAL or duration < STANDS_OUT * median or kind in MIGRATIONS:
+                    continue
+                memory = MEMORY_KINDS.get(source if kind == 1 else target if kind == 2 else -1)
+                usual[COPY_KINDS.get(kind, "unknown"), True] = round(median)
+                groups[COPY_KINDS.get(kind, "unknown"), True, False, memory].append(
+                    (duration, tables.moment(folder, start), (rank, device), size)
+                )
+    facts = []
+    for (what, is_copy, is_collective, memory), every in groups.items():
+        events = [event for event in every if event[1] >= 0]
+        if not events:
+            continue
+        duration, start, _, size = max(events, key=lambda event: (event[0], -event[1]))
+        facts.append(
+            EventFact(
+                what=what,
+                is_copy=is_copy,
+                is_collective=is_collective,
+                count=len(events),
+                devices=len({event[2] for event in events}),
+                longest_ns=duration,
+                total_ns=sum(event[0] for event in events),
+                usual_ns=usual[what, is_copy],
+                start_ns=start,
+                bytes=size,
+                memory=memory,
+            )
+        )
+    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.what))
+
+
+def slow_step_facts(
+    tables: RunTables, run: RunFact, events: Sequence[EventFact] = (), gaps: Sequence[GapFact] = ()
+) -> list[SlowStepsFact]:
+    """Return slow steps by cause, those that are a hundredth of the run longer in all, most time first; not those whose
+    excess is that of a single event, or of some gaps.
+    """
+    if run.steps is None or tables.steps is None:
+        return []
+    singles = [event.longest_ns for event in events]
+    singles += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
+    own = {step["step"] for step in tables.steps["slow"] if step["cause"] not in (None, WAITS)}
+    groups: dict[str, list[Mapping]] = defaultdict(list)
+    for step in tables.steps["slow"]:  # a rank that waits for a late one is no reason of its own
+        if step["cause"] is not None and not (step["cause"] == WAITS and step["step"] in own):
+            groups[step["cause"]].append(step)
+    facts = []
+    for cause, steps in sorted(groups.items()):
+        longest: dict[int, int] = {}
+        for step in steps:
+            longest[step["step"]] = max(longest.get(step["step"], 0), step["duration_ns"] - step["usual_ns"])
+        excess = sum(longest.values())
+        if excess < NOTICEABLE * run.elapsed_ns or any(0.8 * excess <= ns <= 1.25 * excess for ns in singles):
+            continue
+        facts.append(
+            SlowStepsFact(
+                pairs=sorted((step["rank"], step["step"]) for step in steps),
+                excess_ns=excess,
+                cause_ns=sum(step["cause_ns"] for step in steps),
+                usual_ns=steps[0]["usual_ns"],
+                cause=cause,
+                name=max(steps, key=lambda step: (step["cause_ns"], -step["step"]))["name"],
+            )
+        )
+    return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))

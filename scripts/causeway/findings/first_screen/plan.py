@@ -1,0 +1,253 @@
+"""Which facts the first screen says, in which order, and what it leaves out."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
+from causeway.core.formatting import count, counted, significant, time
+from causeway.core.queries import of_table
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.findings.first_screen import words
+from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.compared import compared_runs, of_comparison
+from causeway.findings.first_screen.losses import LossFact, late_rank_facts, loss_facts, migration_facts, shared_facts
+from causeway.findings.first_screen.outliers import event_facts, gap_facts, slow_step_facts
+from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query, recording_facts, run_fact
+from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts, variation_facts
+
+RECORDING = "Recording"
+COMPARED = "Compared"
+RUN = "Run"
+STEP = "Step"
+WHERE = "Where"
+WHICH_RANK = "Which rank"
+OUTLIERS = "Outliers"
+FILLS = "What fills the time"
+PEAK = "Of the device's peak"
+VARIES = "What varies"
+TO_DO = "What to do"
+NOT_SEARCHED = "Not searched"
+QUESTIONS = (RECORDING, COMPARED, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
+"""The questions of the first screen, in their order; each has a line only if it has an answer."""
+NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches")
+"""Faults of a recording that leave idle time unknown."""
+FAR_MORE = 1.2
+MOST_OUTLIERS = 3
+MOST_FAULTS = 2
+MOST_PEAKS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreenLine:
+    """One line of the first screen.
+
+    Attributes
+    ----------
+    question : str
+        One of `QUESTIONS`.
+    answer : str
+        In words; may hold untrusted names.
+    ns : int or None
+        The time that the answer is about: of the run, or of all devices; None where it is about none.
+    query : str or None
+        SQL that gives a number of the answer.
+    """
+
+    question: str
+    answer: str
+    ns: int | None = None
+    query: str | None = None
+
+    def as_json(self, dataset: str) -> dict:
+        """Return the line as `findings.json` holds it."""
+        return {
+            "dataset": dataset,
+            "question": self.question,
+            "answer": self.answer,
+            "ns": self.ns,
+            "query": self.query,
+        }
+
+
+def plan(tables: RunTables) -> list[ScreenLine]:
+    """Return the lines of the first screen of a dataset, in the order of `QUESTIONS`."""
+    return sorted(_lines(tables), key=lambda line: QUESTIONS.index(line.question))
+
+
+def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[str, RunTables]) -> list[dict]:
+    """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
+    sides = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
+    fact = compared_runs(document, rows, *sides) if None not in sides else None
+    if fact is None:
+        return []
+    return [
+        ScreenLine(question=COMPARED, answer=text, query=query).as_json(document["candidate"]["dataset"])
+        for text, query in of_comparison(fact)
+    ]
+
+
+def _lines(tables: RunTables) -> list[ScreenLine]:
+    faults = recording_facts(tables)[:MOST_FAULTS]
+    lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
+    run = run_fact(tables)
+    if run is None:
+        return [*lines, *_of_measurements(tables), *_not_searched(tables)]
+    steps = run.steps is not None and run.steps.annotated
+    lines.append(
+        ScreenLine(question=STEP if steps else RUN, answer=words.of_run(run), ns=run.elapsed_ns, query=run.query)
+    )
+    losses = loss_facts(tables, run)
+    if any(fact.fault in NO_IDLE_TIME for fact in faults):
+        losses = [fact for fact in losses if fact.part != IDLE]
+    lines += [
+        ScreenLine(
+            question=WHERE,
+            answer=words.of_loss(fact, run),
+            ns=fact.lost_ns,
+            query=percent_query(tables.dataset, fact.part),
+        )
+        for fact in _where(losses)
+    ]
+    lines += [
+        ScreenLine(question=WHERE, answer=words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in shared_facts(tables, run)
+    ]
+    lines += [
+        ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
+        for fact in migration_facts(tables)
+    ]
+    late = late_rank_facts(tables, run)
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in late[:1]
+    ]
+    if not any(fact.fault in NO_IDLE_TIME for fact in faults):
+        lines += _outliers(tables, run)
+    classes = class_facts(tables)
+    kernels = kernel_facts(tables)
+    if classes:
+        query = of_table("sum(value_sum)", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
+        total = sum(fact.total_ns for fact in classes)
+        lines.append(ScreenLine(question=FILLS, answer=words.of_work(classes, kernels), ns=total, query=query))
+    lines += _varies(tables, run)
+    lines += [
+        ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
+        for step in advice(run, faults, losses, late, kernels)
+    ]
+    return [*lines, *_not_searched(tables)]
+
+
+def _where(losses: Sequence[LossFact]) -> list[LossFact]:
+    """Return the largest loss, and behind it the one whose removal wins far more, as what makes other ranks wait."""
+    if not losses:
+        return []
+    first = losses[0]
+    best = max(losses, key=lambda fact: fact.gain.saved_ns if fact.gain else 0)
+    won = first.gain.saved_ns if first.gain else 0
+    is_more = best.gain is not None and best.gain.saved_ns > FAR_MORE * won and not (first.gain and first.gain.at_least)
+    return [first, best] if is_more and best is not first and first.gain is not None else [first]
+
+
+def _outliers(tables: RunTables, run: RunFact) -> list[ScreenLine]:
+    """Return the gaps, single events and slow steps that are a hundredth of the run or more, most time first."""
+    if not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
+        return []
+    gaps = gap_facts(tables, run)
+    facts = [(fact.total_ns, words.of_gap(fact, run)) for fact in gaps]
+    events = event_facts(tables, run)
+    facts += [(fact.total_ns, words.of_event(fact, run)) for fact in events]
+    facts += [
+        (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
+        for fact in slow_step_facts(tables, run, events, gaps)
+    ]
+    facts.sort(key=lambda fact: (-fact[0], fact[1]))
+    return [ScreenLine(question=OUTLIERS, answer=f"{text}.", ns=ns) for ns, text in facts[:MOST_OUTLIERS]]
+
+
+def _varies(tables: RunTables, run: RunFact) -> list[ScreenLine]:
+    """Return the kernel whose variation costs most, if that is a hundredth of the devices' time; launches of different
+    problem sizes are no variation.
+    """
+    for fact in variation_facts(tables, run):
+        if not fact.is_mix:
+            return [
+                ScreenLine(question=VARIES, answer=words.of_variation(fact, run), ns=fact.cost_ns, query=fact.query)
+            ]
+    return []
+
+
+def _not_searched(tables: RunTables) -> list[ScreenLine]:
+    """Return how many kernels had too little data to search for causes."""
+    refused = [
+        search
+        for search in tables.searches
+        if search.graph["p_value"] is None
+        and search.graph["scope"] != "dataset"
+        and NO_FEATURE not in search.graph["reasons"]
+        and not any(reason.startswith(CONSTANT_TARGET) for reason in search.graph["reasons"])
+    ]
+    if not refused:
+        return []
+    most = max(search.graph["n_rows"] for search in refused)
+    words_ = (
+        f"{counted(len(refused), 'kernel')}, with at most {counted(most, 'launch')} each: too few to search for causes."
+    )
+    return [ScreenLine(question=NOT_SEARCHED, answer=words_)]
+
+
+def _of_measurements(tables: RunTables) -> list[ScreenLine]:
+    """Return the lines of a dataset of counters or of a table, which has no time line."""
+    lines: list[ScreenLine] = []
+    for target, rows in tables.targets.items():
+        if not rows or target == MEMORY_STALL or lines:
+            continue
+        unit = tables.units.get(target, "")
+        launches = sum(row["launches"] for row in rows)
+        total = math.fsum(row["value_sum"] for row in rows)
+        path = f"{tables.dataset}/{target}/kernels.parquet"
+        of = f"{counted(launches, 'launch')} of {counted(len(rows), 'kernel')}"
+        if unit == "ns":
+            lines.append(
+                ScreenLine(
+                    question=RUN,
+                    answer=f"{of}, {time(total)} in all; no time line, so idle time is not known.",
+                    ns=round(total),
+                    query=of_table("sum(value_sum)", path),
+                )
+            )
+            lines.append(
+                ScreenLine(
+                    question=FILLS, answer=words.of_work(class_facts_of(rows), kernel_facts_of(rows)), ns=round(total)
+                )
+            )
+    lines += [
+        ScreenLine(question=STEP, answer=words.of_calls(rank, len(tables.steps["by_calls"])))
+        for rank in (tables.steps or {"by_calls": ()})["by_calls"][:1]
+    ]
+    lines += [
+        ScreenLine(question=PEAK, answer=words.of_peak(fact), ns=fact.total_ns)
+        for fact in peak_facts(tables, MOST_PEAKS)
+    ]
+    if not lines:
+        for target, rows in list(tables.targets.items())[:1]:
+            launches = sum(row["launches"] for row in rows)
+            if launches:
+                spread = math.fsum(row["target_sum"] for row in rows)
+                total = math.fsum(abs(row["value_sum"]) for row in rows)
+                share = f", on average by {significant(100 * spread / total, 2)} % of it" if total else ""
+                answer = (
+                    f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
+                )
+                lines.append(ScreenLine(question=RUN, answer=answer))
+    return lines
+
+
+def class_facts_of(rows: list[Mapping]) -> list:
+    """Return classes of work of kernels without a time line."""
+    return class_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))
+
+
+def kernel_facts_of(rows: list[Mapping]) -> list:
+    """Return kernels without a time line."""
+    return kernel_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))

@@ -1,0 +1,329 @@
+"""What a run is: its devices, its steps, how its time splits, and whether its recording is fit to say so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.clock import Clock
+from causeway.core.queries import in_document, value_at, within
+from causeway.core.vocabulary import KERNEL_VARIABILITY
+
+NOTICEABLE = 0.01
+"""Share of a run from which something is said of it."""
+MOST_OF_RUN = 0.8
+"""Share of the devices' time that steps must be to stand for the run."""
+ANNOTATED = ("annotations", "graphs")
+"""Sources of steps that say that they are steps."""
+FEWEST_REPEATS = 20
+ALIKE = 0.95
+"""Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
+COMPUTE = "useful"
+COMMUNICATION = "communication"
+COPIES = "transfers"
+IDLE = "orchestration"
+OUTSIDE = "outside"
+"""Parts of the devices' time, as `waterfall_ns` of `efficiency.json` names them; they add up to all of it."""
+RECORDED = {
+    "launches": "kernels",
+    "transfers": "copies",
+    "calls": "runtime calls",
+    "host_operators": "operators",
+    "ranges": "ranges",
+    "samples": "device metrics",
+    "mpi": "MPI",
+}
+"""What a recording holds, by its tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTables:
+    """All that the facts of a dataset are read from; what a dataset does not have is None or empty."""
+
+    dataset: str
+    folders: Sequence[Path] = ()
+    quality: Mapping = field(default_factory=dict)
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
+    capabilities: Sequence[Mapping] = ()
+    efficiency: Mapping | None = None
+    stragglers: Mapping | None = None
+    steps: Mapping | None = None
+    steps_table: pa.Table | None = None
+    waiting: Sequence[Mapping] = ()
+    replay: Sequence[Mapping] = ()
+    path: Sequence[Mapping] = ()
+    collectives: Sequence[Mapping] = ()
+    operators: Sequence[Mapping] = ()
+    targets: Mapping[str, Sequence[Mapping]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    searches: Sequence = ()
+
+    @property
+    def kernels(self) -> Sequence[Mapping]:
+        """Rows of `kernels.parquet` of the durations."""
+        return self.targets.get(KERNEL_VARIABILITY, ())
+
+    def moment(self, folder: Path, start_ns: int) -> int:
+        """Return when something of an export began, ns after the time begins in which the dataset is measured."""
+        return int(self.clocks.get(folder.name, Clock()).aligned(start_ns)) - self.efficiency["origin_ns"]
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the dataset has a time line."""
+        return self.efficiency is not None and not self.efficiency["why"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsFact:
+    """Steps of a run, or (not `annotated`) repeats of its launch sequence, which may be layers: `count` on the rank
+    with most, times of one in ns, parts of their devices' time in ns, and their share of all of it.
+    """
+
+    count: int
+    mean_ns: float
+    median_ns: float
+    p99_ns: float | None
+    longest_ns: int
+    parts: Mapping[str, int]
+    share: float
+    annotated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFact:
+    """A run: its time and that of its devices, ns, their number and models, how that time splits, what is recorded,
+    and whether it runs in graphs of CUDA or HIP.
+    """
+
+    elapsed_ns: int
+    devices: int
+    ranks: int
+    gpus: Sequence[str]
+    parts: Mapping[str, int]
+    steps: StepsFact | None
+    recorded: Sequence[str]
+    launches: int
+    in_graphs: bool = False
+    query: str
+
+    @property
+    def gpu_ns(self) -> int:
+        """Time of all devices, ns."""
+        return self.elapsed_ns * self.devices
+
+    def share(self, ns: float) -> float:
+        """Return a time of all devices as a share of theirs."""
+        return ns / self.gpu_ns if self.gpu_ns else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordingFact:
+    """A fault of the recording that makes it unfit for a question.
+
+    Attributes
+    ----------
+    fault : str
+        A key of `words.FAULTS`.
+    count : int
+        How many events, or ns, it concerns.
+    of : int
+        Of how many; 0 where that means nothing.
+    table, query : str
+        Where `count` is, and SQL that gives it.
+    unit : str
+        Of `count`.
+    """
+
+    fault: str
+    count: int
+    of: int = 0
+    table: str
+    query: str
+    unit: str = "events"
+
+
+def run_fact(tables: RunTables) -> RunFact | None:
+    """Return the run; None without a time line."""
+    document = tables.efficiency
+    if not tables.is_timed or not document["elapsed_ns"]:
+        return None
+    names = [row["name"] for row in _devices(tables.folders) if row["name"]]
+    held = {name for one in tables.capabilities for name, rows in one["tables"].items() if rows}
+    return RunFact(
+        elapsed_ns=document["elapsed_ns"],
+        devices=document["device"]["n_devices"],
+        ranks=len(document["device"]["ranks"]) or 1,
+        gpus=sorted(set(names)),
+        parts=dict(document["waterfall_ns"]),
+        steps=_steps(tables),
+        recorded=[words for name, words in RECORDED.items() if name in held],
+        launches=document["launch_path"]["launches"],
+        in_graphs=bool(document.get("graphs"))
+        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"]),
+        query=in_document(f"{tables.dataset}/efficiency.json", "elapsed_ns", kind="integer"),
+    )
+
+
+def _devices(folders: Sequence[Path]) -> list[Mapping]:
+    """Return the rows of all `devices` of a dataset that did work."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for folder in folders:
+        if not (folder / "devices.parquet").is_file():
+            continue
+        rows = pq.read_table(folder / "devices.parquet").to_pylist()
+        used = set()
+        if (folder / "launches.parquet").is_file():
+            launched = pq.read_table(folder / "launches.parquet", columns=["rank", "device"])
+            used = {
+                (one["rank"], one["device"]) for one in launched.group_by(["rank", "device"]).aggregate([]).to_pylist()
+            }
+        found += [row for row in rows if not used or (row["rank"], row["device"]) in used]
+    return found
+
+
+def _steps(tables: RunTables) -> StepsFact | None:
+    """Return the steps, warm-up left out; None where none are known to be steps."""
+    document = tables.steps
+    if document is None or tables.steps_table is None or not tables.steps_table.num_rows:
+        return None
+    known = [one for one in document["ranks"] if one["steps"]]
+    sure = all(one["steps"] >= FEWEST_REPEATS and (one["confidence"] or 0) >= ALIKE for one in known)
+    if document["source"] not in ANNOTATED and not sure:
+        return None
+    rows = tables.steps_table.to_pandas()
+    rows = rows[~rows["warm_up"]] if not rows["warm_up"].all() else rows
+    durations = rows["duration_ns"].to_numpy()
+    if len(durations) < 2:
+        return None
+    devices = {one["rank"]: one["devices"] for one in document["ranks"]}
+    total = int(sum(duration * devices[rank] for rank, duration in zip(rows["rank"], durations, strict=True)))
+    communication, copies, idle, busy = (
+        int(rows[name].sum()) for name in ("exposed_communication_ns", "exposed_copies_ns", "idle_ns", "busy_ns")
+    )
+    elapsed = tables.efficiency["elapsed_ns"] * tables.efficiency["device"]["n_devices"]
+    return StepsFact(
+        count=int(rows.groupby("rank").size().max()),
+        mean_ns=float(durations.mean()),
+        median_ns=float(np.median(durations)),
+        p99_ns=float(np.quantile(durations, 0.99)) if len(durations) >= 100 else None,
+        longest_ns=int(durations.max()),
+        parts={COMPUTE: busy - communication - copies, COMMUNICATION: communication, COPIES: copies, IDLE: idle},
+        share=total / elapsed if elapsed else 0.0,
+        annotated=document["source"] in ANNOTATED,
+    )
+
+
+UNFIT = (
+    "no_launches",
+    "late_stamps",
+    "unrecorded_steps",
+    "missing_dispatches",
+    "graphs_without_launches",
+    "outlasting",
+    "dropped_events",
+)
+"""Issues of quality that make a recording unfit for a question, the gravest first."""
+
+
+def recording_facts(tables: RunTables) -> list[RecordingFact]:
+    """Return the faults that make the recording unfit for a question, the gravest first."""
+    document = f"{tables.dataset}/quality.json"
+    facts = []
+    read = sum(export["rows"] for export in tables.quality["exports"])
+    for index, export in enumerate(tables.quality["exports"]):
+        if export["status"] != "read":
+            query = in_document(document, "exports", index, "status", kind="text")
+            facts.append(
+                RecordingFact(
+                    fault=export["status"], count=1, of=len(tables.quality["exports"]), table=document, query=query
+                )
+            )
+    for fault in UNFIT:
+        for index, issue in enumerate(tables.quality["issues"]):
+            counts = issue["kind"] == fault and issue["count"] >= NOTICEABLE * read
+            counts = counts and (fault != "no_launches" or not read)
+            if counts or (issue["kind"] == fault and fault == "unrecorded_steps"):
+                query = in_document(document, "issues", index, "count", kind="integer")
+                facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
+    return [*facts, *_of_ranks(tables), *_sparse_graphs(tables)]
+
+
+def _of_ranks(tables: RunTables) -> list[RecordingFact]:
+    """Return that the ranks' recordings begin apart, or have too little in common."""
+    recordings = tables.efficiency.get("recordings") if tables.is_timed else None
+    if not recordings:
+        return []
+    path = f"{tables.dataset}/efficiency.json"
+    if recordings["are_apart"]:
+        query = in_document(path, "recordings", "common_ns", kind="integer")
+        return [
+            RecordingFact(
+                fault="apart",
+                count=recordings["common_ns"],
+                of=recordings["whole_ns"],
+                table=path,
+                query=query,
+                unit="ns",
+            )
+        ]
+    held = recordings["held_ns"]
+    if not held or max(held.values()) < NOTICEABLE * recordings["whole_ns"]:
+        return []
+    query = in_document(path, "recordings", "begins_ns", kind="integer")
+    return [
+        RecordingFact(
+            fault="begin_apart",
+            count=recordings["begins_ns"],
+            of=max(held.values()),
+            table=path,
+            query=query,
+            unit="ns",
+        )
+    ]
+
+
+LEAST_COVERED = 0.25
+"""Share of the time from the first to the last recorded node of a graph that its nodes must fill; of what is less,
+nodes are probably missing.
+"""
+FEWEST_GRAPHS = 3
+GRAPHS = (
+    "SELECT count(*) AS nodes, (max(start_ns + duration_ns) - min(start_ns))::BIGINT AS span_ns,"
+    " sum(duration_ns)::BIGINT AS nodes_ns FROM {table} WHERE correlation IS NOT NULL"
+    " GROUP BY rank, device, correlation HAVING count(*) > 1"
+)
+"""The graph launches of an export: nodes, time from the first to the last, and time of the nodes, ns."""
+
+
+def _sparse_graphs(tables: RunTables) -> list[RecordingFact]:
+    """Return that launches of graphs span far more time than their recorded nodes fill: nodes are probably missing."""
+    issue = next((one for one in tables.quality["issues"] if one["kind"] == "graph_launches"), None)
+    if issue is None or not tables.is_timed:
+        return []
+    import duckdb
+
+    spans = []
+    parts = []
+    for folder in tables.folders:
+        if (folder / "launches.parquet").is_file():
+            spans += duckdb.execute(GRAPHS.format(table=f"'{folder / 'launches.parquet'}'")).fetchall()
+            parts.append(GRAPHS.format(table=f"'{'/'.join(folder.parts[-3:])}/launches.parquet'"))
+    span = sum(one for _, one, _ in spans)
+    nodes = sum(one for _, _, one in spans)
+    gpu_ns = tables.efficiency["elapsed_ns"] * tables.efficiency["device"]["n_devices"]
+    if len(spans) < FEWEST_GRAPHS or span < NOTICEABLE * gpu_ns or nodes >= LEAST_COVERED * span:
+        return []
+    table = f"{'/'.join(tables.folders[0].parts[-3:])}/launches.parquet"
+    query = f"SELECT sum(nodes_ns)::BIGINT FROM ({' UNION ALL '.join(parts)})"  # noqa: S608 - names of ours alone
+    return [RecordingFact(fault="sparse_graphs", count=nodes, of=span, table=table, query=query, unit="ns")]
+
+
+def percent_query(dataset: str, part: str) -> str:
+    """Return the query of a part of the devices' time in percent."""
+    path = f"{dataset}/efficiency.json"
+    whole = f"({value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')})"
+    return within(path, f"100 * {value_at('waterfall_ns', part, kind='integer')} / {whole}")

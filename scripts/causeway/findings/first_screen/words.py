@@ -1,0 +1,414 @@
+"""Words of the first screen: one template per kind of fact, rendered once."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from causeway.core.codes import (
+    COMPILATION,
+    HELD_BACK,
+    HOST_ACCESS,
+    HOST_CODE,
+    IN_CALL,
+    IN_OPERATOR,
+    IN_RANGE,
+    IN_SAMPLED,
+    LOADER,
+    NO_LAUNCHER,
+)
+from causeway.core.feature_registry import record_of
+from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
+from causeway.findings.first_screen.kernel_words import OTHER, kernel_words
+from causeway.findings.first_screen.losses import (
+    CollectivesFact,
+    CopiesFact,
+    Gain,
+    LateRankFact,
+    LossFact,
+    MigrationsFact,
+    SharedFact,
+)
+from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact
+from causeway.findings.first_screen.run_facts import (
+    COMMUNICATION,
+    COMPUTE,
+    COPIES,
+    IDLE,
+    MOST_OF_RUN,
+    NOTICEABLE,
+    OUTSIDE,
+    RecordingFact,
+    RunFact,
+)
+from causeway.findings.first_screen.work import PeakFact, VariationFact, WorkFact
+
+PARTS = {
+    COMPUTE: "compute",
+    COMMUNICATION: "exposed communication",
+    COPIES: "exposed copies",
+    IDLE: "idle",
+    OUTSIDE: "outside the rank's recording",
+}
+_ARGUMENTS = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = .*$")
+"""What PyTorch adds to the names of operators and modules in NVTX."""
+MOST_REASONS = 3
+LEAST_TOLD = 0.05
+"""Share of a loss from which one of its reasons is told beside others."""
+LONGEST_DETAIL = 44
+LIMITS = {
+    "kernel": "kernels limit",
+    "collective": "collectives limit",
+    "copy": "copies limit",
+    "launch": "launch calls limit",
+    "host": "the host limits",
+    "wait": "waiting limits",
+}
+LATE = {
+    "compute": "its kernels run longer",
+    "copies": "its copies take longer",
+    "host": "its launches come late",
+    "other_ranks": "it waits for ranks of another communicator",
+}
+SLOW = {
+    "idle_before_first_launch": "the first launch comes late",
+    "idle_inside": "the device is idle longer",
+    "exposed_communication": "communication takes longer",
+    "exposed_copies": "copies take longer",
+    "added_launches": "more launches than usual",
+    "larger_launches": "larger launches than usual",
+    "lower_clock": "the clock is lower",
+    "slower_kernels": "kernels run longer",
+}
+FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
+    "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
+    "partial": lambda fact: "An export was read only in part; what is missing is in no number.",
+    "no_launches": lambda fact: "No kernel launch is in the recording: nothing is known of the device's time.",
+    "late_stamps": lambda fact: (
+        f"{counted(fact.count, 'launch')} of {count(fact.of)} bear times later than they ran: idle time, gaps and step"
+        " times cannot be known."
+    ),
+    "unrecorded_steps": lambda fact: (
+        f"{counted(fact.count, 'step')} hold neither calls nor kernels: records are missing, so idle time is not known."
+    ),
+    "missing_dispatches": lambda fact: (
+        f"{counted(fact.count, 'launch')} are missing beside {count(fact.of)} recorded ones: idle time is not known."
+    ),
+    "graphs_without_launches": lambda fact: (
+        f"{counted(fact.count, 'CUDA graph')} were traced as a whole: the kernels inside are not recorded."
+    ),
+    "sparse_graphs": lambda fact: (
+        f"Nodes fill {time(fact.count)} of {time(fact.of)} of CUDA graphs: nodes are probably missing, so idle time is"
+        " an upper bound."
+    ),
+    "outlasting": lambda fact: (
+        f"{counted(fact.count, 'launch')} had impossible durations and were cut at the next start."
+    ),
+    "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
+    "begin_apart": lambda fact: (
+        f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
+    ),
+    "apart": lambda fact: (
+        f"Recordings share {time(fact.count)} of {time(fact.of)}: time that a rank did not record counts as idle."
+    ),
+}
+
+
+def percent(share: float) -> str:
+    """Return a share in percent: whole from 10 on, two digits below, and nothing that is there reads 0 or 100.
+
+    >>> percent(0.624), percent(0.0312), percent(0.9996), percent(0.0004)
+    ('62 %', '3.1 %', '99.9 %', '< 0.1 %')
+    """
+    value = 100 * share
+    if 0 < value < 0.1:
+        return "< 0.1 %"
+    if 99.5 <= value < 100:
+        return f"{min(value, 99.9):.1f} %"
+    return f"{value:.0f} %" if value >= 10 else f"{significant(value, 2)} %"
+
+
+def whole(parts: Mapping[str, int], total: int) -> str:
+    """Return parts of a time in words, from a two-hundredth of it on, in percent that add up to 100 as far as these
+    are all.
+    """
+    shown = [(PARTS[part], parts[part] / total) for part in PARTS if parts.get(part, 0) >= 0.005 * total]
+    return ", ".join(f"{words} {percent(share)}" for words, share in shown)
+
+
+def _devices(run: RunFact) -> str:
+    model = first_of(run.gpus, 2)
+    gpus = f"{run.devices} x {model}" if model and run.devices > 1 else model or counted(run.devices, "GPU")
+    ranks = f", {counted(run.ranks, 'rank')}" if run.ranks > 1 else ""
+    return f"{gpus}{ranks}"
+
+
+def of_run(run: RunFact) -> str:
+    """Return what a run is: steps or its time, how that splits, devices, and what is recorded."""
+    steps = run.steps
+    recorded = f"{_devices(run)}; recorded: {', '.join(run.recorded)}"
+    if steps is None:
+        return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. {recorded}."
+    tail = f"p99 {time(steps.p99_ns)}" if steps.p99_ns is not None else f"longest {time(steps.longest_ns)}"
+    what = counted(steps.count, "step" if steps.annotated else "repeat")
+    words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {tail})"
+    if steps.share >= MOST_OF_RUN:
+        return f"{words}: {whole(run.parts, run.gpu_ns)}. {recorded}."
+    inside = whole(steps.parts, sum(steps.parts.values()))
+    return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. In it {words}: {inside}. {recorded}."
+
+
+def of_recording(fact: RecordingFact) -> str:
+    """Return why a recording is not fit for a question."""
+    return FAULTS[fact.fault](fact)
+
+
+def detail_words(reason: str, detail: str) -> str:
+    """Return what is behind a wait, short."""
+    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED):
+        detail = detail.removeprefix(begins)
+    detail = _ARGUMENTS.sub("", detail)
+    inner = detail.rpartition("#")[2]  # PyTorch: Optimizer.zero_grad#SGD.zero_grad
+    detail = inner if inner.strip("*") and not detail.startswith(LOADER) else detail
+    if detail.startswith(LOADER):
+        return "data loader"
+    if detail.startswith(COMPILATION):
+        return "compilation"
+    if detail.startswith(IN_CALL):
+        return elided(detail.removeprefix(IN_CALL), LONGEST_DETAIL)
+    if detail == HOST_CODE:
+        return "host code that is not recorded"
+    if detail == HOST_ACCESS:
+        return "host code up to its access to managed memory"
+    if reason == "start_up":
+        return "start-up of queued work"
+    if reason == "graph_internal":
+        return "between nodes of a graph"
+    if reason == "profiler":
+        return "the profiler"
+    if reason == "other_process":
+        return "another process on the GPU"
+    if detail in (HELD_BACK, NO_LAUNCHER):
+        return "the host"
+    return elided(detail.partition(";")[0], LONGEST_DETAIL)
+
+
+def reasons_in_words(fact: LossFact, devices: int) -> str:
+    """Return why devices are idle: the reasons with most time, and what is not explained; mean of the devices."""
+    sums: dict[str, int] = {}
+    for reason, detail, ns in fact.reasons:
+        words = detail_words(reason, detail)
+        sums[words] = sums.get(words, 0) + ns
+    total = sum(sums.values()) + fact.unknown_ns
+    told = [(words, ns) for words, ns in sums.items() if ns >= LEAST_TOLD * total]
+    if fact.unknown_ns >= LEAST_TOLD * total:
+        told.append(("not explained", fact.unknown_ns))
+    told = sorted(told, key=lambda one: (-one[1], one[0]))[:MOST_REASONS]
+    return ", ".join(f"{words} {time(ns / devices)}" for words, ns in told)
+
+
+def of_gain(gain: Gain | None, elapsed_ns: int) -> str:
+    """Return what a run wins without a loss."""
+    if gain is None:
+        return "What its removal wins is not known."
+    if gain.saved_ns < NOTICEABLE * elapsed_ns:
+        limit = f": {LIMITS.get(gain.limited_by, 'other work limits')} the run" if gain.limited_by else ""
+        return f"Removing it alone wins less than 1 %{limit}."
+    least = "at least " if gain.at_least else ""
+    limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
+    return f"Without it the run is {least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter{limit}."
+
+
+def _copies(copies: CopiesFact, devices: int) -> str:
+    """Return the copies of one direction, mean of the devices."""
+    size = f"{quantity(copies.bytes / devices, 'bytes')} " if copies.bytes else ""
+    speed = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
+    memory = f", {copies.memory} memory" if copies.memory not in (None, "unknown") else ""
+    return f"{size}{copies.direction} in {count(round(copies.copies / devices))} x{speed}{memory}"
+
+
+def _collectives(fact: CollectivesFact) -> str:
+    size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
+    speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s bus bandwidth" if fact.bus_gb_per_s else ""
+    return f"{count(fact.count)} x {fact.operation}{size}{speed}"
+
+
+def loss_headline(fact: LossFact, run: RunFact) -> str:
+    """Return what a part of the devices' time is lost to, and why."""
+    share = percent(run.share(fact.lost_ns))
+    lost = time(fact.lost_ns / run.devices)
+    each = f"{lost} of {time(run.elapsed_ns)}{' per GPU' if run.devices > 1 else ''}"
+    if fact.part == IDLE:
+        return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}"
+    if fact.part == COPIES:
+        what = f": {_copies(fact.copies[0], run.devices)}" if fact.copies else ""
+        return f"Copies outside compute {share} ({each}){what}"
+    if fact.part == COMMUNICATION:
+        waits = f", {time(fact.waited_ns / run.devices)} of it waiting for other ranks" if fact.waited_ns else ""
+        what = f", most in {_collectives(fact.collectives[0])}" if fact.collectives else ""
+        return f"Communication outside compute {share} ({each}{waits}){what}"
+    return f"No work of the rank {share} ({each}): before its first work or after its last"
+
+
+def of_loss(fact: LossFact, run: RunFact) -> str:
+    """Return what a part of the devices' time is lost to, why, and what its removal wins."""
+    words = f"{loss_headline(fact, run)}."
+    if fact.part == OUTSIDE:
+        return words
+    if fact.part == COPIES:
+        most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
+        return f"{words} {of_gain(fact.gain, run.elapsed_ns)} {most}"
+    words = f"{words} {of_gain(fact.gain, run.elapsed_ns)}"
+    if fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
+        words += " How much is waiting for ranks that are not in the recording is not known."
+    return words
+
+
+def of_migrations(fact: MigrationsFact) -> str:
+    """Return how long pages of managed memory move while kernels run."""
+    share = f"{percent(fact.under_ns / fact.kernels_ns)} of the kernels' time ({time(fact.under_ns)})"
+    return f"Pages of managed memory move during {share}, most in {kernel_words(fact.kernel)}."
+
+
+def of_shared(fact: SharedFact, run: RunFact) -> str:
+    """Return that ranks share GPUs and wait for each other there."""
+    gpus = "one GPU" if fact.gpus == 1 else f"{fact.gpus} GPUs"
+    each = time(fact.waited_ns / fact.ranks)
+    return (
+        f"{counted(fact.ranks, 'rank')} share {gpus}: each waits {each} of {time(run.elapsed_ns)} for the others' work."
+    )
+
+
+def of_calls(rank: Mapping, ranks: int) -> str:
+    """Return what steps hold by the calls that made their launches, where times cannot be used."""
+    least, middle, most = rank["launches"]
+    whose = f" of rank {rank['rank']}" if ranks > 1 else ""
+    launches = f"{count(middle)} launches each" if least == most else f"{count(least)} to {count(most)} launches"
+    empty = f", {count(rank['empty'])} of them none" if rank["empty"] else ""
+    kernels = f", {time(rank['kernel_ns'][1])} of kernels at the median" if rank["kernel_ns"][1] else ""
+    return f"By their calls, {counted(rank['steps'], 'step')}{whose} with {launches}{empty}{kernels}."
+
+
+def late_headline(fact: LateRankFact) -> str:
+    """Return which rank the others wait for, why, and how long."""
+    several = len(fact.ranks) > 1
+    who = f"Ranks {first_of(fact.ranks)}" if several else f"Rank {fact.ranks[0]}"
+    others = max(fact.of_ranks - len(fact.ranks), 1)
+    often = f"last in {count(fact.last)} of {count(fact.collectives)} collectives"
+    why = f", as {LATE[fact.cause]}" if fact.cause in LATE else ""
+    if fact.kernel:
+        why += f" ({kernel_words(fact.kernel)})"
+    each = time(fact.waited_ns / others)
+    waits = f"the other waits {each}" if others == 1 else f"each of the other {others} waits {each} on average"
+    rare = "" if fact.is_often else ", most of it in few long waits"
+    return f"{who} {'are' if several else 'is'} {often}{why}: {waits}{rare}"
+
+
+def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
+    """Return which rank the others wait for, why, and what the run wins without that."""
+    saved = min(fact.saved_ns, run.elapsed_ns)
+    bound = "up to " if fact.is_bound else ""
+    return (
+        f"{late_headline(fact)}. On time, the run is {bound}{time(saved)} ({percent(saved / run.elapsed_ns)}) shorter."
+    )
+
+
+def of_gap(fact: GapFact, run: RunFact) -> str:
+    """Return gaps between the same two pieces of work."""
+    each = " per GPU" if run.devices > 1 and fact.devices == run.devices else ""
+    once = ", one a step" if fact.per_step and run.steps.annotated else ""
+    longest = f", longest {time(fact.longest_ns)}" if fact.count > 2 and fact.longest_ns > 1.2 * fact.median_ns else ""
+    between = (
+        f"after {kernel_words(fact.after)}, before {kernel_words(fact.before)} ({percent(run.share(fact.total_ns))})"
+    )
+    if each and fact.count % fact.devices:
+        each = f" on {fact.devices} GPUs"
+    number = fact.count // fact.devices if each == " per GPU" else fact.count
+    if number == 1:
+        return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"
+    return f"{count(number)} gaps{each} of {time(fact.median_ns)}{longest}{once}, {between}"
+
+
+def of_event(fact: EventFact, run: RunFact) -> str:
+    """Return launches or copies that are far longer than others of their kind."""
+    size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
+    memory = f" from {fact.memory} memory" if fact.memory not in (None, "unknown") else ""
+    what = f"copy {fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
+    usual = f", usually {time(fact.usual_ns)}" if fact.usual_ns else ""
+    share = percent(fact.total_ns / run.gpu_ns)
+    if fact.count == fact.devices == 1:
+        return f"One {what} takes {time(fact.longest_ns)} at {time(fact.start_ns)}{usual} ({share} of the run)"
+    return (
+        f"{count(fact.count)} x {what} take up to {time(fact.longest_ns)}{usual}, the longest at {time(fact.start_ns)}"
+        f" ({share} of the run)"
+    )
+
+
+def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
+    """Return slow steps and their reason."""
+    step = "Step" if run.steps.annotated else "Repeat"
+    many = f"{step}s {first_of(fact.steps, 3)}" if len(fact.steps) > 1 else f"{step} {fact.steps[0]}"
+    name = f", most in {kernel_words(fact.name)}" if fact.name else ""
+    of = ""
+    if run.ranks > 1:
+        of = (
+            " of all ranks"
+            if len(fact.ranks) == run.ranks
+            else f" of rank{'s' * (len(fact.ranks) > 1)} {first_of(fact.ranks, 4)}"
+        )
+    return f"{many}{of}: {time(fact.excess_ns)} longer than usual ({time(fact.usual_ns)}), as {SLOW[fact.cause]}{name}"
+
+
+def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
+    """Return what fills the kernels' time: classes from a fiftieth on, where their work is known, then the kernel with
+    most and what of a device it fills.
+    """
+    total = sum(fact.total_ns for fact in classes)
+    known = [fact for fact in classes if fact.name != OTHER]
+    is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
+    shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:5]
+    words = ", ".join(f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown)
+    first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0])
+    filled = (
+        "" if first.filled is None or first.filled >= 0.95 else f"; its blocks fill {percent(first.filled)} of a device"
+    )
+    most = f"{first.name}: {percent(first.total_ns / total)} in {counted(first.launches, 'launch')}{filled}"
+    if 2 * first.total_ns < 0.1 * total:
+        return f"{time(total)} of kernels: {words}."
+    return f"{time(total)} of kernels: {words}. Most in one kernel, {most}."
+
+
+BOUND = 0.6
+"""Share of a device's peak from which a kernel is bound by it, as NVIDIA's rules for Nsight Compute have it."""
+
+
+def of_peak(fact: PeakFact) -> str:
+    """Return what a kernel reaches of its device."""
+    shares = (("compute", fact.compute), ("memory", fact.memory))
+    parts = [f"{name} {percent(share)} of peak" for name, share in shares if share is not None]
+    parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
+    bound = [name for name, share in shares if share is not None and share >= BOUND]
+    verdict = f"bound by {' and '.join(bound)}" if bound else "bound by neither: small launches or latency"
+    return f"{fact.kernel} ({time(fact.total_ns)}): {', '.join(parts)}; {verdict}."
+
+
+def of_variation(fact: VariationFact, run: RunFact) -> str:
+    """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
+    kernel = kernel_words(fact.name)
+    if fact.trend_ns is not None:
+        begins, ends = (time(value) for value in fact.trend_ns)
+        of = f"the first tenth of {count(fact.launches)} launches"
+        return f"{kernel}: {begins} in {of}, {ends} in the last: a steady trend over the run, not noise."
+    low, middle, high = (time(value) for value in fact.quartiles_ns)
+    half = f"half of {count(fact.launches)} launches {low} to {high}"
+    why = "no cause is supported"
+    if fact.cause is not None:
+        label = record_of(fact.cause).label
+        level = f" = {fact.level}" if fact.level else ""
+        change = ""
+        if fact.change_percent is not None and abs(fact.change_percent) >= 1:
+            sign = "+" if fact.change_percent > 0 else "−"
+            change = f" ({sign}{significant(abs(fact.change_percent), 2)} % of the mean)"
+        why = f"cause: {label}{level}{change}"
+    each = " per GPU" if run.devices > 1 else ""
+    price = f"{time(fact.cost_ns / run.devices)}{each} ({percent(run.share(fact.cost_ns))})"
+    varies = f"{kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}; {why}"
+    return f"{varies}. Launches above their mean take {price} more."

@@ -1,0 +1,344 @@
+"""The first screen: which lines there are, in which order, in which words, and what each of them must hold. Numbers are
+worked by hand.
+"""
+
+import re
+from dataclasses import replace
+
+import first_screen_samples as made
+import pytest
+from first_screen_samples import MS, gain, idle, run, tables
+
+from causeway.command_line.first_screen_lines import first_screen_lines
+from causeway.core.tables import write_json
+from causeway.findings.document import summarise
+from causeway.findings.first_screen import words
+from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.kernel_words import kernel_words, work_of
+from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
+from causeway.findings.first_screen.outliers import EventFact, GapFact, gap_facts
+from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
+from causeway.findings.first_screen.run_facts import recording_facts, run_fact
+from causeway.findings.first_screen.work import variation_facts
+
+
+def answers(given, question):
+    return [line.answer for line in plan(given) if line.question == question]
+
+
+def test_lines_stand_in_the_order_of_the_questions_and_only_with_an_answer():
+    given = tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)])
+    asked = [line.question for line in plan(given)]
+    assert asked == sorted(asked, key=QUESTIONS.index)
+    assert asked[:2] == ["Run", "Where"]
+    assert {"Recording", "Outliers", "What varies", "Which rank"}.isdisjoint(asked)
+
+
+def test_the_parts_of_a_run_add_up_to_its_devices_time():
+    fact = run_fact(tables())
+    assert sum(fact.parts.values()) == fact.gpu_ns == 2000 * MS
+    said = words.whole(fact.parts, fact.gpu_ns)
+    assert said == "compute 40 %, exposed communication 15 %, exposed copies 5 %, idle 40 %"
+    assert sum(int(one) for one in re.findall(r"(\d+) %", said)) == 100
+
+
+def test_the_largest_loss_is_said_whatever_a_replay_says():
+    """64 % idle stood sixth, as small, because no replay removed it."""
+    given = tables(
+        waiting=[made.wait(800, "unknown", "enqueued on an idle device")], replay=[made.replay("host_free", 3)]
+    )
+    (where,) = answers(given, "Where")
+    assert where == "Idle 40 % (400 ms of 1 s per GPU): not explained 400 ms. What its removal wins is not known."
+    assert answers(given, "What to do") == []
+
+
+def test_a_kernel_queued_behind_its_own_stream_is_not_explained():
+    behind = "queued behind a kernel of its own stream; events are not recorded"
+    facts = loss_facts(tables(waiting=[made.wait(500, "dependency_stalled", behind), made.wait(300)]), run())
+    (fact,) = [one for one in facts if one.part == "orchestration"]
+    assert (fact.unknown_ns, fact.reasons, fact.gain) == (
+        500 * MS,
+        [("launch_starved", "host code not recorded", 300 * MS)],
+        None,
+    )
+
+
+def test_what_makes_others_wait_is_said_beside_the_larger_loss():
+    """One rank allocates for 15 ms, the others wait in a collective: the smaller loss wins more of the run."""
+    parts = {part: ms * MS for part, ms in {"useful": 400, "communication": 1200, "orchestration": 400}.items()}
+    given = tables(
+        efficiency=made.efficiency(waterfall_ns={**parts, "transfers": 0, "outside": 0}),
+        waiting=[made.wait(400, "blocked_host", "cudaFree")],
+        replay=[made.replay("collectives_free", 270), made.replay("host_free", 500, "collective")],
+    )
+    first, second = answers(given, "Where")
+    assert first.startswith("Communication outside compute 60 %")
+    assert (
+        second
+        == "Idle 20 % (200 ms of 1 s per GPU): cudaFree 200 ms. Without it the run is 500 ms (50 %) shorter; then collectives limit it."
+    )
+    assert answers(given, "What to do")[0] == "Allocate once, or from a pool: cudaFree 200 ms."
+
+
+def test_removing_what_nothing_waits_for_wins_nothing_and_nothing_is_advised():
+    fact = idle([("launch_starved", "data loader: next", 800)], won_ms=2)
+    assert words.of_loss(fact, run()).endswith("Removing it alone wins less than 1 %: kernels limit the run.")
+    assert advice(run(), [], [fact], [], []) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "step"),
+    [
+        ("launch_starved", "data loader: enumerate(DataLoader)#next", "Load data earlier, with more workers or prefetching: data loader 400 ms."),
+        ("launch_starved", "range: Optimizer.zero_grad#SGD.zero_grad", "Call zero_grad with set_to_none=True: SGD.zero_grad 400 ms."),
+        ("blocked_host", "cudaStreamSynchronize", "Avoid these waits of the host, so that it launches ahead: cudaStreamSynchronize 400 ms."),
+        ("launch_starved", "host code not recorded", "Record ranges or call stacks: the cause is not in the recording: host code that is not recorded 400 ms."),
+    ],
+)  # fmt: skip
+def test_advice_names_the_recorded_fact(reason, detail, step):
+    fact = idle([(reason, detail, 800)], won_ms=390)
+    said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
+    assert step in said
+    assert all(one.saved_ns <= 390 * MS for one in advice(run(), [], [fact], [], []))
+
+
+def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():
+    """22 ms of compute beside 921 ms of copies from pinned memory: overlap wins 2 % at most."""
+    copies = {
+        "kind": 1,
+        "bytes": 25_000_000_000,
+        "copies": 225,
+        "duration_ns": 900 * MS,
+        "sized_ns": 900 * MS,
+        "limit_gb_per_s": None,
+    }
+    devices = {"0/0": made.device(22, 0, 921), "1/0": made.device(22, 0, 921)}
+    parts = {"useful": 44 * MS, "communication": 0, "transfers": 1842 * MS, "orchestration": 114 * MS, "outside": 0}
+    given = tables(
+        efficiency=made.efficiency(copies=[copies], breakdown=devices, waterfall_ns=parts),
+        replay=[made.replay("copies_free", 440, "launch")],
+    )
+    (where,) = answers(given, "Where")
+    assert "Without it the run is at least 440 ms (44 %) shorter. Overlap with compute wins 2.2 % at most." in where
+    assert not [one for one in answers(given, "What to do") if "stream of its own" in one or "Pin" in one]
+
+
+@pytest.mark.parametrize(
+    ("ns", "words_"), [(0.00031, "< 0.1 %"), (0.0449, "4.5 %"), (0.9999, "99.9 %"), (1.0, "100 %"), (0.0, "0 %")]
+)
+def test_nothing_that_is_there_reads_as_none_or_all(ns, words_):
+    assert words.percent(ns) == words_
+
+
+def late(**changes):
+    facts = {"group": 0, "ranks": [2], "of_ranks": 4, "last": 400, "collectives": 560, "waited_ns": 315 * MS}
+    facts |= {
+        "saved_ns": 92 * MS,
+        "is_bound": False,
+        "cause": "compute",
+        "kernel": "gemm",
+        "is_often": True,
+        "query": "",
+    }
+    return LateRankFact(**facts | changes)
+
+
+def test_a_late_rank_costs_what_each_other_rank_waits():
+    said = words.of_late_rank(late(), run())
+    assert said == (
+        "Rank 2 is last in 400 of 560 collectives, as its kernels run longer (gemm): each of the other 3 waits 105 ms on"
+        " average. On time, the run is 92 ms (9.2 %) shorter."
+    )
+    assert "most of it in few long waits" in words.of_late_rank(late(is_often=False), run())
+
+
+def test_a_rank_that_costs_less_than_a_hundredth_is_not_named():
+    rank = {"rank": 2, "pattern": "persistent", "last_collectives": 9, "waiting_for_it_ns": 8 * MS, "alone_ns": 3 * MS}
+    group = {"verdict": "straggler", "ranks": [rank], "n_ranks": 2, "collectives": 9, "waiting_ns": 8 * MS}
+    given = tables(stragglers={"groups": [group]})
+    assert late_rank_facts(given, run()) == []
+    group["ranks"][0]["waiting_for_it_ns"] = 10 * MS
+    assert [one.ranks for one in late_rank_facts(given, run())] == [[2]]
+
+
+def test_variation_below_a_hundredth_or_of_collectives_is_not_said():
+    rows = [
+        made.kernel("a", cost_ms=19),
+        made.kernel("ncclAllReduce", cost_ms=500, kind="communication"),
+        made.kernel("b", cost_ms=21),
+    ]
+    given = tables(targets={"kernel_variability": rows})
+    assert [fact.name for fact in variation_facts(given, run())] == ["b"]
+
+
+def test_a_trend_is_no_noise_and_has_no_price():
+    (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
+    said = words.of_variation(replace(fact, trend_ns=(508e3, 42e3)), run())
+    assert said.endswith(
+        "508 µs in the first tenth of 1,000 launches, 42 µs in the last: a steady trend over the run, not noise."
+    )
+    assert "no cause is supported. Launches above their mean take 150 ms per GPU (15 %) more." in words.of_variation(
+        fact, run()
+    )
+
+
+def test_gaps_are_told_by_the_work_around_them():
+    gap = GapFact(
+        after="gemm",
+        before="a copy (host to device)",
+        count=12,
+        devices=2,
+        total_ns=768 * MS,
+        median_ns=64 * MS,
+        longest_ns=64 * MS,
+        start_ns=MS,
+        per_step=True,
+    )
+    steps = made.run().steps
+    assert steps is None
+    said = words.of_gap(replace(gap, per_step=False), run())
+    assert said == "6 gaps per GPU of 64 ms, after gemm, before a copy (host to device) (38 %)"
+    one = replace(gap, count=1, devices=1, total_ns=64 * MS, per_step=False)
+    assert words.of_gap(one, run(devices=1)).startswith("A gap of 64 ms at 1 ms, after gemm")
+
+
+def test_a_single_copy_that_stands_out_is_named_with_its_memory():
+    event = EventFact(
+        what="host to device",
+        is_copy=True,
+        count=2,
+        devices=2,
+        longest_ns=152 * MS,
+        total_ns=304 * MS,
+        usual_ns=2 * MS,
+        start_ns=700 * MS,
+        bytes=4_200_000_000,
+        memory="pinned",
+    )
+    assert words.of_event(event, run()) == (
+        "2 x copy host to device of 4.2 GB from pinned memory take up to 152 ms, usually 2 ms, the longest at 700 ms"
+        " (15 % of the run)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas", "cuBLAS GEMM f32 TN, tile 128x128x8"),
+        ("Kernel<cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4>", "CUTLASS GEMM NT, tile 128x256"),
+        ("flash_fwd_kernel", "flash_fwd_kernel"),
+    ],
+)  # fmt: skip
+def test_names_of_kernels_keep_what_tells_them_apart(name, said):
+    assert kernel_words(name) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "kind", "work"),
+    [
+        ("attention_bwd", "aten::mm", "compute", "attention"),
+        ("ampere_scudnn_128x64_relu", "aten::cudnn_convolution", "compute", "convolution"),
+        ("par_ranged2d_kernel", None, "compute", "other kernels"),
+        ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
+        ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
+    ],
+)
+def test_kernels_are_told_by_their_work(name, operator, kind, work):
+    assert work_of(name, operator, kind) == work
+
+
+def test_idle_time_is_not_said_where_the_recording_lost_it():
+    issue = {"kind": "missing_dispatches", "count": 4590, "export": "e0", "detail": ""}
+    given = tables(quality=made.quality(issues=[issue]), waiting=[made.wait(800)])
+    assert answers(given, "Recording") == [
+        "4,590 launches are missing beside 4,000 recorded ones: idle time is not known."
+    ]
+    assert not [one for one in answers(given, "Where") if one.startswith("Idle")]
+    assert answers(given, "What to do")[0].startswith("Record without filters")
+
+
+def test_few_faults_of_a_recording_are_not_said():
+    issue = {"kind": "late_stamps", "count": 39, "export": "e0", "detail": ""}
+    assert recording_facts(tables(quality=made.quality(issues=[issue]))) == []
+
+
+def test_every_statement_is_short_and_holds_what_it_must():
+    """Of all lines: at most 40 words, 17 a sentence on average, no share above 100 %, no removal that wins more than the
+    run, no word that the readers stumbled over.
+    """
+    given = tables(
+        waiting=[made.wait(500, detail="data loader: x"), made.wait(300, "unknown", "other")],
+        replay=[made.replay("host_free", 350), made.replay("collectives_free", 40), made.replay("copies_free", 20)],
+    )
+    for line in plan(given):
+        hold(line.answer)
+
+
+BANNED = (
+    "lost to the busiest", "any and all", "further ones", "(or the column", "cannot be told", "no shorter", "barely varies",
+    "from low to high", "have a tenth", "by replay", "is a cause of", "each kernel alike",
+)  # fmt: skip
+
+
+def hold(text):
+    """Assert what every statement of a first screen must hold."""
+    assert len(text.split()) <= 60, text
+    shares = [float(one.replace(",", "")) for one in re.findall(r"(?<![\d.])([\d,.]*\d) %", text)]
+    assert all(share <= 100 for share in shares), text
+    assert not [word for word in BANNED if word in text], text
+    assert not {"None", "nan"} & set(text.split()), text
+
+
+def test_the_terminal_says_what_the_page_says(tmp_path):
+    lines = [
+        line.as_json("demo") for line in plan(tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)]))
+    ]
+    write_json(summarise([], {}, "0" * 12, lines), tmp_path / "findings.json", "findings")
+    shown = first_screen_lines(tmp_path, {"demo"}, columns=80)
+    assert max(map(len, shown)) <= 80
+    assert shown[1] == "demo"
+    text = " ".join(" ".join(shown).split())
+    assert all(line["answer"] in text for line in lines)
+    assert first_screen_lines(tmp_path, {"other"}) == []
+
+
+def test_losses_are_never_larger_than_what_they_are_made_of():
+    given = tables(waiting=[made.wait(500), made.wait(300, "unknown", "other")])
+    for fact in loss_facts(given, run()):
+        assert fact.lost_ns == given.efficiency["waterfall_ns"][fact.part]
+        assert sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns <= fact.lost_ns
+        assert fact.waited_ns <= fact.lost_ns
+    assert isinstance(loss_facts(given, run())[0], LossFact)
+    assert gain(3).saved_ns == 3 * MS
+    assert gap_facts(given, run()) == []
+
+
+def compared(**changes):
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"baseline": {"dataset": "a", "launches": 100}, "candidate": {"dataset": "b", "launches": 90}}
+    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive"}
+    values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
+    values |= {"step": (16.7e6, 19.3e6, 15.5)}
+    rows = [
+        row | {"metric": name, "baseline_value": one, "candidate_value": other, "change_percent": change}
+        for name, (one, other, change) in values.items()
+    ]
+    sides = {
+        "a": tables(dataset="a", waiting=[made.wait(184, detail="data loader: next"), made.wait(90)]),
+        "b": tables(dataset="b", waiting=[made.wait(77)]),
+    }
+    return [line["answer"] for line in plan_of_pair(document | changes, rows, sides)]
+
+
+def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
+    step, whole, waits, launches, rest = compared()
+    assert step == "Median step 16.7 ms to 19.3 ms (+16 %)."
+    assert whole == "Run 928 ms to 747 ms (−20 %)."
+    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72 %): data loader 184 ms to 0."
+    assert launches == "The same launches take +2.3 %, 100 to 90 of them."
+    assert rest.startswith("One run each")
+
+
+def test_runs_that_were_not_compared_have_no_such_lines():
+    assert compared(why="no launch in common") == []
+    assert compared(same_content={"sides": {"is_all": True}}) == []
