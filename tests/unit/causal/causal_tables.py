@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.signal import lfilter
 
+from causeway.causal.data.outcome import CONFIGURATION
 from causeway.causal.effects.interventions import InterventionModel, intervention_model_of
+from causeway.causal.effects.time_effects import Compared, time_effect
 
 
 def intervention_model(outcome, evidence, seed=0) -> InterventionModel:
@@ -307,3 +309,13 @@ def counts(table, outcome):
 def f1(sums):
     true, false, missed = sums
     return 2 * true / (2 * true + false + missed)
+
+
+def time_effects(times, arrows):
+    """Return by name what each cause that varies within configurations does to the time, of those that can be told."""
+    found = {}
+    for arrow in arrows:
+        if arrow.stage != CONFIGURATION:
+            times.compared[arrow.name] = Compared(times, arrow, 1.0)
+            found[arrow.name] = time_effect(times, arrow, times.compared[arrow.name])
+    return {name: effect for name, effect in found.items() if effect is not None}

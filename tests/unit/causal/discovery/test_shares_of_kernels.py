@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from causal_documents import ARROW
 from causal_tables import rows_of
+from causeway.causal.effects.contributions import estimate_contributions, varying_kernels
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.scopes import variance_shares
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.contributions import estimate_contributions, varying_kernels
 from causeway.causal.report.documents import contribution_rows, graph_document
 from causeway.causal.report.kernel_support import with_kernels_variance
 from causeway.core.tables import write_table

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from causal_tables import rows_of
+from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.effects.cause_columns import MOST_PRODUCTS, CauseColumns
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import extremes, time_effects
+from causeway.causal.effects.time_effects import extremes
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.numeric.block_resampling import block_numbers
 from causeway.numeric.process import single_threaded

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from causal_documents import ARROW
-from causal_tables import rows_of
+from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.effects.intervention_values import observed_levels
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import extremes, rare_launches, time_effects
+from causeway.causal.effects.time_effects import extremes, rare_launches
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.report.sentences import cause_sentence
 from causeway.numeric.block_resampling import block_numbers

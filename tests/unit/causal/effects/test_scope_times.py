@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from causal_tables import rows_of
+from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
@@ -12,7 +12,6 @@ from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import time_effects
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.report.sentences import what_if_sentence
 from causeway.numeric.process import single_threaded

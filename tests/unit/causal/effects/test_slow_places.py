@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from causal_tables import rows_of
+from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import time_effects
 from causeway.numeric.process import single_threaded
 
 SCOPE = Scope("d", "kernel_variability", "k", resamples=0)

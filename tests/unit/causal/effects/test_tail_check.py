@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from causal_tables import rows_of, series
+from causal_tables import rows_of, series, time_effects
+from causeway.causal.effects.tail_check import column_quantiles, near_level, tails_differ
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.tail_check import column_quantiles, near_level, tails_differ
-from causeway.causal.effects.time_effects import time_effects
 from causeway.numeric.process import single_threaded
 
 N = 1500

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from causal_tables import intervention_model, rows_of
+from causal_tables import intervention_model, rows_of, time_effects
 from scipy.stats import norm
 
 from causeway.causal.data.observations import Feature
@@ -14,7 +14,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects import scope_times
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import quantile_donors, time_effects
+from causeway.causal.effects.time_effects import quantile_donors
 from causeway.numeric.process import single_threaded
 
 pytestmark = pytest.mark.usefixtures("rough_shares")

@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
-from causal_tables import rows_of
+from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Dropped, Feature
 from causeway.causal.data.outcome import Examination, Refutation, Scope, TimeEffect, UnstableCause
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import time_effects
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, what_if_rows
 from causeway.causal.report.reasons import dropped_of, reasons_of
