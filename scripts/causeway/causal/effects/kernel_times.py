@@ -288,7 +288,7 @@ class KernelTimes:
         (name,) = after
         donors = [self.local[setting[name][self.where]] if setting else None for setting in (before, after)]
         sides = [near_level(self.values[name], self.configuration, rows) for rows in donors]
-        if min(map(np.count_nonzero, sides)) < FEWEST:
+        if min(np.count_nonzero(side & (weights[:, 0] > 0)) for side in sides) < FEWEST:
             return None
         observed = np.repeat(self.observed[:, None], 1 + DRAWS, axis=1)
         return np.subtract(*(self._statistics(observed, weights * side[:, None]) for side in reversed(sides)))

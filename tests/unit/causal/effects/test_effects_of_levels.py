@@ -9,7 +9,6 @@ from causal_tables import rows_of, time_effects
 from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.effects.cause_columns import MOST_PRODUCTS, CauseColumns
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import extremes
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.numeric.block_resampling import block_numbers
 from causeway.numeric.process import single_threaded
@@ -24,7 +23,7 @@ def candidate(name, values):
     return Candidate(name, "context", "", "", values.astype(float), (name,))
 
 
-def found_and_played(columns, play, levels):
+def found_and_played(columns, play):
     """Return by cause what is stated of it, the change of the mean that was played, %, and the time won at its better
     value.
     """
@@ -32,22 +31,22 @@ def found_and_played(columns, play, levels):
     candidates = {name: candidate(name, values) for name, values in columns.items()}
     evidence = SimpleNamespace(
         rows=rows_of(y),
-        prepared=SimpleNamespace(within=list(candidates.values())),
+        columns=[],
+        prepared=SimpleNamespace(within=list(candidates.values()), numbers={}),
         stages=SimpleNamespace(blocks=block_numbers(y - y.mean(), y.size)),
-        candidate_of=lambda arrow: candidates[arrow.name],
+        candidate_of=lambda name: candidates[name],
     )
-    arrows = [
-        SimpleNamespace(name=name, stage="context", role="exposure", level=levels.get(name, "")) for name in columns
-    ]
+    arrows = [SimpleNamespace(name=name, stage="context", role="exposure") for name in columns]
     with single_threaded():
         times = ScopeTimes(evidence, arrows, "kernel_variability", None, 7)
         effects = time_effects(times, arrows)
     result = {}
     for arrow in arrows:
         values = columns[arrow.name]
-        low, high = extremes(times, candidates[arrow.name], arrow)
-        means = [play(columns | {arrow.name: values[rows]}).mean() for rows in (low, high)]
-        won = (y - play(columns | {arrow.name: values[low if means[0] < means[1] else high]})).sum()
+        compared = times.compared[arrow.name]
+        means = [play(columns | {arrow.name: values[rows]}).mean() for rows in (compared.low, compared.high)]
+        better = compared.better if compared.groups or means[0] < means[1] else compared.high
+        won = (y - play(columns | {arrow.name: values[better]})).sum()
         result[arrow.name] = effects[arrow.name], 100 * (means[1] - means[0]) / y.mean(), won
     return result
 
@@ -56,14 +55,13 @@ def acting_more_in_one_level(rng):
     """The third most frequent of four levels, in which the number does four times as much."""
     noise = 3 * rng.standard_normal(ROWS)
     columns = {"op": rng.choice(list("abcd"), ROWS, p=[0.4, 0.3, 0.2, 0.1]), "x": rng.uniform(size=ROWS)}
-    return columns, lambda c: 100 + 10 * c["x"] * np.where(c["op"] == "c", 4, 1) + noise, {"op": "c"}
+    return columns, lambda c: 100 + 10 * c["x"] * np.where(c["op"] == "c", 4, 1) + noise
 
 
 def acting_together_alone(rng):
     noise = np.exp(0.02 * rng.standard_normal(ROWS))
     columns = {"op": rng.choice(list("abcd"), ROWS), "layer": rng.choice(list("wxyz"), ROWS)}
-    acts = {"op": "d", "layer": "z"}
-    return columns, lambda c: 1e5 * noise * (1 + 0.4 * ((c["op"] == "d") & (c["layer"] == "z"))), acts
+    return columns, lambda c: 1e5 * noise * (1 + 0.4 * ((c["op"] == "d") & (c["layer"] == "z")))
 
 
 def crossing(rng):
@@ -71,7 +69,7 @@ def crossing(rng):
     by as much as it raises it beside the others."""
     noise = np.exp(0.04 * rng.standard_normal(ROWS))
     columns = {"op": rng.choice(list("abcd"), ROWS), "copies": rng.integers(0, 2, ROWS).astype(float)}
-    return columns, lambda c: 1e5 * noise * (1 + 0.3 * (np.isin(c["op"], ["c", "d"]) != (c["copies"] > 0))), {"op": "d"}
+    return columns, lambda c: 1e5 * noise * (1 + 0.3 * (np.isin(c["op"], ["c", "d"]) != (c["copies"] > 0)))
 
 
 def acting_above_a_size(rng):
@@ -79,7 +77,7 @@ def acting_above_a_size(rng):
     noise = np.exp(0.04 * rng.standard_normal(ROWS))
     size = np.where(rng.random(ROWS) < 0.4, rng.choice([2.0, 8.0, 16.0], ROWS), 0.0)
     columns = {"before": rng.choice(list("abcdefg"), ROWS), "size": size}
-    return columns, lambda c: 1e5 * noise * (1 + 0.8 * ((c["size"] > 8) & (c["before"] == "g"))), {"before": "g"}
+    return columns, lambda c: 1e5 * noise * (1 + 0.8 * ((c["size"] > 8) & (c["before"] == "g")))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +104,7 @@ def test_intervals_hold_what_was_played_where_times_are_coarse():
         rng = np.random.default_rng(100 + seed)
         noise = 2 * rng.standard_normal(1500)
         columns = {"a": rng.standard_normal(1500)}
-        (row,) = found_and_played(columns, lambda c, e=noise: np.round(100 + 5 * (c["a"] > 0.5) + e, -1), {}).values()
+        (row,) = found_and_played(columns, lambda c, e=noise: np.round(100 + 5 * (c["a"] > 0.5) + e, -1)).values()
         held.append(row[0].mean.low <= row[1] <= row[0].mean.high)
     assert np.mean(held) >= 0.85
 

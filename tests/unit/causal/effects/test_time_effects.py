@@ -11,7 +11,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects import scope_times
+from causeway.causal.effects import kernel_times, scope_times
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors
@@ -273,7 +273,7 @@ def test_a_few_slow_launches_are_not_predicted_beyond_what_was_observed(monkeypa
     middle = np.exp(np.log(y).mean())
     most = 100 * middle * (y.max() / middle) ** 1.5 / y.mean()
     assert abs(effect.mean.value) < most
-    monkeypatch.setattr(scope_times, "REACH", 1e9)
+    monkeypatch.setattr(kernel_times, "REACH", 1e9)
     assert abs(effects_of(columns, y)[2]["wait"].mean.value) > 10 * abs(effect.mean.value)
 
 
