@@ -127,9 +127,9 @@ def time_effect(times: ScopeTimes, cause: Cause, compared: Compared) -> TimeEffe
 
 def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
     """Return in how many launches of the run a cause differs from the others, where too few do for its values to be
-    compared; else None.
+    compared; else None, as of a category whose levels do not differ by themselves.
     """
-    if compared.moved.any():
+    if compared.moved.any() or (compared.groups and not compared.groups.slow):
         return None
     if compared.groups:
         numbers = level_numbers(compared.candidate, times.used)

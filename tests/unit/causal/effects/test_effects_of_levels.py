@@ -44,6 +44,8 @@ def found_and_played(columns, play):
     for arrow in arrows:
         values = columns[arrow.name]
         compared = times.compared[arrow.name]
+        if not compared.moved.any():  # by themselves its levels do not differ
+            continue
         means = [play(columns | {arrow.name: values[rows]}).mean() for rows in (compared.low, compared.high)]
         better = compared.better if compared.groups or means[0] < means[1] else compared.high
         won = (y - play(columns | {arrow.name: values[better]})).sum()

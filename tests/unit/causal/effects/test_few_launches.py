@@ -126,14 +126,15 @@ def test_configurations_with_and_without_percentiles_are_told_apart():
     assert not effect.ends.are_everywhere
 
 
-@pytest.mark.parametrize(("odd", "is_said"), [(3, False), (4, True), (20, True)])
-def test_a_level_needs_as_many_launches(odd, is_said):
+@pytest.mark.parametrize("odd", [4, 20])
+def test_a_level_of_four_launches_is_compared(odd):
     slow = np.arange(N) % (N // odd) == 3
     slow[np.flatnonzero(slow)[odd:]] = False
     values = np.where(slow, "swarm_init", "update").astype(object)
     effect, sentence = said(values, noisy(slow, -0.1), name="launched_after")
-    assert (effect is not None) == is_said
-    assert ("too few to state a change" in sentence) != is_said
+    assert effect.ends.levels_low == ("swarm_init",)
+    assert effect.ends.launches_low == odd
+    assert "too few to state a change" not in sentence
     observed = observed_levels(slow.astype(int), np.ones(N), 2)
     assert observed.tolist() == [True, False]  # below 2 % of the launches
 
