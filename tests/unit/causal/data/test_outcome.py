@@ -8,7 +8,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node, UnstableCause
+from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node
 from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
 from causeway.causal.data.six_digits import to_six_digits
 from causeway.core.errors import TableError
@@ -23,8 +23,7 @@ def whole():
         failures=("heterogeneity could not be computed: ValueError: x",),
     )
     found = outcome("k", 1e-6, [arrow("x", level="1"), arrow("z", stability=None)], examination=examination)
-    unstable = (UnstableCause(feature="b", stability=0.35),)
-    return replace(found, dropped=(Dropped("a", "constant"),), unstable=unstable, notes=("a note",))
+    return replace(found, dropped=(Dropped("a", "constant"),), notes=("a note",))
 
 
 def test_outcomes_come_back_as_they_were_written(tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from causal_documents import ARROW
 from causal_tables import rows_of
-from causeway.causal.effects.contributions import estimate_contributions, varying_kernels
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Outcome, Scope
@@ -22,17 +21,17 @@ ROWS = 400
 
 
 def test_a_cause_that_varies_in_one_kernel_has_at_most_that_kernels_share():
-    """All that kernel 0 varies by: an eighth of all, in whichever kernel values are picked."""
+    """All that kernel 0 varies by: an eighth of all, as each kernel weighs the same."""
     rng = np.random.default_rng(1)
     kernel = np.repeat(np.arange(KERNELS), ROWS)
     x = np.where(kernel == 0, rng.standard_normal(kernel.size), 0.0)
-    y = np.where(kernel == 0, x, rng.standard_normal(kernel.size))
-    found = estimate_contributions(
-        [x], [], [], y, np.ones(y.size), np.arange(y.size) // 5, np.random.default_rng(2), False, kernel
-    )
-    assert found.percent[0] == pytest.approx(100 / KERNELS, abs=2.5)
-    assert found.percent[0] <= found.high[0] <= 100 / KERNELS + 1e-9
-    assert found.percent.sum() + found.unexplained == pytest.approx(100, abs=1e-9)
+    y = 1000 * np.exp(0.05 * np.where(kernel == 0, x, rng.standard_normal(kernel.size)))
+    columns = [Feature("x", x), Feature("z", rng.standard_normal(y.size))]
+    outcome, _ = discover(columns, rows_of(y, kernel=kernel), Scope("d", "kernel_variability", "dataset"))
+    (arrow,) = outcome.arrows
+    assert (arrow.name, len(arrow.kernels)) == ("x", 1)
+    assert arrow.variance.value == pytest.approx(100 / KERNELS, abs=1.5)
+    assert outcome.unexplained_variance.value + arrow.variance.value == pytest.approx(100, abs=1e-9)
 
 
 def test_a_launch_parameter_counts_within_its_kernels():
@@ -69,13 +68,6 @@ def test_what_is_constant_in_each_kernel_is_not_called_constant():
     reasons = {one.feature: one.reason for one in outcome.dropped}
     assert reasons["registers_per_thread"] == "constant within each kernel"
     assert reasons["local_bytes"] == "constant"
-
-
-def test_kernels_in_which_a_cause_varies():
-    kernel = np.array([0, 0, 1, 1, 2, 2])
-    assert varying_kernels(np.array([1.0, 2.0, 5.0, 5.0, 3.0, 3.0]), kernel).tolist() == [True, False, False]
-    levels = np.array([[0, 0], [0, 0], [1, 0], [0, 1], [0, 1], [0, 1]], float)
-    assert varying_kernels(levels, kernel).tolist() == [False, True, False]
 
 
 def test_the_variance_of_kernels_is_that_of_all_their_launches(tmp_path):

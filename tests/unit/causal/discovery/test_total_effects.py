@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.data.feature_roles import ROLES, role_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.core.feature_registry import FEATURE_BY_NAME
 
 N = 1000
 
@@ -71,12 +69,3 @@ def test_the_slope_of_a_slowdown_is_positive_however_common_it_is(prevalence):
     found = arrows(columns, y)
     assert set(found) == {"launches_in_flight"}
     assert found["launches_in_flight"].value_effect.low > 0
-
-
-def test_every_feature_has_a_role_and_unknown_names_are_mediators():
-    assert set(ROLES) == set(FEATURE_BY_NAME)
-    assert role_of("sm_clock_hz", "context") == role_of("dram_sectors", "counter") == "mediator"
-    assert role_of("cluster_size", "launch") == role_of("block_x", "launch") == "lever"
-    assert role_of("operator", "context") == role_of("matmul_m", "context") == "lever"
-    assert role_of("since_start_ns", "context") == role_of("step", "context") == "clock"
-    assert role_of("previous_deviation", "context") == "lag"

@@ -126,8 +126,8 @@ def test_configurations_with_and_without_percentiles_are_told_apart():
     assert not effect.ends.are_everywhere
 
 
-@pytest.mark.parametrize("odd", [4, 20])
-def test_a_level_of_four_launches_is_compared(odd):
+@pytest.mark.parametrize("odd", [12, 20])
+def test_a_level_of_a_hundredth_of_the_launches_is_compared(odd):
     slow = np.arange(N) % (N // odd) == 3
     slow[np.flatnonzero(slow)[odd:]] = False
     values = np.where(slow, "swarm_init", "update").astype(object)

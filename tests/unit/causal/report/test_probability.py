@@ -8,7 +8,7 @@ from causeway.causal.report.probability import ENOUGH_ROBUSTNESS, StatementFacts
 
 
 def facts(robustness, **other):
-    return StatementFacts(q_value=0.001, stability=0.9, robustness=robustness, n_effective=800.0, **other)
+    return StatementFacts(q_value=0.001, robustness=robustness, n_effective=800.0, **other)
 
 
 def test_it_is_the_logistic_function_of_the_learnt_log_odds():
@@ -26,6 +26,4 @@ def test_it_grows_with_robustness_up_to_enough_and_is_never_certain():
 def test_nothing_is_said_where_nothing_was_learnt():
     assert probability_of(facts(0.5, determines_time=True)) is None
     assert probability_of(facts(float("nan"))) is None
-    assert probability_of(facts(0.2)) == probability_of(
-        StatementFacts(q_value=0.04, stability=None, robustness=0.2, n_effective=90.0)
-    )
+    assert probability_of(facts(0.2)) == probability_of(StatementFacts(q_value=0.04, robustness=0.2, n_effective=90.0))

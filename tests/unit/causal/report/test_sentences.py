@@ -5,32 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
-from causal_tables import rows_of, time_effects
+from causal_tables import rows_of
 
 from causeway.causal.data.observations import Dropped, Feature
-from causeway.causal.data.outcome import Examination, Refutation, Scope, TimeEffect, UnstableCause
+from causeway.causal.data.outcome import Ends, Examination, Refutation, Scope, TimeEffect
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, what_if_rows
-from causeway.causal.report.reasons import dropped_of, reasons_of
+from causeway.causal.report.reasons import reasons_of
 from causeway.causal.report.sentences import cause_sentence, nothing_found, sentences_of, what_if_sentence
-from causeway.numeric.process import single_threaded
 
 BLOCKS = what_if("block_x", "1,024", "256", (-31.2, -38.4, -21.9))
-
-
-def test_an_unstable_cause_is_named_where_nothing_is_left():
-    unstable = [UnstableCause(feature="since_start_ns", stability=0.35)]
-    label = "time since the start of the run"
-    assert (
-        nothing_found(111.4, 0.149, "kernel_variability", unstable)
-        == f"No cause found that holds: {label} (found in 35 % of resamples, below 60 %); 111 effective samples."
-    )
-    found = outcome("k", 0.4, unstable=tuple(unstable))
-    assert [(one.feature, one.reason) for one in dropped_of(found)] == [
-        ("since_start_ns", "candidate cause, not stable: found in 35 % of resamples, below 60 %")
-    ]
 
 
 def test_of_what_a_later_test_took_away_nobody_says_that_it_would_have_been_seen():
@@ -70,91 +55,55 @@ def test_a_categorys_sentence_names_its_level():
     )
 
 
+def of_levels(change, slow, fast, **facts):
+    """Return what a category does to the time: its slowest levels, compared with the fastest."""
+    ends = Ends(low=fast, high=slow, launches_low=5, launches_high=4, are_everywhere=True, **facts)
+    return TimeEffect(
+        mean=change, p50=change, p99=change, spread=change, cost=None, launches=9, monotone=True, ends=ends
+    )
+
+
 @pytest.mark.parametrize(
-    ("name", "group", "level", "against", "words"),
+    ("name", "group", "slow", "fast", "facts", "words"),
     [
         (
             "kernel_in_flight",
             "contention",
-            "a (grid 8)",
+            ("a (grid 8)",),
             "no other kernel",
-            " % [5, 9] of that of all launches compared with starting beside no other kernel and",
+            {},
+            "Starting beside a (grid 8) raises the mean duration by 7 % [5, 9] of that of all launches compared with"
+            " starting beside no other kernel and explains",
         ),
-        ("rank", "placement", "2", "7", " of that of all launches compared with being on rank 7 and"),
-        ("operator", "operator", "aten::mm", "other", "by 7 % [5, 9] of that of all launches and"),
-        ("operator", "operator", "aten::mm", "(not known)", "by 7 % [5, 9] of that of all launches and"),
-        ("operator", "operator", "aten::mm", "", "by 7 % [5, 9] of that of all launches and"),
-        ("cache", "counters", "off", "on", " of that of all launches compared with cache = on and"),
+        (
+            "rank",
+            "placement",
+            ("1", "3"),
+            "2, 4",
+            {"mean_low": 2021.0, "mean_high": 2265.0},
+            "Being on rank 1, 3 raise the mean duration by 7 % [5, 9] of that of all launches compared with being on"
+            " rank 2, 4: 2.26 µs instead of 2.02 µs and explain",
+        ),
+        (
+            "cache",
+            "counters",
+            ("off",),
+            "on",
+            {"mean_low": 102e3, "mean_high": 525e3, "configuration": "configuration 19"},
+            " compared with cache = on: 525 µs instead of 102 µs, 5.1 times, configuration 19 and",
+        ),
     ],
 )
-def test_a_level_is_compared_with_another_that_is_named(name, group, level, against, words):
-    change = estimate(7, 5, 9)
-    effect = TimeEffect(
-        mean=change, p50=change, p99=change, spread=change, cost=None, launches=9, monotone=True, against=against
-    )
-    cause = arrow(name, group=group, level=level, in_time=effect)
+def test_the_slowest_levels_are_compared_with_the_fastest(name, group, slow, fast, facts, words):
+    effect = of_levels(estimate(7, 5, 9), ", ".join(slow), fast, **facts)
+    cause = arrow(name, group=group, level=", ".join(slow), in_time=effect)
+    cause = replace(cause, levels=slow)
     assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
-
-
-@pytest.mark.parametrize(
-    ("alike", "words"),
-    [
-        ((), "compared with being on rank 7 and"),
-        (("3",), "compared with being on rank 7, as does being on rank 3 and"),
-        (("9", "10", "11", "4"), "compared with being on rank 7, as does being on rank 4, 9 to 11 and"),
-    ],
-)
-def test_other_places_that_do_the_same_are_named(alike, words):
-    change = estimate(7, 5, 9)
-    effect = TimeEffect(
-        mean=change,
-        p50=change,
-        p99=change,
-        spread=change,
-        cost=None,
-        launches=9,
-        monotone=True,
-        against="7",
-        alike=alike,
-    )
-    cause = arrow("rank", group="placement", level="2", in_time=effect)
-    assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
-
-
-@pytest.mark.parametrize(
-    ("level", "change", "words"),
-    [
-        ("no other kernel", (-69, -77, -61), "Starting beside a (grid 8) raises the mean duration by 69 % [61, 77]"),
-        ("no other kernel", (69, 61, 77), "Starting beside no other kernel raises the mean duration by 69 % [61, 77]"),
-        ("no other kernel", (-1, -3, 2), "Starting beside no other kernel changes how much launches deviate"),
-        ("b (grid 2)", (-69, -77, -61), "Starting beside b (grid 2) lowers the mean duration by 69 % [61, 77]"),
-    ],
-)
-def test_what_is_beside_a_launch_raises_its_time(level, change, words):
-    effect = TimeEffect(
-        mean=estimate(*change),
-        p50=estimate(0, 0, 0),
-        p99=estimate(0, 0, 0),
-        spread=estimate(0, 0, 0),
-        cost=None,
-        launches=9,
-        monotone=True,
-        against="a (grid 8)",
-    )
-    cause = arrow("kernel_in_flight", group="contention", level=level, in_time=effect)
-    said = cause_sentence(cause, Scope("d", "kernel_variability", "k"))
-    assert said.startswith(words)
-    if "beside a" in words:
-        assert f" compared with starting beside {level} and explains " in said
 
 
 def test_a_long_level_is_shortened_where_it_is_compared_with():
-    change = estimate(7, 5, 9)
-    effect = TimeEffect(
-        mean=change, p50=change, p99=change, spread=change, cost=None, launches=9, monotone=True, against="m" * 1000
-    )
-    cause = arrow("module", group="operator", level="a", in_time=effect)
-    assert len(cause_sentence(cause, Scope("d", "kernel_variability", "k"))) < 400
+    cause = arrow("module", group="operator", level="a", in_time=of_levels(estimate(7, 5, 9), "a", "m" * 1000))
+    assert len(cause_sentence(replace(cause, levels=("a",)), Scope("d", "kernel_variability", "k"))) < 400
 
 
 def test_the_time_since_a_range_began_is_no_position_in_an_iteration():
@@ -321,14 +270,13 @@ def test_percentages_of_a_difference_are_of_the_mean_of_all_launches(exposed, sa
     y = (1e5 + 4e4 * copies) * (1 + 0.03 * rng.standard_normal(2000))
     columns = [Feature("h2d_bytes_in_flight", copies), Feature("other", rng.standard_normal(2000))]
     scope = Scope("d", "kernel_variability", "k", resamples=0)
-    found, evidence = discover(columns, rows_of(y), scope)
-    with single_threaded():
-        times = ScopeTimes(evidence, found.arrows, scope.target, None, 7)
-        (effect,) = time_effects(times, found.arrows).values()
-    assert effect.mean.value == pytest.approx(100 * 40 / (100 + 40 * exposed), abs=0.4)
-    sentence = cause_sentence(replace(found.arrows[0], in_time=effect), scope)
+    found, _ = discover(columns, rows_of(y), scope)
+    (cause,) = found.arrows
+    assert cause.in_time.mean.value == pytest.approx(100 * 40 / (100 + 40 * exposed), abs=0.4)
+    sentence = cause_sentence(cause, scope)
     assert f"the mean duration by {said} [" in sentence
-    assert "] of that of all launches from their 10th to their 90th percentile" in sentence
+    assert "] of that of all launches from 0 (" in sentence
+    assert " instead of 10" in sentence
 
 
 def test_the_spread_is_held_against_that_of_all_launches_too():
