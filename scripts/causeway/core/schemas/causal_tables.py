@@ -54,8 +54,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # for the direct effect where mediators stand between; null where dowhy is not installed
             column("estimand", TEXT, nullable=True),
             *(column(name, pa.list_(TEXT), nullable=True) for name in ("adjustment", "direct_adjustment")),
-            # the change of the mean by dowhy's linear regression of the launches near both levels, with a 90 % interval
-            # that takes launches for independent; whether it agrees with `mean_change`
+            # of one kernel the change of the mean by dowhy's linear regression of the launches near both levels, with a
+            # 90 % interval that takes launches for independent; whether it agrees with `mean_change`
             *columns(
                 "second_change_percent second_change_low second_change_high",
                 F64,
