@@ -23,6 +23,7 @@ from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
 from causeway.levels.windows.window import _slowest_step
+from first_screen_rules import hold
 
 
 def answers(given, question):
@@ -275,21 +276,6 @@ def test_every_statement_is_short_and_holds_what_it_must():
     )
     for line in plan(given):
         hold(line.answer)
-
-
-BANNED = (
-    "lost to the busiest", "any and all", "further ones", "(or the column", "cannot be told", "no shorter", "barely varies",
-    "from low to high", "have a tenth", "by replay", "is a cause of", "each kernel alike",
-)  # fmt: skip
-
-
-def hold(text):
-    """Assert what every statement of a first screen must hold."""
-    assert len(text.split()) <= 60, text
-    shares = [float(one.replace(",", "")) for one in re.findall(r"(?<![\d.])([\d,.]*\d) %", text)]
-    assert all(share <= 100 for share in shares), text
-    assert not [word for word in BANNED if word in text], text
-    assert not {"None", "nan"} & set(text.split()), text
 
 
 def test_the_terminal_says_what_the_page_says(tmp_path):
