@@ -3,8 +3,7 @@
 import json
 
 import pytest
-
-from first_screen_rules import hold
+from tests.unit.findings.first_screen_rules import hold
 
 pytestmark = pytest.mark.slow
 CASES = (
