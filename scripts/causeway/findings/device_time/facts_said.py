@@ -152,7 +152,7 @@ def _of_slow_steps(tables: RunTables, run: RunFact, fact: SlowStepsFact) -> Find
         dataset=tables.dataset,
         target=STEP_TIME,
         kind="step",
-        key=fact.cause,
+        key=f"rank{fact.ranks[0]}/{fact.cause}",
         subject=f"ranks {', '.join(map(str, fact.ranks))}",
         quantity="time of slow steps",
         headline=text,

@@ -40,7 +40,19 @@ RECORDED = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunTables:
-    """All that the facts of a dataset are read from; what a dataset does not have is None or empty."""
+    """All that the facts of a dataset are read from; what a dataset does not have is None or empty.
+
+    Attributes
+    ----------
+    folders : sequence of Path
+        Tables of its exports, in the sheet's order.
+    steps_table : Table or None
+        `steps.parquet`, all its columns, one row for each step of a rank, times in ns.
+    waiting, replay, path, collectives, operators : sequence of mapping
+        Rows of the tables, those of the whole run where they have steps.
+    targets, units : mapping
+        Rows of `kernels.parquet` and the unit of their values, by target.
+    """
 
     dataset: str
     folders: Sequence[Path] = ()
