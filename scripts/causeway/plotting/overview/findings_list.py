@@ -112,7 +112,7 @@ def _table(rest: Sequence[tuple[int, Mapping]]) -> Markup | None:
         tag(
             "tr",
             tag("td", said(("findings", number), finding), class_="said"),
-            tag("td", _time(finding), class_="n"),
+            tag("td", _time(("findings", number), finding), class_="n"),
             tag("td", verdict_tag(finding["verdict"])),
         )
         for number, finding in rest[:MOST_ROWS]
@@ -142,11 +142,12 @@ def explains_little(finding: Mapping) -> bool:
     return share["value"] < LEAST_EXPLAINED or (share["low"] is not None and share["low"] <= 0)
 
 
-def _time(finding: Mapping) -> Markup | str:
-    """Return the GPU time that a finding is worth."""
+def _time(place: Place, finding: Mapping) -> Markup | str:
+    """Return the GPU time that a finding is worth; what a replay gives is cited from the findings themselves."""
     if finding["recoverable_ns"] is None:
         return citations.UNKNOWN
-    return citations.time(finding["recoverable_ns"], finding["recoverable_query"])
+    own = in_document("findings.json", *place, "recoverable_ns", kind="integer")
+    return citations.time(finding["recoverable_ns"], finding["recoverable_query"] or own)
 
 
 def _worth(place: Place, finding: Mapping) -> Markup | None:
@@ -159,8 +160,8 @@ def _worth(place: Place, finding: Mapping) -> Markup | None:
         return tag("span", tag("b", "wins nothing"), class_="saves")
     part = finding["recoverable_share"]
     share = citations.share(part, in_document("findings.json", *place, "recoverable_share")) if part else None
-    head = tag("b", share, " of the run") if share is not None else tag("b", _time(finding))
-    notes: list[Markup | str] = [_time(finding), " of GPU time"] if share is not None else []
+    head = tag("b", share, " of the run") if share is not None else tag("b", _time(place, finding))
+    notes: list[Markup | str] = [_time(place, finding), " of GPU time"] if share is not None else []
     if finding.get("worth_low") is not None:
         ends = [
             citations.time(finding[key], in_document("findings.json", *place, key, kind="integer"))
