@@ -146,6 +146,8 @@ class RecordingFact:
         Where `count` is, and SQL that gives it.
     unit : str
         Of `count`.
+    why : str
+        What an export lacks, as its reader says it; empty for other faults.
     """
 
     fault: str
@@ -154,6 +156,7 @@ class RecordingFact:
     table: str
     query: str
     unit: str = "events"
+    why: str = ""
 
 
 def run_fact(tables: RunTables) -> RunFact | None:
@@ -251,7 +254,12 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
             query = in_document(document, "exports", index, "status", kind="text")
             facts.append(
                 RecordingFact(
-                    fault=export["status"], count=1, of=len(tables.quality["exports"]), table=document, query=query
+                    fault=export["status"],
+                    count=1,
+                    of=len(tables.quality["exports"]),
+                    table=document,
+                    query=query,
+                    why=export["error"]["found"].partition(": ")[0] if export["error"] else "",
                 )
             )
     for fault in UNFIT:
