@@ -17,6 +17,7 @@ from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.kernel_words import kernel_words, work_of
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
@@ -27,12 +28,12 @@ from causeway.levels.windows.window import _slowest_step
 
 
 def answers(given, question):
-    return [line.answer for line in plan(given) if line.question == question]
+    return [line.answer for line in plan(DatasetFacts(given)) if line.question == question]
 
 
 def test_lines_stand_in_the_order_of_the_questions_and_only_with_an_answer():
     given = tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)])
-    asked = [line.question for line in plan(given)]
+    asked = [line.question for line in plan(DatasetFacts(given))]
     assert asked == sorted(asked, key=QUESTIONS.index)
     assert asked[:2] == ["Run", "Where"]
     assert {"Recording", "Outliers", "What varies", "Which rank"}.isdisjoint(asked)
@@ -274,13 +275,14 @@ def test_every_statement_is_short_and_holds_what_it_must():
         waiting=[made.wait(500, detail="data loader: x"), made.wait(300, "unknown", "other")],
         replay=[made.replay("host_free", 350), made.replay("collectives_free", 40), made.replay("copies_free", 20)],
     )
-    for line in plan(given):
+    for line in plan(DatasetFacts(given)):
         hold(line.answer)
 
 
 def test_the_terminal_says_what_the_page_says(tmp_path):
     lines = [
-        line.as_json("demo") for line in plan(tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)]))
+        line.as_json("demo")
+        for line in plan(DatasetFacts(tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)])))
     ]
     write_json(summarise([], {}, "0" * 12, lines), tmp_path / "findings.json", "findings")
     shown = first_screen_lines(tmp_path, {"demo"}, columns=80)
@@ -349,7 +351,10 @@ def compared(**changes):
         "a": tables(dataset="a", waiting=[made.wait(184, detail="data loader: next"), made.wait(90)]),
         "b": tables(dataset="b", waiting=[made.wait(77)]),
     }
-    return [line["answer"] for line in plan_of_pair(document | changes, rows, sides)]
+    return [
+        line["answer"]
+        for line in plan_of_pair(document | changes, rows, {name: DatasetFacts(one) for name, one in sides.items()})
+    ]
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock
 from causeway.core.queries import in_document, value_at, within
+from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 
 NOTICEABLE = 0.01
@@ -183,19 +184,17 @@ def run_fact(tables: RunTables) -> RunFact | None:
 
 def _devices(folders: Sequence[Path]) -> list[Mapping]:
     """Return the rows of all `devices` of a dataset that did work."""
-    import pyarrow.parquet as pq
+    import duckdb
 
     found = []
     for folder in folders:
         if not (folder / "devices.parquet").is_file():
             continue
-        rows = pq.read_table(folder / "devices.parquet").to_pylist()
+        rows = read_table(folder / "devices.parquet", "devices").to_pylist()
         used = set()
         if (folder / "launches.parquet").is_file():
-            launched = pq.read_table(folder / "launches.parquet", columns=["rank", "device"])
-            used = {
-                (one["rank"], one["device"]) for one in launched.group_by(["rank", "device"]).aggregate([]).to_pylist()
-            }
+            pairs = "SELECT DISTINCT rank, device FROM read_parquet(?)"  # streamed: launches may be many millions
+            used = set(duckdb.execute(pairs, [str(folder / "launches.parquet")]).fetchall())
         found += [row for row in rows if not used or (row["rank"], row["device"]) in used]
     return found
 
