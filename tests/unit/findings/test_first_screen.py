@@ -321,6 +321,7 @@ def test_a_slow_step_is_found_again_by_its_finding(tmp_path):
     )
     finding = _of_slow_steps(tables(), run(steps=STEPS), fact)
     assert finding.id == "demo/step_time/dataset/step/rank1/idle_inside"
+    assert finding.recoverable_ns == 90 * MS * run(steps=STEPS).devices  # all wait for it, and no longer than it takes
     assert finding.headline == "Step 7 of rank 1: 100 ms longer than usual (30 ms), as the device is idle longer."
     rows = {"rank": [1], "step": [7], "start_ns": [5 * MS], "duration_ns": [130 * MS]}
     schema = SCHEMAS["steps"]

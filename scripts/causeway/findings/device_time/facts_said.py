@@ -169,6 +169,7 @@ def _of_slow_steps(tables: RunTables, run: RunFact, fact: SlowStepsFact) -> Find
         n=len(fact.steps),
         assumption="What differs in a slow step from the usual steps of its rank is why it is slow.",
         worth=Worth(ns=max(fact.cause_ns, 0)),
-        recoverable_ns=fact.excess_ns * run.devices,
+        # no more than the cause on one rank: without it the steps still take what else is longer in them
+        recoverable_ns=max(min(fact.excess_ns, fact.cause_ns // len(fact.ranks)), 0) * run.devices,
         link=link_to(tables.dataset, "steps"),
     )

@@ -205,7 +205,8 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     under += [tag("span", "small: may explain less than a hundredth")] if explains_little(finding) else []
     if finding["n"] is not None:
         query = in_document("findings.json", *place, "n", kind="integer")
-        under.append(tag("span", citations.count(finding["n"], query), f" {kind.counts}"))
+        noun = formatting.counted(finding["n"], kind.counts).rpartition(" ")[2]
+        under.append(tag("span", citations.count(finding["n"], query), f" {noun}"))
     if finding["based_on"]:
         under.append(tag("span", "based only on ", said(place, finding, "based_on")))
     under += _links(finding)
