@@ -148,8 +148,17 @@ def test_in_a_report_of_a_single_file_links_are_words(results, watched):
     assert watched.said == []
 
 
+def test_it_prints_the_first_screens_alone(results, watched):
+    page = shown(watched, results)
+    page.emulate_media(media="print")
+    seen = "Array.from(document.querySelectorAll('{}')).map(function (e) {{ return !!e.getClientRects().length; }})"
+    assert all(page.evaluate(seen.format("dl.answers")))
+    assert not any(page.evaluate(seen.format("ol.findings, #methods, .map, details")))
+
+
 def test_it_prints_whole(results, watched):
     page = shown(watched, results)
+    page.evaluate("location.hash = 'whole'")
     page.emulate_media(media="print")
     page.evaluate(OPEN)
     left_out = "Array.from(document.querySelectorAll('nav.toc, button[data-toggle], #query, .hint'))"

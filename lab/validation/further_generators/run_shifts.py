@@ -180,11 +180,12 @@ def draw(kind: str, seed: int, rows: int = 1500) -> Shift:
 
 def slow_truth(shift: Shift, row: int, seed: int) -> dict[str, float]:
     """Return what each input, and the noise under the name `mechanism`, truly brought to a launch of the first run, ns:
-    they sum to what its duration is above the mean.
+    they sum to what its duration is above the mean of its configuration.
     """
     rng = np.random.default_rng(seed)
     run = shift.conditions[0]
     others = drawn_inputs(rng, PLAYED // 10, run)
+    others["configuration"] = np.full(PLAYED // 10, shift.inputs[0]["configuration"][row], dtype=object)
     noise = drawn_noise(rng, PLAYED // 10)
     worth = {}
     for chosen in itertools.product((0, 1), repeat=len(PLAYERS)):

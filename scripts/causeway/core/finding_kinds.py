@@ -32,7 +32,7 @@ class FindingKind:
     is_of_kernel : bool
         It is about one kernel, whose claims are one finding.
     counts : str
-        What `n` counts.
+        What `n` counts, one of them.
     """
 
     meaning: str
@@ -43,7 +43,7 @@ class FindingKind:
     is_inferred: bool = False
     is_of_time: bool = False
     is_of_kernel: bool = False
-    counts: str = "launches"
+    counts: str = "launch"
 
 
 FINDING_KINDS = {
@@ -75,14 +75,14 @@ FINDING_KINDS = {
         order=2,
         undecided=1,
         is_of_time=True,
-        counts="collectives",
+        counts="collective",
     ),
     "step": FindingKind(
         meaning="steps of a rank that are slow, and why",
         needs=("efficiency",),
         order=3,
         is_of_time=True,
-        counts="steps",
+        counts="step",
     ),
     "comparison": FindingKind(
         meaning="what changed from one run to another",

@@ -22,6 +22,7 @@ from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import gpu_time_ns, little_memory_stall
 from causeway.findings.device_time.facts_said import device_time_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
+from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan, plan_of_pair
 from causeway.findings.first_screen.read_tables import run_tables
 from causeway.findings.kernels import variability_findings
@@ -59,7 +60,7 @@ class ResultFiles:
 def findings_document(files: ResultFiles, config_hash: str) -> dict:
     """Return the document `findings.json`; `config_hash` is hexadecimal."""
     measured = _analyses(files)
-    datasets = list(run_tables(files))
+    datasets = [DatasetFacts(tables) for tables in run_tables(files)]
     efficiencies = [read_json(path) for path in files.efficiency]
     qualities = [read_json(path) for path in files.quality]
     steps = [read_json(path) for path in files.steps]
@@ -67,15 +68,15 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
         *_of_inputs(qualities),
         *_of_targets(measured, efficiencies),
         *[finding for document in efficiencies for finding in findings_of("efficiency", document)],
-        *[finding for tables in datasets for finding in device_time_findings(tables)],
+        *[finding for facts in datasets for finding in device_time_findings(facts)],
         *_of_comparisons(files),
     ]
-    by_name = {tables.dataset: tables for tables in datasets}
+    by_name = {facts.tables.dataset: facts for facts in datasets}
     compared = [line for pair in read_comparisons(files.comparisons) for line in plan_of_pair(*pair, by_name)]
     lines = []
-    for tables in datasets:
-        lines += [line for line in compared if line["dataset"] == tables.dataset]
-        lines += [line.as_json(tables.dataset) for line in plan(tables)]
+    for name, facts in by_name.items():
+        lines += [line for line in compared if line["dataset"] == name]
+        lines += [line.as_json(name) for line in plan(facts)]
     return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash, lines)
 
 

@@ -112,7 +112,8 @@ def _sort_key(finding: Finding) -> tuple:
         group = (-1, 0 if finding.effect else 1)
     elif finding.recoverable_ns is not None or is_loss(finding):
         won = finding.worth.ns if finding.recoverable_ns is None else finding.recoverable_ns
-        group = (2 if is_small(finding) else 0, -won)
+        wins_little = finding.recoverable_share is not None and finding.recoverable_share < NOTICEABLE
+        group = (2 if is_small(finding) or wins_little else 0, -won)
     elif finding.kind == "quality":
         group = (4, 0)
     elif finding.is_negligible:

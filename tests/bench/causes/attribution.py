@@ -106,7 +106,7 @@ def scores(lines: np.ndarray) -> list[str]:
 
 def slow(first: int, count: int) -> None:
     """Print of slow launches the error in percent of the deviation, and how often the largest part is the right one."""
-    for kind in ("input", "together"):
+    for kind in ("input", "sizes", "together"):
         errors = defaultdict(list)
         right = []
         for seed in range(first, first + count):

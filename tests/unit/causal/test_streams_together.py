@@ -50,7 +50,6 @@ def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(tmp
     assert (first["feature"], first["verdict"]) == (feature, "supported")
     assert first["variance_percent"] > 40
     tried = {row["refuter"]: row for row in own["refutations"] if row["feature"] == feature}
-    assert tried["thirds"]["passed"]
     assert tried["future_exposure"]["passed"] in (True, None)
     is_undecided = "undecided, as what the next launch meets may have run beside this one" in str(tried)
     assert is_undecided == (recording != "two_streams")

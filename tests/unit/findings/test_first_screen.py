@@ -6,29 +6,34 @@ import re
 from dataclasses import replace
 
 import first_screen_samples as made
+import pyarrow as pa
 import pytest
+from first_screen_rules import hold
 from first_screen_samples import MS, gain, idle, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
-from causeway.core.tables import write_json
+from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.kernel_words import kernel_words, work_of
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
-from causeway.findings.first_screen.outliers import EventFact, GapFact, gap_facts
+from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
-from causeway.findings.first_screen.run_facts import recording_facts, run_fact
+from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
+from causeway.levels.windows.window import _slowest_step
 
 
 def answers(given, question):
-    return [line.answer for line in plan(given) if line.question == question]
+    return [line.answer for line in plan(DatasetFacts(given)) if line.question == question]
 
 
 def test_lines_stand_in_the_order_of_the_questions_and_only_with_an_answer():
     given = tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)])
-    asked = [line.question for line in plan(given)]
+    asked = [line.question for line in plan(DatasetFacts(given))]
     assert asked == sorted(asked, key=QUESTIONS.index)
     assert asked[:2] == ["Run", "Where"]
     assert {"Recording", "Outliers", "What varies", "Which rank"}.isdisjoint(asked)
@@ -270,28 +275,14 @@ def test_every_statement_is_short_and_holds_what_it_must():
         waiting=[made.wait(500, detail="data loader: x"), made.wait(300, "unknown", "other")],
         replay=[made.replay("host_free", 350), made.replay("collectives_free", 40), made.replay("copies_free", 20)],
     )
-    for line in plan(given):
+    for line in plan(DatasetFacts(given)):
         hold(line.answer)
-
-
-BANNED = (
-    "lost to the busiest", "any and all", "further ones", "(or the column", "cannot be told", "no shorter", "barely varies",
-    "from low to high", "have a tenth", "by replay", "is a cause of", "each kernel alike",
-)  # fmt: skip
-
-
-def hold(text):
-    """Assert what every statement of a first screen must hold."""
-    assert len(text.split()) <= 60, text
-    shares = [float(one.replace(",", "")) for one in re.findall(r"(?<![\d.])([\d,.]*\d) %", text)]
-    assert all(share <= 100 for share in shares), text
-    assert not [word for word in BANNED if word in text], text
-    assert not {"None", "nan"} & set(text.split()), text
 
 
 def test_the_terminal_says_what_the_page_says(tmp_path):
     lines = [
-        line.as_json("demo") for line in plan(tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)]))
+        line.as_json("demo")
+        for line in plan(DatasetFacts(tables(waiting=[made.wait(800)], replay=[made.replay("host_free", 350)])))
     ]
     write_json(summarise([], {}, "0" * 12, lines), tmp_path / "findings.json", "findings")
     shown = first_screen_lines(tmp_path, {"demo"}, columns=80)
@@ -313,6 +304,40 @@ def test_losses_are_never_larger_than_what_they_are_made_of():
     assert gap_facts(given, run()) == []
 
 
+def test_a_slow_step_is_found_again_by_its_finding(tmp_path):
+    """The explorer opens the step by the id of the finding, and its number is that of the query."""
+    steps = [
+        {
+            "rank": 1,
+            "step": 7,
+            "cause": "idle_inside",
+            "cause_ns": 90 * MS,
+            "duration_ns": 130 * MS,
+            "usual_ns": 30 * MS,
+        }
+    ]
+    fact = SlowStepsFact(
+        pairs=[(1, 7)], excess_ns=100 * MS, cause_ns=90 * MS, usual_ns=30 * MS, cause="idle_inside", name=None
+    )
+    finding = _of_slow_steps(tables(), run(steps=STEPS), fact)
+    assert finding.id == "demo/step_time/dataset/step/rank1/idle_inside"
+    assert finding.recoverable_ns == 90 * MS * run(steps=STEPS).devices  # all wait for it, and no longer than it takes
+    assert finding.headline == "Step 7 of rank 1: 100 ms longer than usual (30 ms), as the device is idle longer."
+    rows = {"rank": [1], "step": [7], "start_ns": [5 * MS], "duration_ns": [130 * MS]}
+    schema = SCHEMAS["steps"]
+    table = pa.table(
+        {name: pa.array(rows.get(name, [0])).cast(schema.field(name).type) for name in schema.names}, schema
+    )
+    write_json({"slow": steps, "ranks": []}, tmp_path / "steps.json")
+    write_table(table, tmp_path / "steps.parquet", "steps")
+    assert _slowest_step(finding.as_json(), tmp_path) == (5 * MS, 135 * MS)
+
+
+STEPS = StepsFact(
+    count=9, mean_ns=30e6, median_ns=30e6, p99_ns=None, longest_ns=130 * MS, parts={}, share=1.0, annotated=True
+)
+
+
 def compared(**changes):
     document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
     document |= {"baseline": {"dataset": "a", "launches": 100}, "candidate": {"dataset": "b", "launches": 90}}
@@ -327,7 +352,10 @@ def compared(**changes):
         "a": tables(dataset="a", waiting=[made.wait(184, detail="data loader: next"), made.wait(90)]),
         "b": tables(dataset="b", waiting=[made.wait(77)]),
     }
-    return [line["answer"] for line in plan_of_pair(document | changes, rows, sides)]
+    return [
+        line["answer"]
+        for line in plan_of_pair(document | changes, rows, {name: DatasetFacts(one) for name, one in sides.items()})
+    ]
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():

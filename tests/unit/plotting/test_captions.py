@@ -74,7 +74,7 @@ def test_a_caption_says_only_what_was_drawn(name):
     assert "bias" not in usual or "because discovery" in usual
     assert "bias" in alone
     assert "control bins" not in alone.replace("No control bins", "")
-    assert ("20 half-samples" in usual) == (name != "agreement")
+    assert ("20 half-samples" in usual) == (name == "workflow")
     assert "0 half-samples" not in alone
     assert words(control_ratio=0) == words(control_min_rows=0) == usual
     assert not any(found in f"{usual} {alone}" for found in (" ,", ",at", ";for", ".Dashed", ")and", ".Causes"))

@@ -141,7 +141,13 @@ def _filled(values: np.ndarray, configuration: np.ndarray) -> np.ndarray | None:
 
 
 def is_category(columns: Sequence[np.ndarray]) -> bool:
-    """Tell whether a column is text in one of several tables; each has shape (n_rows,)."""
+    """Tell whether a column is text in one of several tables.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray, shape (n_rows,)
+        The same column of each table.
+    """
     return any(column.dtype == object for column in columns)
 
 

@@ -63,7 +63,7 @@ class DrawnRows:
     Parameters
     ----------
     turn : int
-        Seeds the order of its draws; distributions with different turns are drawn independently.
+        Seeds the order of its draws: those of equal turns come from the same rows, those of others independently.
     """
 
     def __init__(self, turn: int) -> None:

@@ -27,6 +27,7 @@ from causeway.causal.attribution.kernel_rows import (
     is_category,
 )
 from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
+from causeway.causal.effects.scope_times import WIDER
 from causeway.causal.effects.time_model import MAX_ROWS
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
 
@@ -167,10 +168,12 @@ def _differs(rows: Sequence[KernelRows], name: str) -> bool:
 
 
 def _intervals(values: np.ndarray, reach: float) -> list[tuple[float, float, float]]:
-    """Return the first value of both statistics, each with an interval by the scatter of the others."""
+    """Return the first value of both statistics, each with an interval by the scatter of the others; wider for the 99th
+    percentile, as no resample shows the form of the tail.
+    """
     parts = []
-    for column in (values.real, values.imag):
-        half = reach * float(np.std(column[1:], ddof=1))
+    for column, wider in ((values.real, 1.0), (values.imag, WIDER["p99"])):
+        half = wider * reach * float(np.std(column[1:], ddof=1))
         parts.append((float(column[0]), float(column[0] - half), float(column[0] + half)))
     return parts
 
@@ -214,7 +217,11 @@ def _nodes(count: int) -> list[str]:
 def _models(
     pair: Sequence[_Run], categories: Sequence[bool], configuration: Sequence[int]
 ) -> "list[gcm.StructuralCausalModel]":
-    """Return the structural models of both runs: a number follows from the configuration and from what is its own."""
+    """Return the structural models of both runs: a number follows from the configuration and from what is its own.
+
+    All nodes of a run draw the same rows, so that its inputs hang together as they did; those of the other run are
+    drawn independently.
+    """
     import networkx as nx
     from dowhy import gcm
     from dowhy.gcm.causal_models import PARENTS_DURING_FIT
@@ -224,7 +231,7 @@ def _models(
         [run.inputs for run in pair], [np.log(run.value) for run in pair], categories, configuration
     )
     models = []
-    for run, curve in zip(pair, curves, strict=True):
+    for turn, (run, curve) in enumerate(zip(pair, curves, strict=True)):
         graph = nx.DiGraph()
         graph.add_nodes_from([*nodes, TARGET])
         graph.add_edges_from((node, TARGET) for node in nodes)
@@ -233,14 +240,14 @@ def _models(
             own = run.inputs[:, number]
             if configuration and not categories[number]:
                 graph.add_edge(nodes[configuration[0]], node)
-                mechanism = gcm.AdditiveNoiseModel(Curve((True,)), DrawnRows(number))
+                mechanism = gcm.AdditiveNoiseModel(Curve((True,)), DrawnRows(turn))
                 mechanism.fit(run.inputs[:, configuration], own)
             else:
-                mechanism = DrawnRows(number)
+                mechanism = DrawnRows(turn)
                 mechanism.fit(own)
             model.set_causal_mechanism(node, mechanism)
         function = gcm.ml.regression.InvertibleExponentialFunction()
-        mechanism = gcm.PostNonlinearModel(curve, DrawnRows(len(nodes)), function)
+        mechanism = gcm.PostNonlinearModel(curve, DrawnRows(turn), function)
         mechanism.fit(run.inputs, run.value)
         model.set_causal_mechanism(TARGET, mechanism)
         for node in graph.nodes:

@@ -90,12 +90,12 @@ def _row(kernel: str, position: int, launch: SlowLaunch, rows: KernelRows) -> di
             "feature": name,
             "value": _words(rows.causes[name][launch.row], rows.units[name]),
             "attributed_ns": part,
-            "unexplained": False,
+            UNEXPLAINED: False,
         }
         for name, part in launch.attributed_ns.items()
     ]
     parts.sort(key=lambda part: -abs(part["attributed_ns"]))
-    rest = {"feature": UNEXPLAINED, "value": None, "attributed_ns": launch.unexplained_ns, "unexplained": True}
+    rest = {"feature": UNEXPLAINED, "value": None, "attributed_ns": launch.unexplained_ns, UNEXPLAINED: True}
     return {
         "kernel": kernel,
         "position": position,

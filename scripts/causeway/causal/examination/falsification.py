@@ -36,7 +36,7 @@ from causeway.core.prior_knowledge import CLOCK
 from causeway.core.vocabulary import FRAGILE_BELOW
 
 LEVEL = 0.01
-"""Of the test: 2 % of the true arrows fall, and less of few rows."""
+"""Of the test: 6 of 404 true arrows fall, and less of few rows."""
 LEAD_ABOVE = 0.2
 """Share of the effect that the slope on the future must exceed: what is smaller, the shape of the effect may leave."""
 LASTS_ABOVE = 0.1

@@ -104,7 +104,8 @@ def _identified(model: ScopeModel, outcome: Outcome, cause: str) -> Identified:
         return Identified(adjustment=None)
     adjustment = sorted(max(sets, key=len))
     arrow = next(arrow for arrow in outcome.arrows if arrow.name == cause)
-    second = _second(model, arrow, estimand, adjustment)
+    # rows of several kernels are no sample of the launches of all of them, of which changes are percentages
+    second = _second(model, arrow, estimand, adjustment) if outcome.n_kernels == 1 else None
     direct: tuple[str, ...] = ()
     if any(target != model.value for target in model.graph.successors(cause)):
         of_direct = identify_backdoor(

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, U32, column, columns
+from causeway.core.vocabulary import UNEXPLAINED
 
 CHANGES = " ".join(
     f"{what}_change_{end}" for what in ("mean", "p50", "p99", "spread") for end in ("percent", "low", "high")
@@ -54,8 +55,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # for the direct effect where mediators stand between; null where dowhy is not installed
             column("estimand", TEXT, nullable=True),
             *(column(name, pa.list_(TEXT), nullable=True) for name in ("adjustment", "direct_adjustment")),
-            # the change of the mean by dowhy's linear regression of the launches near both levels, with a 90 % interval
-            # that takes launches for independent; whether it agrees with `mean_change`
+            # of one kernel the change of the mean by dowhy's linear regression of the launches near both levels, with a
+            # 90 % interval that takes launches for independent; whether it agrees with `mean_change`
             *columns(
                 "second_change_percent second_change_low second_change_high",
                 F64,
@@ -139,7 +140,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("feature", TEXT),
             column("value", TEXT, nullable=True),
             column("attributed_ns", I64, "ns"),
-            column("unexplained", FLAG),
+            column(UNEXPLAINED, FLAG),
         ]
     ),
     # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of

@@ -10,7 +10,7 @@ from causeway.core.queries import value_at, within
 from causeway.core.vocabulary import COMM_AWARE, MEMORY_STALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.headlines import in_percent
-from causeway.findings.record import NOTICEABLE, Finding, Worth, link_to, made_from, of_dataset
+from causeway.findings.record import NOTICEABLE, Finding, link_to, made_from, of_dataset
 
 MOST_PHASES = 3
 """Times between kernels in which the host touches managed memory that a sentence names, those with most of it."""
@@ -139,16 +139,13 @@ def _imbalance(document: Mapping, total: int) -> list[Finding]:
             f"Devices compute {time(less)} less in all than the busiest one would: {in_percent(100 * less / total)} of"
             " the GPU time."
         ),
-        worth=Worth(ns=less),
         value=less,
         unit="ns",
         expression=expression,
         sentence=(
             f"Devices compute {time_three_digits(less)} ({significant(100 * less / total, 2)} % of GPU time) less in"
-            f" all than if each computed as long as {busiest}: that is what balanced work could save at most."
+            f" all than if each computed as long as {busiest}: a bound of what balance could save, part of the losses."
         ),
-        recoverable_ns=less,
-        recoverable_query=within(_path(document), expression),
         suggestion=(
             "Spread the work evenly: compare the kernels of the busiest and the idlest device, and partition by"
             " measured cost."
@@ -247,7 +244,6 @@ def _unfilled_by(
             f"{headlines.short(kernel)} runs for {in_percent(100 * spent / total)} of the GPU time ({time(spent)}) on"
             f" {used}."
         ),
-        worth=Worth(ns=lost),
         value=lost,
         unit="ns",
         expression=expression,

@@ -6,22 +6,23 @@ from causeway.core.queries import of_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, STEP_TIME, SUPPORTED
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import RECORD, against_loss, of_late
-from causeway.findings.first_screen.losses import CHANGES, Gain, late_rank_facts, loss_facts
-from causeway.findings.first_screen.outliers import SlowStepsFact, slow_step_facts
+from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.losses import CHANGES, Gain
+from causeway.findings.first_screen.outliers import SlowStepsFact
 from causeway.findings.first_screen.plan import NO_IDLE_TIME
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query, recording_facts, run_fact
-from causeway.findings.first_screen.work import VariationFact, variation_facts
+from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.work import VariationFact
 from causeway.findings.record import Effect, Evidence, Finding, Replay, Worth, link_to, of_dataset
 
 OF_FILES = ("refused", "partial")
 """Faults that are findings of their own kind: see `quality`."""
 
 
-def device_time_findings(tables: RunTables) -> list[Finding]:
+def device_time_findings(facts: DatasetFacts) -> list[Finding]:
     """Return the findings on a dataset's recording and on its device time; a loss that the recording leaves unknown is
     none.
     """
-    faults = recording_facts(tables)
+    tables = facts.tables
     findings = [
         of_dataset(
             tables.dataset,
@@ -37,17 +38,17 @@ def device_time_findings(tables: RunTables) -> list[Finding]:
             link=link_to(tables.dataset, "quality"),
             suggestion=RECORD.get(fact.fault),
         )
-        for fact in faults
+        for fact in facts.faults
         if fact.fault not in OF_FILES
     ]
-    run = run_fact(tables)
+    run = facts.run
     if run is None:
         return findings
-    unknown = {IDLE} if any(fact.fault in NO_IDLE_TIME for fact in faults) else set()
-    findings += [_of_loss(tables, run, fact) for fact in loss_facts(tables, run) if fact.part not in unknown]
-    findings += [_of_variation(tables, run, fact) for fact in variation_facts(tables, run) if not fact.is_mix]
-    findings += [_of_late_rank(tables, run, fact) for fact in late_rank_facts(tables, run)]
-    return findings + [_of_slow_steps(tables, run, fact) for fact in slow_step_facts(tables, run)]
+    unknown = {IDLE} if any(fact.fault in NO_IDLE_TIME for fact in facts.faults) else set()
+    findings += [_of_loss(tables, run, fact) for fact in facts.losses if fact.part not in unknown]
+    findings += [_of_variation(tables, run, fact) for fact in facts.variations if not fact.is_mix]
+    findings += [_of_late_rank(tables, run, fact) for fact in facts.late]
+    return findings + [_of_slow_steps(tables, run, fact) for fact in facts.slow_steps]
 
 
 def _of_loss(tables: RunTables, run: RunFact, fact) -> Finding:
@@ -152,7 +153,7 @@ def _of_slow_steps(tables: RunTables, run: RunFact, fact: SlowStepsFact) -> Find
         dataset=tables.dataset,
         target=STEP_TIME,
         kind="step",
-        key=fact.cause,
+        key=f"rank{fact.ranks[0]}/{fact.cause}",
         subject=f"ranks {', '.join(map(str, fact.ranks))}",
         quantity="time of slow steps",
         headline=text,
@@ -168,6 +169,7 @@ def _of_slow_steps(tables: RunTables, run: RunFact, fact: SlowStepsFact) -> Find
         n=len(fact.steps),
         assumption="What differs in a slow step from the usual steps of its rank is why it is slow.",
         worth=Worth(ns=max(fact.cause_ns, 0)),
-        recoverable_ns=fact.excess_ns * run.devices,
+        # no more than the cause on one rank: without it the steps still take what else is longer in them
+        recoverable_ns=max(min(fact.excess_ns, fact.cause_ns // len(fact.ranks)), 0) * run.devices,
         link=link_to(tables.dataset, "steps"),
     )

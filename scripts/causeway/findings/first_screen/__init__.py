@@ -3,6 +3,6 @@
 `facts` are typed numbers that are finished when they are made; `plan` decides which are said, and in which order;
 `words` renders each once.
 
-Imports run from left to right: `plan`, `read_tables` > `advice`, `compared` > `words` > `losses`, `outliers`, `work` >
-`kernel_words`, `run_facts`.
+Imports run from left to right: `plan`, `read_tables` > `advice`, `compared` > `facts`, `words` > `losses`, `outliers`,
+`work` > `kernel_words`, `run_facts`.
 """

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from causeway.core.formatting import count, significant, time
 from causeway.core.queries import cell
 from causeway.core.vocabulary import INCONCLUSIVE, NOT_IDLE, SAME
+from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.kernel_words import kernel_words
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables, run_fact
+from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 from causeway.findings.first_screen.words import detail_words
 
 MOST_REASONS = 3
@@ -49,7 +50,7 @@ class ComparedRuns:
 
 
 def compared_runs(
-    document: Mapping, rows: Sequence[Mapping], before: RunTables, after: RunTables
+    document: Mapping, rows: Sequence[Mapping], before: DatasetFacts, after: DatasetFacts
 ) -> ComparedRuns | None:
     """Return what is known of a compared pair; None where it was not compared.
 
@@ -59,9 +60,9 @@ def compared_runs(
         `comparison.json`.
     rows : sequence of mapping
         Rows of `comparison.parquet`, in its order.
-    before, after : RunTables
+    before, after : DatasetFacts
     """
-    runs = [run_fact(one) for one in (before, after)]
+    runs = [one.run for one in (before, after)]
     if document["why"] is not None or (document["same_content"]["sides"] or {}).get("is_all") or None in runs:
         return None
     table = f"compare/{document['baseline']['dataset']}__{document['candidate']['dataset']}/comparison.parquet"
@@ -88,7 +89,7 @@ def compared_runs(
     ]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(run.gpu_ns for run in runs)
-    sums = [_reasons(one) for one in (before, after)]
+    sums = [_reasons(one.tables) for one in (before, after)]
     reasons = [(words, sums[0].get(words, 0), sums[1].get(words, 0)) for words in {**sums[0], **sums[1]}]
     kernels = [
         (row["kernel"], row["baseline_ns"], row["candidate_ns"])

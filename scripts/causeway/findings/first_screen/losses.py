@@ -170,6 +170,10 @@ def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
     if part == IDLE:
         reasons, unknown = _reasons(tables)
         known = sum(ns for _, _, ns in reasons) + unknown
+        if known > lost:  # waits are told of the whole recording, losses of what all ranks recorded
+            reasons = [(reason, detail, ns * lost // known) for reason, detail, ns in reasons]
+            unknown = unknown * lost // known
+            known = lost
         if not known or unknown >= MOST_UNKNOWN * known:
             gain = None
         return LossFact(part=part, lost_ns=lost, reasons=reasons, unknown_ns=unknown, gain=gain)

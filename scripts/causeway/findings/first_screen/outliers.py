@@ -295,10 +295,11 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 groups[name, False, kind == "communication", None].append((duration, begins, (rank, device), None))
         if (folder / "transfers.parquet").is_file():
             rows = duckdb.execute(
-                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, n FROM ("
-                " SELECT *, median(duration_ns) OVER w AS median, count(*) OVER w AS n FROM read_parquet(?)"
-                " WINDOW w AS (PARTITION BY copy_kind)) WHERE duration_ns >= ? AND duration_ns - median >= ?",
-                [str(folder / "transfers.parquet"), least, least],
+                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, n"
+                " FROM read_parquet($path) JOIN (SELECT copy_kind, median(duration_ns) AS median, count(*) AS n"
+                " FROM read_parquet($path) GROUP BY copy_kind) USING (copy_kind)"
+                " WHERE duration_ns >= $least AND duration_ns - median >= $least ORDER BY start_ns, rank, device",
+                {"path": str(folder / "transfers.parquet"), "least": least},
             ).fetchall()
             for start, duration, rank, device, kind, size, source, target, median, n in rows:
                 if n < FEWEST_USUAL or duration < STANDS_OUT * median or kind in MIGRATIONS:
@@ -332,16 +333,10 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.what))
 
 
-def slow_step_facts(
-    tables: RunTables, run: RunFact, events: Sequence[EventFact] = (), gaps: Sequence[GapFact] = ()
-) -> list[SlowStepsFact]:
-    """Return slow steps by cause, those that are a hundredth of the run longer in all, most time first; not those whose
-    excess is that of a single event, or of some gaps.
-    """
+def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
+    """Return slow steps by cause, those that are a hundredth of the run longer in all, most time first."""
     if run.steps is None or tables.steps is None:
         return []
-    singles = [event.longest_ns for event in events]
-    singles += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
     own = {step["step"] for step in tables.steps["slow"] if step["cause"] not in (None, WAITS)}
     groups: dict[str, list[Mapping]] = defaultdict(list)
     for step in tables.steps["slow"]:  # a rank that waits for a late one is no reason of its own
@@ -353,7 +348,7 @@ def slow_step_facts(
         for step in steps:
             longest[step["step"]] = max(longest.get(step["step"], 0), step["duration_ns"] - step["usual_ns"])
         excess = sum(longest.values())
-        if excess < NOTICEABLE * run.elapsed_ns or any(0.8 * excess <= ns <= 1.25 * excess for ns in singles):
+        if excess < NOTICEABLE * run.elapsed_ns:
             continue
         facts.append(
             SlowStepsFact(
@@ -366,3 +361,12 @@ def slow_step_facts(
             )
         )
     return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))
+
+
+def without_single(
+    steps: Sequence[SlowStepsFact], events: Sequence[EventFact], gaps: Sequence[GapFact]
+) -> list[SlowStepsFact]:
+    """Return slow steps without those whose excess is that of a single event, or of some gaps, which are said."""
+    said = [event.longest_ns for event in events]
+    said += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
+    return [fact for fact in steps if not any(0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns for ns in said)]

@@ -11,10 +11,11 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import compared_runs, of_comparison
-from causeway.findings.first_screen.losses import LossFact, late_rank_facts, loss_facts, migration_facts, shared_facts
-from causeway.findings.first_screen.outliers import event_facts, gap_facts, slow_step_facts
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query, recording_facts, run_fact
-from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts, variation_facts
+from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
+from causeway.findings.first_screen.outliers import event_facts, gap_facts, without_single
+from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
+from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts
 
 RECORDING = "Recording"
 COMPARED = "Compared"
@@ -70,12 +71,12 @@ class ScreenLine:
         }
 
 
-def plan(tables: RunTables) -> list[ScreenLine]:
+def plan(facts: DatasetFacts) -> list[ScreenLine]:
     """Return the lines of the first screen of a dataset, in the order of `QUESTIONS`."""
-    return sorted(_lines(tables), key=lambda line: QUESTIONS.index(line.question))
+    return sorted(_lines(facts), key=lambda line: QUESTIONS.index(line.question))
 
 
-def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[str, RunTables]) -> list[dict]:
+def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[str, DatasetFacts]) -> list[dict]:
     """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
     sides = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
     fact = compared_runs(document, rows, *sides) if None not in sides else None
@@ -87,17 +88,18 @@ def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[s
     ]
 
 
-def _lines(tables: RunTables) -> list[ScreenLine]:
-    faults = recording_facts(tables)[:MOST_FAULTS]
+def _lines(facts: DatasetFacts) -> list[ScreenLine]:
+    tables = facts.tables
+    faults = facts.faults[:MOST_FAULTS]
     lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
-    run = run_fact(tables)
+    run = facts.run
     if run is None:
         return [*lines, *_of_measurements(tables), *_not_searched(tables)]
     steps = run.steps is not None and run.steps.annotated
     lines.append(
         ScreenLine(question=STEP if steps else RUN, answer=words.of_run(run), ns=run.elapsed_ns, query=run.query)
     )
-    losses = loss_facts(tables, run)
+    losses = facts.losses
     if any(fact.fault in NO_IDLE_TIME for fact in faults):
         losses = [fact for fact in losses if fact.part != IDLE]
     lines += [
@@ -117,20 +119,20 @@ def _lines(tables: RunTables) -> list[ScreenLine]:
         ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
         for fact in migration_facts(tables)
     ]
-    late = late_rank_facts(tables, run)
+    late = facts.late
     lines += [
         ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in late[:1]
     ]
     if not any(fact.fault in NO_IDLE_TIME for fact in faults):
-        lines += _outliers(tables, run)
+        lines += _outliers(facts)
     classes = class_facts(tables)
     kernels = kernel_facts(tables)
     if classes:
         query = of_table("sum(value_sum)", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
         total = sum(fact.total_ns for fact in classes)
         lines.append(ScreenLine(question=FILLS, answer=words.of_work(classes, kernels), ns=total, query=query))
-    lines += _varies(tables, run)
+    lines += _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in advice(run, faults, losses, late, kernels)
@@ -149,8 +151,10 @@ def _where(losses: Sequence[LossFact]) -> list[LossFact]:
     return [first, best] if is_more and best is not first and first.gain is not None else [first]
 
 
-def _outliers(tables: RunTables, run: RunFact) -> list[ScreenLine]:
+def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     """Return the gaps, single events and slow steps that are a hundredth of the run or more, most time first."""
+    tables = of.tables
+    run = of.run
     if not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
     gaps = gap_facts(tables, run)
@@ -159,20 +163,22 @@ def _outliers(tables: RunTables, run: RunFact) -> list[ScreenLine]:
     facts += [(fact.total_ns, words.of_event(fact, run)) for fact in events]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
-        for fact in slow_step_facts(tables, run, events, gaps)
+        for fact in without_single(of.slow_steps, events, gaps)
     ]
     facts.sort(key=lambda fact: (-fact[0], fact[1]))
     return [ScreenLine(question=OUTLIERS, answer=f"{text}.", ns=ns) for ns, text in facts[:MOST_OUTLIERS]]
 
 
-def _varies(tables: RunTables, run: RunFact) -> list[ScreenLine]:
+def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     """Return the kernel whose variation costs most, if that is a hundredth of the devices' time; launches of different
     problem sizes are no variation.
     """
-    for fact in variation_facts(tables, run):
+    for fact in facts.variations:
         if not fact.is_mix:
             return [
-                ScreenLine(question=VARIES, answer=words.of_variation(fact, run), ns=fact.cost_ns, query=fact.query)
+                ScreenLine(
+                    question=VARIES, answer=words.of_variation(fact, facts.run), ns=fact.cost_ns, query=fact.query
+                )
             ]
     return []
 

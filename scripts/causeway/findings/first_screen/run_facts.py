@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock
 from causeway.core.queries import in_document, value_at, within
+from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 
 NOTICEABLE = 0.01
@@ -40,7 +41,19 @@ RECORDED = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunTables:
-    """All that the facts of a dataset are read from; what a dataset does not have is None or empty."""
+    """All that the facts of a dataset are read from; what a dataset does not have is None or empty.
+
+    Attributes
+    ----------
+    folders : sequence of Path
+        Tables of its exports, in the sheet's order.
+    steps_table : Table or None
+        `steps.parquet`, all its columns, one row for each step of a rank, times in ns.
+    waiting, replay, path, collectives, operators : sequence of mapping
+        Rows of the tables, those of the whole run where they have steps.
+    targets, units : mapping
+        Rows of `kernels.parquet` and the unit of their values, by target.
+    """
 
     dataset: str
     folders: Sequence[Path] = ()
@@ -134,6 +147,8 @@ class RecordingFact:
         Where `count` is, and SQL that gives it.
     unit : str
         Of `count`.
+    why : str
+        What an export lacks, as its reader says it; empty for other faults.
     """
 
     fault: str
@@ -142,6 +157,7 @@ class RecordingFact:
     table: str
     query: str
     unit: str = "events"
+    why: str = ""
 
 
 def run_fact(tables: RunTables) -> RunFact | None:
@@ -168,19 +184,17 @@ def run_fact(tables: RunTables) -> RunFact | None:
 
 def _devices(folders: Sequence[Path]) -> list[Mapping]:
     """Return the rows of all `devices` of a dataset that did work."""
-    import pyarrow.parquet as pq
+    import duckdb
 
     found = []
     for folder in folders:
         if not (folder / "devices.parquet").is_file():
             continue
-        rows = pq.read_table(folder / "devices.parquet").to_pylist()
+        rows = read_table(folder / "devices.parquet", "devices").to_pylist()
         used = set()
         if (folder / "launches.parquet").is_file():
-            launched = pq.read_table(folder / "launches.parquet", columns=["rank", "device"])
-            used = {
-                (one["rank"], one["device"]) for one in launched.group_by(["rank", "device"]).aggregate([]).to_pylist()
-            }
+            pairs = "SELECT DISTINCT rank, device FROM read_parquet(?)"  # streamed: launches may be many millions
+            used = set(duckdb.execute(pairs, [str(folder / "launches.parquet")]).fetchall())
         found += [row for row in rows if not used or (row["rank"], row["device"]) in used]
     return found
 
@@ -239,7 +253,12 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
             query = in_document(document, "exports", index, "status", kind="text")
             facts.append(
                 RecordingFact(
-                    fault=export["status"], count=1, of=len(tables.quality["exports"]), table=document, query=query
+                    fault=export["status"],
+                    count=1,
+                    of=len(tables.quality["exports"]),
+                    table=document,
+                    query=query,
+                    why=export["error"]["found"].partition(": ")[0] if export["error"] else "",
                 )
             )
     for fault in UNFIT:

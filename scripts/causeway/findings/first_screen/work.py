@@ -253,10 +253,10 @@ def _is_mix(tables: RunTables, run: RunFact, kernel: Mapping) -> bool:
             return True
     if run.launches > MOST_LAUNCHES:
         return False
-    return _explained_by_place(tables.folders, kernel["short_name"]) >= MIX
+    return _explained_by_neighbours(tables.folders, kernel["short_name"]) >= MIX
 
 
-def _explained_by_place(folders: Sequence, short_name: str) -> float:
+def _explained_by_neighbours(folders: Sequence, short_name: str) -> float:
     """Return the share of the variance within configurations of a kernel that its place in the program explains, the
     launches before and after it or the size of its input, corrected for the number of places, 0 to 1.
     """
@@ -275,16 +275,16 @@ def _explained_by_place(folders: Sequence, short_name: str) -> float:
         if (folder / "launches.parquet").is_file()
     ]
     best = 0.0
-    for place in ("near", "far") if parts else ():
-        whole, within, places, configurations, launches = connection.execute(
+    for around in ("near", "far") if parts else ():
+        whole, within, positions, configurations, launches = connection.execute(
             f"WITH rows AS ({' UNION ALL '.join(parts)}), placed AS (SELECT *,"  # noqa: S608 - names of ours alone
-            f" avg(t) OVER (PARTITION BY export, c) AS mean, avg(t) OVER (PARTITION BY export, c, {place}) AS own"
-            f" FROM rows) SELECT sum((t - mean) ** 2), sum((t - own) ** 2), count(DISTINCT (export, c, {place})),"
+            f" avg(t) OVER (PARTITION BY export, c) AS mean, avg(t) OVER (PARTITION BY export, c, {around}) AS own"
+            f" FROM rows) SELECT sum((t - mean) ** 2), sum((t - own) ** 2), count(DISTINCT (export, c, {around})),"
             " count(DISTINCT (export, c)), count(*) FROM placed",
             {"name": short_name},
         ).fetchone()
-        if whole and launches > places and launches > configurations:
-            best = max(best, 1 - (within / (launches - places)) / (whole / (launches - configurations)))
+        if whole and launches > positions and launches > configurations:
+            best = max(best, 1 - (within / (launches - positions)) / (whole / (launches - configurations)))
     return best
 
 

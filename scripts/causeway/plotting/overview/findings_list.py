@@ -112,7 +112,7 @@ def _table(rest: Sequence[tuple[int, Mapping]]) -> Markup | None:
         tag(
             "tr",
             tag("td", said(("findings", number), finding), class_="said"),
-            tag("td", _time(finding), class_="n"),
+            tag("td", _time(("findings", number), finding), class_="n"),
             tag("td", verdict_tag(finding["verdict"])),
         )
         for number, finding in rest[:MOST_ROWS]
@@ -142,50 +142,36 @@ def explains_little(finding: Mapping) -> bool:
     return share["value"] < LEAST_EXPLAINED or (share["low"] is not None and share["low"] <= 0)
 
 
-def _time(finding: Mapping) -> Markup | str:
-    """Return the GPU time that a finding is worth."""
+def _time(place: Place, finding: Mapping) -> Markup | str:
+    """Return the GPU time that a finding is worth; what a replay gives is cited from the findings themselves."""
     if finding["recoverable_ns"] is None:
         return citations.UNKNOWN
-    return citations.time(finding["recoverable_ns"], finding["recoverable_query"])
+    own = in_document("findings.json", *place, "recoverable_ns", kind="integer")
+    return citations.time(finding["recoverable_ns"], finding["recoverable_query"] or own)
 
 
 def _worth(place: Place, finding: Mapping) -> Markup | None:
-    """Return the GPU time that a finding is worth, with its interval and its share of all."""
+    """Return what a finding is worth: the share of the run's time, the GPU time with its interval, and of a loss or a
+    late rank all that it is of.
+    """
     if finding["recoverable_ns"] is None:
         return None
+    if not finding["recoverable_ns"]:
+        return tag("span", tag("b", "wins nothing"), class_="saves")
     part = finding["recoverable_share"]
-    of = "GPU time"
-    if part:
-        of = [citations.share(part, in_document("findings.json", *place, "recoverable_share")), " of the GPU time"]
-    between = None
-    if finding["worth_low"] is not None:
+    share = citations.share(part, in_document("findings.json", *place, "recoverable_share")) if part else None
+    head = tag("b", share, " of the run") if share is not None else tag("b", _time(place, finding))
+    notes: list[Markup | str] = [_time(place, finding), " of GPU time"] if share is not None else []
+    if finding.get("worth_low") is not None:
         ends = [
             citations.time(finding[key], in_document("findings.json", *place, key, kind="integer"))
             for key in ("worth_low", "worth_high")
         ]
-        between = tag("span", "[", ends[0], ", ", ends[1], "]", class_="note")
-    is_late_rank = finding["kind"] == "straggler" and finding["recoverable_ns"] != finding["worth_ns"]
-    if finding["replay"] is not None or is_late_rank:
+        notes += [" [", ends[0], ", ", ends[1], "]"]
+    elif finding.get("worth_ns") not in (None, finding["recoverable_ns"]):
         whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
-        between = tag("span", _beside_saving(finding, whole), class_="note")
-    elif finding["kind"] == "efficiency":
-        between = tag("span", "all of it: a bound without dependencies", class_="note")
-    return tag("span", tag("b", _time(finding)), between, tag("span", of, class_="note"), class_="saves")
-
-
-def _beside_saving(finding: Mapping, whole: Markup) -> list[Markup | str]:
-    """Return what stands beside a saving: the loss (`whole`), which bounds what a replay saves, or the time that others
-    wait for a late rank, which does not: without it the run ends earlier on that rank, too.
-    """
-    if finding["replay"] is None:
-        return ["at most, on all ranks; the others wait ", whole]
-    if finding["replay"]["change"] == "no_straggler":
-        return ["by replay; the ranks wait ", whole]
-    if finding["recoverable_ns"] == finding["worth_ns"]:
-        return ["all that is lost; a replay saves no less"]
-    if finding["recoverable_ns"] > finding["worth_ns"]:
-        return ["by replay; lost is ", whole]
-    return ["by replay; at most ", whole, " without dependencies"]
+        notes += ["; waited: " if finding["kind"] == "straggler" else "; lost: ", whole]
+    return tag("span", head, tag("span", notes, class_="note") if notes else None, class_="saves")
 
 
 def _sizes(place: Place, finding: Mapping) -> list[Markup]:
@@ -219,11 +205,16 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     under += [tag("span", "small: may explain less than a hundredth")] if explains_little(finding) else []
     if finding["n"] is not None:
         query = in_document("findings.json", *place, "n", kind="integer")
-        under.append(tag("span", citations.count(finding["n"], query), f" {kind.counts}"))
+        noun = formatting.counted(finding["n"], kind.counts).rpartition(" ")[2]
+        under.append(tag("span", citations.count(finding["n"], query), f" {noun}"))
     if finding["based_on"]:
         under.append(tag("span", "based only on ", said(place, finding, "based_on")))
     under += _links(finding)
-    tried = tag("div", tag("b", "Try: "), finding["suggestion"], class_="try") if finding["suggestion"] else None
+    tried = (
+        tag("div", tag("b", "Try: "), said(place, finding, "suggestion"), class_="try")
+        if finding["suggestion"]
+        else None
+    )
     parts = [tag("div", said(place, finding), class_="said"), tried, tag("div", under, class_="under")]
     return tag("li", tag("div", parts, _at_length(number, finding)), _worth(place, finding))
 
@@ -231,14 +222,11 @@ def finding_item(number: int, finding: Mapping) -> Markup:
 def _links(finding: Mapping) -> list[Markup]:
     page, _, inside = finding["link"].partition("#")
     own = page == "overview.html" and inside
-    found = [
-        tag("a", "where this is shown", href=f"#{inside}")
-        if own
-        else citations.away("where this is shown", finding["link"], page)
-    ]
+    words = ["See ", citations.name(inside.rpartition("--")[2])] if own else "See the page"
+    found = [tag("a", words, href=f"#{inside}") if own else citations.away(words, finding["link"], page)]
     if finding["explorer"]:
-        found.append(citations.away("its window", finding["explorer"], finding["explorer"].partition("#")[0]))
-    found.append(citations.away("its table", finding["evidence"]["table"], title=finding["evidence"]["query"]))
+        found.append(citations.away("Timeline", finding["explorer"], finding["explorer"].partition("#")[0]))
+    found.append(citations.away("Data", finding["evidence"]["table"], title=finding["evidence"]["query"]))
     return found
 
 

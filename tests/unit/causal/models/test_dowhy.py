@@ -161,3 +161,10 @@ print(whole.examination.failures[-1], [arrow.identified for arrow in whole.arrow
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=environment)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == f"{NOT_INSTALLED}|[None, None, None]|3"
+
+
+def test_of_several_kernels_together_no_second_estimate_is_made(found):
+    outcome, model = found
+    of_both = with_identification(replace(outcome, n_kernels=2), model)
+    assert [arrow.identified.second for arrow in of_both.arrows] == [None] * 3
+    assert arrow_of(of_both, "launches_in_flight").identified.adjustment == ("stream",)

@@ -125,11 +125,11 @@ def cost_of(row: Mapping, table: str, number: int) -> Markup | str:
 
 
 def _backing(search: object, number: int, row: Mapping) -> Markup:
-    """Return in how many resamples a cause was found, and how strong a hidden cause would have to be."""
+    """Return in how many halves of the run a cause holds, and how strong a hidden cause would have to be."""
     stable = of_table("100 * stability", search.table, rows_where({"file_row_number": number}))
     found = citations.percent(None if row["stability"] is None else 100 * row["stability"], stable)
     robust = citations.ratio(row["robustness"], cell("robustness", search.table, number))
-    return tag("div", "found in ", found, ", robust ", robust, class_="note")
+    return tag("div", "holds in ", found, " of halves, robust ", robust, class_="note")
 
 
 def _probability(search: object, number: int, row: Mapping) -> Markup | None:

@@ -1,0 +1,51 @@
+"""The facts of a dataset, each read once: the first screen and the findings say the same ones."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
+from causeway.findings.first_screen.outliers import SlowStepsFact, slow_step_facts
+from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
+from causeway.findings.first_screen.work import VariationFact, variation_facts
+
+
+class DatasetFacts:
+    """What both the first screen and the findings of a dataset are made from; where `run` is None, only `faults`.
+
+    Parameters
+    ----------
+    tables : RunTables
+    """
+
+    def __init__(self, tables: RunTables) -> None:
+        self.tables = tables
+
+    @cached_property
+    def faults(self) -> Sequence[RecordingFact]:
+        """Faults of the recording, the gravest first."""
+        return recording_facts(self.tables)
+
+    @cached_property
+    def run(self) -> RunFact | None:
+        """The run; None without a time line."""
+        return run_fact(self.tables)
+
+    @cached_property
+    def losses(self) -> Sequence[LossFact]:
+        """Parts of the devices' time that are not compute, the largest first."""
+        return loss_facts(self.tables, self.run)
+
+    @cached_property
+    def late(self) -> Sequence[LateRankFact]:
+        """Ranks that the others wait for, most waiting first."""
+        return late_rank_facts(self.tables, self.run)
+
+    @cached_property
+    def variations(self) -> Sequence[VariationFact]:
+        """Kernels that vary, most cost first."""
+        return variation_facts(self.tables, self.run)
+
+    @cached_property
+    def slow_steps(self) -> Sequence[SlowStepsFact]:
+        """Slow steps by cause, most time first."""
+        return slow_step_facts(self.tables, self.run)
