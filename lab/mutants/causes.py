@@ -67,12 +67,6 @@ MUTANTS = {
         "failed = p_value < 0 and abs(value)",
         "examination/test_future_exposure.py",
     ),
-    "every statement is as probable": _of(
-        "report/probability.py",
-        "return min(facts.robustness / ENOUGH_ROBUSTNESS, 1.0)",
-        "return 1.0",
-        "report/test_probability.py",
-    ),
     "whatever follows the time closely is a leaked feature": _of(
         "preparation/exact_images.py", "EXACT_SPREAD = 0.003", "EXACT_SPREAD = 0.1", "preparation/test_exact_images.py"
     ),

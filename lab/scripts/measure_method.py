@@ -58,7 +58,7 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
     features = in_time_order(features_table(table, inclusion))
     columns = feature_columns(features)
     rows = observations_of(features, equal_kernels=True)
-    scope = Scope("validation", table.target, "dataset", seed=seed, resamples=case.resamples)
+    scope = Scope("validation", table.target, "dataset", seed=seed)
     outcome, evidence = discover(columns, rows, scope, totals=totals_of_table(table))
     if not outcome.arrows or evidence is None:
         return Analysis(outcome, [])

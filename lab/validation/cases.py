@@ -23,8 +23,6 @@ class Case:
         Which kind it is chooses the generator.
     quick, full : int
         Number of tables in the quick and in the full study; 0 leaves the case out.
-    resamples : int
-        Half-samples for the stability of causes, by default as many as the workflow takes.
     baselines : bool
         Run the baselines on the same tables.
     selected : bool
@@ -36,7 +34,6 @@ class Case:
     settings: Settings
     quick: int
     full: int
-    resamples: int = 20
     baselines: bool = True
     selected: bool = False
 
@@ -130,7 +127,6 @@ CASES = {
             GeneratorSettings(columns=8006, drivers=250, causes=8),
             0,
             4,
-            resamples=0,
             baselines=False,
         ),
         Case(
@@ -139,7 +135,6 @@ CASES = {
             GeneratorSettings(rows=8006, columns=1642, drivers=250, causes=8),
             0,
             3,
-            resamples=0,
             baselines=False,
         ),
         Case(
@@ -148,7 +143,6 @@ CASES = {
             GeneratorSettings(rows=1201, columns=5036, drivers=200, kernels=17, paradox=True),
             0,
             3,
-            resamples=0,
             baselines=False,
         ),
         Case("additive", "times that add up, another generator", AdditiveSettings(), 4, 20, baselines=False),

@@ -68,7 +68,7 @@ def search_minutes(wildcards, input, attempt, rulename):
     causes = config["causes"]
     rows = min(len(input.features), mb(input.features) / FEATURES_OF_A_FULL_SEARCH_MB)
     kernels = causes["kernels_count"] / causes["batches"] * rows
-    minutes = 3 + int(kernels / 2 * max(1, causes["resamples"] / 20))
+    minutes = 3 + int(kernels / 2)
     return max(minutes, past_minutes(rulename, wildcards)) * attempt
 
 

@@ -34,7 +34,7 @@ from causeway.causal.data.scopes import row_blocks
 from causeway.causal.search_causes import CauseSearch, search_dataset
 from causeway.numeric.process import share_one_heap
 share_one_heap()
-causes = {"max_rows": 50000, "resamples": 0, "what_if": []}
+causes = {"max_rows": 50000, "what_if": []}
 causes |= {"kernels_share": 0.99, "kernels_count": 20}
 search = CauseSearch(dataset="wide", folder=Path(sys.argv[2]), causes=causes, seed=1)
 write_outcomes(search_dataset(search, row_blocks(search.features))[0], sys.argv[3])

@@ -17,7 +17,7 @@ SETTINGS = """\
 simulated:
   traced: {kind: trace, ranks: 1, nodes: 1, iterations: 20, seed: 1}
 targets: {traces: [kernel_variability]}
-causes: {batches: 1, resamples: 2, kernels_count: 2}
+causes: {batches: 1, kernels_count: 2}
 """
 SIZES = 10
 BLOCK = 4096

@@ -21,7 +21,7 @@ SETTINGS = """\
 simulated:
   traced: {kind: trace, ranks: 2, nodes: 2, iterations: 60, seed: 1}
   counted: {kind: counters, launches: 300, seed: 1}
-causes: {batches: 1, resamples: 2, kernels_count: 2}
+causes: {batches: 1, kernels_count: 2}
 """
 
 

@@ -13,7 +13,7 @@ PLAN_CPU_S = 15
 """CPU-seconds that the plan of 1,000 exports may take."""
 JOBS = 60
 """Jobs of a dataset, however many exports it has: 12 read them, the others are those of any dataset of traces."""
-SETTINGS = "causes: {batches: 1, resamples: 2, kernels_count: 2, max_rows: 1000}\n"
+SETTINGS = "causes: {batches: 1, kernels_count: 2, max_rows: 1000}\n"
 
 
 def linked(folder, count):

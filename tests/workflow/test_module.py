@@ -11,7 +11,7 @@ from support import ROOT, snakemake_command
 OTHER = """
 module causeway:
     snakefile: "{snakefile}"
-    config: {{"datasets": "datasets.tsv", "causes": {{"resamples": 5, "batches": 1}}}}
+    config: {{"datasets": "datasets.tsv", "causes": {{"batches": 1}}}}
 
 use rule * from causeway as causeway_*
 

@@ -10,7 +10,7 @@ from causeway.core.tables import read_json, read_table
 from support import copy_checkout, run_snakemake, write_analysis
 
 SETTINGS = """
-causes: {batches: 2, resamples: 4, kernels_count: 3}
+causes: {batches: 2, kernels_count: 3}
 filters:
   long:
     dataset: h100

@@ -15,7 +15,7 @@ from cited_page import wrong_numbers
 from queried import wrong_findings
 from support import copy_checkout, run_snakemake, write_analysis
 
-SETTINGS = "causes: {batches: 1, resamples: 2, kernels_count: 2, max_rows: 1000}\n"
+SETTINGS = "causes: {batches: 1, kernels_count: 2, max_rows: 1000}\n"
 
 
 def run_whole(folder, rows, settings=SETTINGS):

@@ -233,7 +233,6 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
         kernel.id,
         name=kernel.name,
         seed=search.seed,
-        resamples=search.causes["resamples"],
         is_collective=kernel.is_collective,
     )
     extent = search.extent(table)
@@ -266,7 +265,6 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
         search.target,
         DATASET_SCOPE,
         seed=search.seed,
-        resamples=search.causes["resamples"],
         kernel=alone and (alone.id, alone.name),
         is_collective=alone is not None and alone.is_collective,
     )

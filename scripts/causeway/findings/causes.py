@@ -257,7 +257,6 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         explained=explained,
         role=row.get("role"),
         lever=record_of(row["feature"], row.get("group") or "").label if is_settable else None,
-        probability=row.get("probability"),
         evidence=_evidence(search, index, next((name for name, one in columns.items() if one), "verdict")),
         worth=worth,
         is_time=analysis.unit == "ns",

@@ -89,8 +89,7 @@ def _is_broken(estimate: Effect | Worth | None) -> bool:
 
 def estimate_outside_interval(finding: Finding, basis: CheckBasis) -> bool:
     """The main estimate or what the statement is worth is outside of its interval, or is where that is clipped."""
-    probable = finding.probability is None or 0 <= finding.probability <= 1
-    return _is_broken(finding.effect) or _is_broken(finding.worth) or not probable
+    return _is_broken(finding.effect) or _is_broken(finding.worth)
 
 
 def _sign_of(slope: Effect | PooledSlope) -> int:

@@ -194,8 +194,6 @@ class Finding:
         Of a cause: `lever`, `exposure`, `mediator`, `clock` or `lag`.
     lever : str or None
         What one can set.
-    probability : float or None
-        How often such a statement was true in the validation, 0 .. 1.
     evidence : Evidence
     n : int or None
         Launches (of stragglers: collectives) on which the claim rests.
@@ -263,7 +261,6 @@ class Finding:
     explained: Effect | None = None
     role: str | None = None
     lever: str | None = None
-    probability: float | None = None
     evidence: Evidence
     n: int | None = None
     n_effective: float | None = None

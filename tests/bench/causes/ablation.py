@@ -52,7 +52,6 @@ FURTHER = 30
 """Their seeds begin so much later."""
 FIRST = {"products": 190_000, "additive": 700_020, "special cases": 9_000}
 """First seed of each generator."""
-RESAMPLES = 10
 ALL = "all rules"
 
 
@@ -110,7 +109,7 @@ def scores(task):
     table = drawn(case.settings, seed)
     features = in_time_order(features_table(table))
     rows = observations_of(features, equal_kernels=True)
-    scope = Scope("validation", table.target, "dataset", seed=seed, resamples=RESAMPLES)
+    scope = Scope("validation", table.target, "dataset", seed=seed)
     begun = time.process_time()
     with without(rule):
         outcome, _ = discover.discover(feature_columns(features), rows, scope)

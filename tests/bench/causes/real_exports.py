@@ -56,7 +56,7 @@ DATASETS = {
 }
 HOST_TABLES = ("operators", "shapes", "steps")
 """Tables whose features are left out of the analysis `before`."""
-REDUCED = {"resamples": 30, "batches": 1, "kernels_share": 0.9, "kernels_count": 8, "max_rows": 10000}
+REDUCED = {"batches": 1, "kernels_share": 0.9, "kernels_count": 8, "max_rows": 10000}
 FEWEST = 100
 """Effective rows below which a scope is refused."""
 LOOK_UP = {"operator": "operator", "input": "shape", "launch configuration": "launch configuration"}

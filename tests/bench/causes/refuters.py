@@ -104,7 +104,7 @@ def lines_of(name, seed):
     table = drawn(CASES[name].settings, seed)
     features = in_time_order(features_table(table, None))
     rows = observations_of(features, equal_kernels=True)
-    scope = Scope("simulated", table.target, "dataset", seed=seed, resamples=10)
+    scope = Scope("simulated", table.target, "dataset", seed=seed)
     outcome, evidence = discover(feature_columns(features), rows, scope)
     outcome = examine(outcome, evidence, Extent(totals=totals_of_table(table)))
     model = scope_model(outcome, evidence)

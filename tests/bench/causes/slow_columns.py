@@ -138,7 +138,7 @@ def arrows_of(kind, seed):
     """Return the arrows of one table with their truth."""
     table, change = GENERATORS[kind][0](seed)
     features = in_time_order(features_table(table))
-    scope = Scope("simulated", table.target, "dataset", seed=seed, resamples=20)
+    scope = Scope("simulated", table.target, "dataset", seed=seed)
     rows = observations_of(features, equal_kernels=True)
     outcome, evidence = discover(feature_columns(features), rows, scope)
     few = any(arrow.n_effective < REFUSED_BELOW for arrow in outcome.arrows)

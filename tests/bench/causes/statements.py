@@ -46,7 +46,7 @@ def counted(task):
     table = drawn(case.settings, seed)
     features = in_time_order(features_table(table, None))
     rows = observations_of(features, equal_kernels=True)
-    scope = Scope("simulated", table.target, "dataset", seed=seed, resamples=4)
+    scope = Scope("simulated", table.target, "dataset", seed=seed)
     outcome, evidence = discover(feature_columns(features), rows, scope)
     extent = Extent(totals=totals_of_table(table))
     (outcome,) = correct([examine(outcome, evidence, extent)])

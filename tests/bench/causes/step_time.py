@@ -55,7 +55,7 @@ def analyse(folder, runs):
     settings = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     settings |= {"datasets": "datasets.tsv", "simulated": {name: scenario(n) for n, name in enumerate(names)}}
     settings["targets"]["traces"] = ["kernel_variability"]
-    settings["causes"] |= {"resamples": 10, "batches": 1}
+    settings["causes"] |= {"batches": 1}
     (folder / "config.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
     command += ["--configfile", str(folder / "config.yaml"), "--cores", "2", "--quiet", "all", "--keep-going"]

@@ -20,7 +20,7 @@ CAUSES = {
     "kernels_share": 0.99,
     "kernels_count": 20,
     "max_rows": 50000,
-    "resamples": 4,
+    "columns": [],
     "what_if": [],
 }
 RNG = np.random.default_rng(620)

@@ -44,7 +44,7 @@ def analysed(folder, seed, planted=True):
     """Return the causes and the graph of each kernel by its name."""
     folder.mkdir()
     trace(folder / "trace.json", seed, planted)
-    found = documents_of(folder, [folder / "trace.json"], "kernel_variability", resamples=10)
+    found = documents_of(folder, [folder / "trace.json"], "kernel_variability")
     return {one["graph"]["scope_name"]: one for one in found}
 
 

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from causeway.causal.report.probability import ENOUGH_ROBUSTNESS
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 from whole_way import causes_of, documents_of
 
-from causeway.causal.report.probability import ENOUGH_ROBUSTNESS
 from causeway.core.vocabulary import FRAGILE_BELOW
 
 NSYS = "nsys_sqlite/nsys-ai"
@@ -22,7 +22,7 @@ RODINIA = ("nsys_sqlite/rodinia-gaussian/report3.sqlite", "nsys_sqlite/rodinia-g
 def explained(folder, data, sources, target="kernel_variability", **causes):
     """Return the documents by kernel's name, those of the whole dataset under `dataset`."""
     files = [next(data.glob(source)) for source in sources]
-    found = documents_of(folder, files, target, whole=True, **{"resamples": 10, "kernels_share": 0.95} | causes)
+    found = documents_of(folder, files, target, whole=True, **{"kernels_share": 0.95} | causes)
     return {documents["graph"]["scope_name"] or "dataset": documents for documents in found}
 
 

@@ -17,7 +17,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope
 table = make_table(3, n=800, p=8, n_drivers=4, n_causes=2)
-outcome, _ = discover(columns_of(table), rows_of(table.y), Scope("d", "y", "k", resamples=0))
+outcome, _ = discover(columns_of(table), rows_of(table.y), Scope("d", "y", "k"))
 (corrected,) = correct([outcome])
 write_scope(corrected, sys.argv[1])
 """

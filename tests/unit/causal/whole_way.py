@@ -20,7 +20,7 @@ CAUSES = {
     "kernels_share": 0.999,
     "kernels_count": 20,
     "max_rows": 50000,
-    "resamples": 20,
+    "columns": [],
     "what_if": [],
 }
 

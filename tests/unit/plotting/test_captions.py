@@ -20,10 +20,9 @@ to one.
 """
 
 
-def rendered(path, resamples=20, **ranking):
+def rendered(path, **ranking):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     config["ranking"] |= ranking
-    config["causes"]["resamples"] = resamples
     job = SimpleNamespace(
         config=config,
         wildcards=SimpleNamespace(dataset="demo", target="kernel_variability", pair="demo__launches"),
@@ -69,13 +68,11 @@ def test_a_caption_says_only_what_was_drawn(name):
         return " ".join(rendered(ROOT / "rules" / "captions" / f"{name}.rst", **settings).split())
 
     usual = words()
-    alone = words(control_ratio=0, control_min_rows=0, resamples=0)
+    alone = words(control_ratio=0, control_min_rows=0)
     assert "control bins" in usual
     assert "bias" not in usual or "because discovery" in usual
     assert "bias" in alone
     assert "control bins" not in alone.replace("No control bins", "")
-    assert ("20 half-samples" in usual) == (name == "workflow")
-    assert "0 half-samples" not in alone
     assert words(control_ratio=0) == words(control_min_rows=0) == usual
     assert not any(found in f"{usual} {alone}" for found in (" ,", ",at", ";for", ".Dashed", ")and", ".Causes"))
 

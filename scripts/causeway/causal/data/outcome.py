@@ -37,8 +37,6 @@ class Scope:
         The kernel's full name.
     seed : int
         The configured seed.
-    resamples : int
-        Half-samples for the stability of arrows; 0 leaves it out.
     kernel : tuple of str or None
         Id and full name of the only kernel of a dataset: what is found for the whole dataset is found for it.
     is_collective : bool
@@ -51,7 +49,6 @@ class Scope:
     _: KW_ONLY
     name: str | None = None
     seed: int = 1
-    resamples: int = 20
     kernel: tuple[str, str] | None = None
     is_collective: bool = False
 
@@ -210,8 +207,6 @@ class Arrow:
         What the cause does to the duration; None where that was not estimated.
     rare_launches : int or None
         Launches with the rarer of the values that would be compared, where they are too few to say more than that.
-    probability : float or None
-        How often such a statement was true in the validation, 0 .. 1.
     determines_time : bool
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
     kernels : tuple of str
@@ -245,7 +240,6 @@ class Arrow:
     role: Role = "mediator"
     in_time: "TimeEffect | None" = None
     rare_launches: int | None = None
-    probability: float | None = None
     determines_time: bool = False
     kernels: tuple[str, ...] = ()
     kernels_variance: float | None = None

@@ -3,5 +3,5 @@
 What the outcomes hold is found in `discovery` and `examination`; figures and pages stand in `plotting`.
 
 Imports run from left to right: `across_kernels`, `documents` > `kernel_agreement`, `kernel_effects` > `reasons` >
-`sentences` > `kernel_support`, `probability`.
+`sentences` > `kernel_support`.
 """

@@ -22,7 +22,7 @@ METHOD = (
 NO_ARROW = dict.fromkeys(
     (
         *("effect", "value_effect", "stability", "q_value", "robustness", "level", "sign_of"),
-        *("verdict", "probability", "kernels_percent", "kernels_variance_percent"),
+        *("verdict", "kernels_percent", "kernels_variance_percent"),
     )
 )
 """What an edge that is no arrow of a cause does not have."""
@@ -114,7 +114,6 @@ def _edge(arrow: Arrow, outcome: Outcome) -> dict:
         "robustness": arrow.robustness,
         "level": arrow.level or None,
         "verdict": arrow.verdict,
-        "probability": arrow.probability,
         **_of_kernels(arrow, outcome),
     }
 
@@ -196,7 +195,6 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "verdict": arrow.verdict,
             "sentence": sentences[arrow.name],
             "role": arrow.role,
-            "probability": arrow.probability,
             **_in_time(arrow.in_time),
             "determines_time": arrow.determines_time,
             "through": arrow.through or None,

@@ -8,7 +8,6 @@ from causeway.causal.data.outcome import VALUE, Arrow, Ends, Estimate, Node, Out
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
-from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import (
     count,
@@ -41,7 +40,6 @@ MEASURED = {KERNEL_VARIABILITY: "the duration", MEMORY_STALL: "the memory stall"
 SPREAD_OF = {KERNEL_VARIABILITY: "the durations", MEMORY_STALL: "the memory stall"}
 """What a column may be an effect of, and what has a spread; of other targets they themselves."""
 FEW = "too few effective samples behind it"
-DOUBTFUL = "fewer than half of such statements were true in the validation"
 DEVIATIONS = {KERNEL_VARIABILITY: "its deviation", MEMORY_STALL: "its memory stall"}
 AMOUNTS = {MEMORY_STALL: "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
@@ -96,7 +94,7 @@ def _weakness(arrow: Arrow, outcome: Outcome) -> str:
     if arrow.weakness:
         return arrow.weakness
     if arrow.verdict != REFUTED:
-        return DOUBTFUL if is_doubtful(arrow.probability) else FEW
+        return FEW
     attempts = refuted_by(outcome.examination.refutations, arrow.name)
     return f"it does not survive {' and '.join(name.replace('_', ' ') for name in attempts)}"
 
@@ -129,7 +127,7 @@ def cause_sentence(
     ----------
     arrow : Arrow
     scope : Scope
-        Its target and its number of resamples are named; of a collective no time is saved.
+        Its target is named; of a collective no time is saved.
     why : str
         The reason of a verdict other than supported.
     setting : WhatIf or None

@@ -35,7 +35,6 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("sentence", TEXT, nullable=True),  # the cause in words; null for the unexplained rest
             # lever, exposure, mediator, clock or lag; null for the unexplained rest
             column("role", TEXT, nullable=True),
-            column("probability", F64, nullable=True),  # how often such a statement was true in the validation
             # the duration with the cause at its 90th instead of its 10th percentile; 90 % intervals; those that
             # `of_first` names are in percent of the duration at the 10th instead
             *columns(CHANGES, F64, "percent of the observed duration", nullable=True),

@@ -85,8 +85,6 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         else "share not measured"
     )
     judged = [verdict] if verdict else []
-    if edge.get("probability") is not None:
-        judged.append(f"probability {formatting.ratio(edge['probability'])}")
     facts = []
     if robustness is not None:
         facts.append(f"robust {formatting.ratio(robustness)}")

@@ -186,9 +186,6 @@ def _sizes(place: Place, finding: Mapping) -> list[Markup]:
         found.append(
             tag("span", citations.name(words), " ", citations.interval(one["value"], one["low"], one["high"], queries))
         )
-    if finding["probability"] is not None:
-        query = in_document("findings.json", *place, "probability")
-        found.append(tag("span", "probability ", citations.ratio(finding["probability"], query)))
     return found
 
 

@@ -49,7 +49,6 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
         "score": settings.get("ranking", {}).get("score", "variance").replace("_", " "),
         "drawn": any(drawn) or not any(left),
         "kept_alone": any(left),
-        "resamples": settings.get("causes", {}).get("resamples", "several"),
         "fragile_below": formatting.ratio(FRAGILE_BELOW),
     }
 

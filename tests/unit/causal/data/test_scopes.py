@@ -32,7 +32,7 @@ CAUSES = {
     "kernels_share": 0.95,
     "kernels_count": 5,
     "max_rows": 50000,
-    "resamples": 10,
+    "columns": [],
     "what_if": [],
 }
 

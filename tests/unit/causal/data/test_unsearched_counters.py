@@ -35,7 +35,7 @@ def collection(tmp_path):
 
 
 def test_they_are_listed_and_a_search_without_a_cause_says_so(tmp_path, collection):
-    for documents in documents_of(tmp_path, [collection], "kernel_variability", whole=True, resamples=0):
+    for documents in documents_of(tmp_path, [collection], "kernel_variability", whole=True):
         graph = documents["graph"]
         assert [one["feature"] for one in graph["dropped"] if one["reason"] == REASON] == sorted(COUNTERS.values())
         assert graph["sentences"][0].endswith("would have been seen; counters were recorded and not searched.")
@@ -44,5 +44,5 @@ def test_they_are_listed_and_a_search_without_a_cause_says_so(tmp_path, collecti
 
 def test_of_an_export_of_counters_they_are_searched(tmp_path, data):
     (path,) = data.glob("ncu_csv/operators-a100/dropout_nsight162.csv")
-    for documents in documents_of(tmp_path, [path], "gpu_time", whole=True, resamples=0):
+    for documents in documents_of(tmp_path, [path], "gpu_time", whole=True):
         assert REASON not in {one["reason"] for one in documents["graph"]["dropped"]}

@@ -38,7 +38,7 @@ def test_parents_signs_shares_and_aliases(p):
     pairs = []
     for seed in range(9100, 9104):
         table = make_table(seed, p=p)
-        outcome = found(table, resamples=20 if p < 500 else 10)
+        outcome = found(table)
         sums += counts(table, outcome)
         pairs += signs(table, outcome)
         assert not {m for arrow in outcome.arrows for m in arrow.node.members} & table.aliases
@@ -53,7 +53,7 @@ def test_parents_signs_shares_and_aliases(p):
 
 def test_few_rows_and_loud_noise():
     tables = [make_table(seed, p=300, n=500, noise=2, n_causes=10) for seed in range(9200, 9204)]
-    sums = sum(counts(table, found(table, resamples=0)) for table in tables)
+    sums = sum(counts(table, found(table)) for table in tables)
     assert f1(sums) >= 0.7
     assert sums[1] / max(sums[0] + sums[1], 1) <= 0.1
 
@@ -73,7 +73,7 @@ def test_of_a_slow_column_nothing_is_said_to_have_been_seen():
         y = 100 + 4 * slow + 5 * series(rng, 1500, 1, 0.97)[:, 0]
         white = {f"z{k}": rng.standard_normal(1500) for k in range(3)}
         table = [Feature(name, values) for name, values in {"s": slow, **white}.items()]
-        outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))
+        outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k"))
         if not outcome.arrows and not outcome.dropped:
             break
     assert outcome.slow == ("s",)
@@ -104,7 +104,7 @@ def test_pooled_kernels_with_a_paradox_between_them():
     pairs = []
     for seed in range(9500, 9503):
         table = pooled_table(seed)
-        outcome = found(table, resamples=10)
+        outcome = found(table)
         sums += counts(table, outcome)
         pairs += signs(table, outcome)
     assert f1(sums) >= 0.85
@@ -117,7 +117,7 @@ def test_a_hidden_common_cause_is_shown_as_fragile():
     causes = []
     for seed in range(9600, 9604):
         table = make_table(seed, p=60, hidden=True)
-        outcome = found(table, resamples=0)
+        outcome = found(table)
         sums += counts(table, outcome)
         for arrow in outcome.arrows:
             (causes if set(arrow.node.members) & set(table.causes) else proxies).append(arrow.robustness)

@@ -14,7 +14,7 @@ N = 900
 
 def classes(columns, y):
     table = [Feature(name, values) for name, values in columns.items()]
-    outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))
+    outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k"))
     return [set(arrow.node.members) for arrow in outcome.arrows]
 
 
@@ -44,7 +44,7 @@ def test_a_rival_that_the_data_cannot_tell_is_a_member():
 
 def test_causes_that_the_data_tell_apart_have_no_member_but_copies_and_sums():
     table = make_table(8700, p=60)
-    outcome, _ = discover(columns_of(table), rows_of(table.y), Scope("d", "y", "k", resamples=0))
+    outcome, _ = discover(columns_of(table), rows_of(table.y), Scope("d", "y", "k"))
     for arrow in outcome.arrows:
         if arrow.name in table.causes:
             assert all(arrow.name in member for member in arrow.node.members)

@@ -47,9 +47,7 @@ def named(seed, own, known=(), recorded=lambda time: ()):
     columns.append(Feature("x", x, "context", "device metrics"))
     columns += [order(layer) for order in known]
     columns += recorded(time)
-    return {
-        arrow.name for arrow in discover(columns, rows, Scope("d", "kernel_variability", "k", resamples=20))[0].arrows
-    }
+    return {arrow.name for arrow in discover(columns, rows, Scope("d", "kernel_variability", "k"))[0].arrows}
 
 
 @pytest.mark.parametrize("seed", [9701, 9702, 9703])
@@ -106,7 +104,7 @@ def sized(seed, of_size):
         in_step(layer),
         after(rng.integers(0, 9, 26)[layer]),
     ]
-    outcome = discover(columns, rows, Scope("d", "kernel_variability", "k", resamples=20))[0]
+    outcome = discover(columns, rows, Scope("d", "kernel_variability", "k"))[0]
     return {arrow.name for arrow in outcome.arrows if arrow.verdict == "supported"}
 
 
@@ -142,6 +140,6 @@ def test_a_size_that_all_layers_of_a_step_share_is_named_and_not_the_grid_of_the
     size = np.repeat(rng.integers(0, 4, 80), 8)
     time = BY_SIZE[size] + 60 * np.repeat(rng.normal(size=80), 8) + 120 * rng.normal(size=size.size)
     columns = [Feature("shape_elements", 1e6 * (size + 1), "context", "input"), after(size)]
-    outcome = discover(columns, rows_of(time), Scope("d", "kernel_variability", "k", resamples=20))[0]
+    outcome = discover(columns, rows_of(time), Scope("d", "kernel_variability", "k"))[0]
     (arrow,) = outcome.arrows
     assert (arrow.name, arrow.verdict, arrow.determines_time) == ("shape_elements", "supported", True)

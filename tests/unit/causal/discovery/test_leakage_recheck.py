@@ -12,9 +12,7 @@ pytestmark = pytest.mark.usefixtures("rough_shares")
 
 
 def arrows(columns, y):
-    outcome, _ = discover(
-        [Feature(name, values) for name, values in columns.items()], rows_of(y), Scope("d", "y", "k", resamples=0)
-    )
+    outcome, _ = discover([Feature(name, values) for name, values in columns.items()], rows_of(y), Scope("d", "y", "k"))
     return {arrow.name for arrow in outcome.arrows}, {one.feature: one.reason for one in outcome.dropped}
 
 

@@ -45,9 +45,7 @@ def test_a_launch_parameter_counts_within_its_kernels():
     scale = np.where(kernel == 0, block / 32, 1.0)
     y = 1000.0 * (1 + kernel) + scale * rng.standard_normal(kernel.size)
     columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("z", rng.standard_normal(y.size))]
-    outcome, _ = discover(
-        columns, rows_of(y, kernel=kernel, configuration=configuration), Scope("d", "t", "dataset", resamples=0)
-    )
+    outcome, _ = discover(columns, rows_of(y, kernel=kernel, configuration=configuration), Scope("d", "t", "dataset"))
     (arrow,) = outcome.arrows
     assert (arrow.name, arrow.stage, len(arrow.kernels), outcome.n_kernels) == ("block_x", "configuration", 1, KERNELS)
     assert 0 < arrow.variance.value <= arrow.variance.high <= 100 / KERNELS + 1e-4
@@ -63,7 +61,7 @@ def test_what_is_constant_in_each_kernel_is_not_called_constant():
         Feature("z", rng.standard_normal(kernel.size)),
     ]
     outcome, _ = discover(
-        columns, rows_of(rng.standard_normal(kernel.size) + 10, kernel=kernel), Scope("d", "t", "dataset", resamples=0)
+        columns, rows_of(rng.standard_normal(kernel.size) + 10, kernel=kernel), Scope("d", "t", "dataset")
     )
     reasons = {one.feature: one.reason for one in outcome.dropped}
     assert reasons["registers_per_thread"] == "constant within each kernel"

@@ -26,7 +26,7 @@ def what_if(grid, block, kernel, scale, other=None, counts="blocks"):
     columns.append(Feature("w", rng.standard_normal(ROWS)))
     shapes = np.stack([kernel, grid, np.zeros(ROWS) if block is None else block])
     configuration = np.unique(shapes, axis=1, return_inverse=True)[1].ravel()
-    scope = Scope("d", "kernel_variability", "k", resamples=0)
+    scope = Scope("d", "kernel_variability", "k")
     rows = rows_of(1000 + scale * rng.standard_normal(ROWS), kernel, configuration)
     outcome, evidence = discover(columns, rows, scope)
     assert len(outcome.arrows) == 1
@@ -129,6 +129,6 @@ def test_blocks_alone_are_set_where_no_grid_was_measured():
     columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("w", rng.standard_normal(ROWS))]
     none = np.zeros(ROWS, int)
     rows = rows_of(1000 + 0.05 * block * rng.standard_normal(ROWS), none, np.unique(block, return_inverse=True)[1])
-    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "k"))
     (row,) = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     assert (row.before, row.after, row.verdict) == (("1,024",), ("16",), "supported")

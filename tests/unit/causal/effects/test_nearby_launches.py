@@ -18,7 +18,7 @@ def effects_of(x, y):
     """Return what a cause does, with its values at the 10th and the 90th percentile."""
     rng = np.random.default_rng(5)
     columns = [Feature("x", 1000 + 10 * x), *(Feature(f"c{k}", rng.standard_normal(N)) for k in range(5))]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     with single_threaded():
         found = time_effects(ScopeTimes(evidence, outcome.arrows, "kernel_variability", None, 7), outcome.arrows)
     return found["x"], *(np.full(N, np.sort(x)[round(share * N) - 1]) for share in (0.1, 0.9))

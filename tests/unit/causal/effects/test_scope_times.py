@@ -43,7 +43,7 @@ def test_kernels_count_by_their_launches_not_by_their_rows():
     launches = {"a": 90_000, "b": 1_000}
     totals = Totals(time={"a": 90_000 * y[:n].mean(), "b": 1_000 * y[n:].mean()}, launches=launches)
     columns = [Feature("x", x), Feature("idle", rng.standard_normal(2 * n))]
-    scope = Scope("d", "kernel_variability", "dataset", resamples=0)
+    scope = Scope("d", "kernel_variability", "dataset")
     found = effects_of(columns, rows, scope, totals)["x"]
     ends = [x.copy(), x.copy()]
     for part in (slice(0, n), slice(n, None)):
@@ -75,7 +75,7 @@ def test_a_collective_beside_another_kernel_costs_no_gpu_time(n):
         time={"gemm": 7 * float(y[:n].sum()), "reduce": 7 * float(y[n:].sum())},
         launches={"gemm": 7 * n, "reduce": 7 * n},
     )
-    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "dataset", resamples=0))
+    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "dataset"))
     found = {}
     with single_threaded():
         for waits in ((), ("reduce",), ("gemm", "reduce")):
@@ -98,7 +98,7 @@ def test_what_is_no_time_costs_no_gpu_time():
     rows = replace(rows_of(1e7 * np.exp(0.05 * x + 0.02 * rng.standard_normal(600))), kernels=("k",))
     totals = Totals(time={"k": 6e9}, launches={"k": 600}, is_time=False)
     columns = [Feature("x", x), Feature("idle", rng.standard_normal(600))]
-    outcome, evidence = discover(columns, rows, Scope("d", "instructions", "k", resamples=0))
+    outcome, evidence = discover(columns, rows, Scope("d", "instructions", "k"))
     with single_threaded():
         times = ScopeTimes(evidence, outcome.arrows, "instructions", totals, 7)
         (setting,) = what_ifs(intervention_model_of(times, outcome.arrows), outcome.arrows)
@@ -124,7 +124,7 @@ def test_the_tail_of_a_stall_is_that_of_the_whole_stall():
     rows = replace(rows_of(y), target=y, absolute=False)
     columns = [Feature("transfer_bytes", size), Feature("h2d_bytes_in_flight", copied, "context", "contention")]
     columns.append(Feature("idle", rng.standard_normal(n)))
-    found = effects_of(columns, rows, Scope("d", "memory_stall", "k", resamples=0))["h2d_bytes_in_flight"]
+    found = effects_of(columns, rows, Scope("d", "memory_stall", "k"))["h2d_bytes_in_flight"]
     low, high = map(play, at_percentiles(copied))
     for name, statistic in (("mean", np.mean), ("p50", np.median), ("p99", lambda t: np.quantile(t, 0.99))):
         truth = 100 * (statistic(high) - statistic(low)) / statistic(y)
@@ -142,7 +142,7 @@ def test_what_is_kept_of_a_kernel_has_no_number_for_each_row_and_draw():
     x = rng.standard_normal(400)
     rows = rows_of(1e5 * np.exp(0.05 * x + 0.02 * rng.standard_normal(400)))
     columns = [Feature("x", x), Feature("idle", rng.standard_normal(400))]
-    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "dataset", resamples=0))
+    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "dataset"))
     with single_threaded():
         times = ScopeTimes(evidence, outcome.arrows, "kernel_variability", None, 7)
         time_effects(times, outcome.arrows)

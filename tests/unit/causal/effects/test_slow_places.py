@@ -8,7 +8,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 
-SCOPE = Scope("d", "kernel_variability", "k", resamples=0)
+SCOPE = Scope("d", "kernel_variability", "k")
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 

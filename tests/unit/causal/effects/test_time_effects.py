@@ -18,7 +18,7 @@ from causeway.causal.effects.time_effects import quantile_donors
 from causeway.numeric.process import single_threaded
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
-SCOPE = Scope("d", "kernel_variability", "k", resamples=0)
+SCOPE = Scope("d", "kernel_variability", "k")
 
 
 def effects_of(columns, y, scope=SCOPE, totals=None, **rows):
@@ -180,7 +180,7 @@ def test_a_kernel_in_which_a_cause_does_not_vary_is_not_changed_by_it():
     kernel = np.arange(n) % 2
     x = np.where(kernel == 0, rng.standard_normal(n), 3.0)
     y = np.where(kernel == 0, 1e5, 4e5) * np.exp(np.where(kernel == 0, 0.05 * x, 0.0) + 0.02 * rng.standard_normal(n))
-    scope = Scope("d", "kernel_variability", "dataset", resamples=0)
+    scope = Scope("d", "kernel_variability", "dataset")
     columns = [Feature("x", x), Feature("z", rng.standard_normal(n))]
     _, _, found = effects_of(columns, y, scope, kernel=kernel)
     effect = found["x"]

@@ -83,7 +83,7 @@ def test_an_examination_states_no_saving_where_the_mean_is_not_clear(monkeypatch
     rng = np.random.default_rng(8700)
     x, z = rng.standard_normal((2, 800))
     y = 1e5 * np.exp(0.2 * x + 0.05 * rng.standard_normal(800))
-    scope = Scope("d", "gpu_time", "k", resamples=0)
+    scope = Scope("d", "gpu_time", "k")
 
     def wide(*given):
         effect = real(*given)

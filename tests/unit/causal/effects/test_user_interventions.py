@@ -46,7 +46,7 @@ def linear():
         Feature("side", side),
         Feature("idle", rng.standard_normal(N)),
     ]
-    scope = Scope("d", "kernel_variability", "k1", name="void kernel<int>(T *)", resamples=0)
+    scope = Scope("d", "kernel_variability", "k1", name="void kernel<int>(T *)")
     outcome, evidence = discover(columns, rows_of(1000 + A * x + B * z + S * noise), scope)
     with single_threaded():
         return outcome, intervention_model(outcome, evidence, 3)
@@ -125,9 +125,7 @@ def configurations(seed=5, n=4000):
     y = 1000 + 0.02 * block * rng.standard_normal(n)
     columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("w", rng.standard_normal(n))]
     code = np.unique(block, return_inverse=True)[1]
-    return block, *discover(
-        columns, rows_of(y, np.zeros(n, int), code), Scope("d", "kernel_variability", "k", resamples=0)
-    )
+    return block, *discover(columns, rows_of(y, np.zeros(n, int), code), Scope("d", "kernel_variability", "k"))
 
 
 def test_a_block_size_as_in_a_configuration_and_between_those_launched():
@@ -148,7 +146,7 @@ def test_a_category_is_set_to_a_level_that_was_observed():
     rank = rng.choice(["0", "1", "2"], N).astype(object)
     y = 1000 + np.where(rank == "2", 90.0, 0.0) + 10 * rng.standard_normal(N)
     outcome, evidence = discover(
-        [Feature("rank", rank, "context", "placement")], rows_of(y), Scope("d", "kernel_variability", "k", resamples=0)
+        [Feature("rank", rank, "context", "placement")], rows_of(y), Scope("d", "kernel_variability", "k")
     )
     with single_threaded():
         model = intervention_model(outcome, evidence, 1)
@@ -166,7 +164,7 @@ def test_each_of_62_ranks_may_be_set_though_none_has_2_percent_of_the_launches()
     rank = np.arange(3100) % 62
     y = 1000 + np.where(rank == 13, 90.0, 0.0) + 10 * rng.standard_normal(3100)
     columns = [Feature("rank", rank.astype(str).astype(object), "context", "placement")]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     with single_threaded():
         model = intervention_model(outcome, evidence, 1)
         named = {setting.after for setting in settings_of(outcome.arrows[0], model.times)}
@@ -208,7 +206,7 @@ def test_answers_stand_in_the_documents_whatever_the_search_found():
     assert "effective samples" in row["reason"]
     rng = np.random.default_rng(3)
     nothing = discover(
-        [Feature("x", rng.standard_normal(500))], rows_of(rng.standard_normal(500)), Scope("d", "y", "k", resamples=0)
+        [Feature("x", rng.standard_normal(500))], rows_of(rng.standard_normal(500)), Scope("d", "y", "k")
     )
     (row,) = documents_of(examine(*nothing, extent))["whatif"]
     assert row["reason"] == "refused: no cause was found here that could be set"

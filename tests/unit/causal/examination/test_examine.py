@@ -57,7 +57,7 @@ def size(y):
 @pytest.fixture(scope="module")
 def known():
     columns, drivers, play = scm(11)
-    outcome, evidence = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k"))
     return outcome, evidence
 
 
@@ -66,7 +66,7 @@ def test_what_if_intervals_cover_what_the_intervention_does():
     for seed in range(70, 73):
         columns, (x, c, q), play = scm(seed)
         y = play(x, c, q)
-        outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+        outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
         with single_threaded():
             rows = what_ifs(intervention_model(outcome, evidence, seed), outcome.arrows)
         truth = {
@@ -89,7 +89,7 @@ def test_a_value_that_was_never_observed_is_refused():
     columns, (x, c, q), play = scm(12)
     never = Feature("launches_in_flight", q + 2, "context", "contention")
     outcome, evidence = discover(
-        [columns[0], columns[1], never], rows_of(play(x, c, q)), Scope("d", "kernel_variability", "k", resamples=0)
+        [columns[0], columns[1], never], rows_of(play(x, c, q)), Scope("d", "kernel_variability", "k")
     )
     rows = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     row = next(row for row in rows if row.after == ("none",))
@@ -110,7 +110,7 @@ def test_causes_that_were_never_observed_together_are_not_combined():
         Feature("transfer_bytes", size_of, "context"),
         Feature("kind", np.where(kind, "a", "b").astype(object), "context"),
     ]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     assert {arrow.name for arrow in outcome.arrows} == {"transfer_bytes", "kind"}
     rows = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     assert {(row.features, row.verdict) for row in rows} == {(("transfer_bytes",), "refused"), (("kind",), "refused")}
@@ -122,9 +122,7 @@ def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_wit
     y = 1000 + 0.02 * block * rng.standard_normal(4000)
     code = np.unique(block, return_inverse=True)[1]
     columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("z", rng.standard_normal(4000))]
-    outcome, evidence = discover(
-        columns, rows_of(y, np.zeros(4000, int), code), Scope("d", "kernel_variability", "k", resamples=0)
-    )
+    outcome, evidence = discover(columns, rows_of(y, np.zeros(4000, int), code), Scope("d", "kernel_variability", "k"))
     (row,) = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     assert row.after == ("64",)
     truth = 100 * (64 / block.mean() - 1)
@@ -193,7 +191,7 @@ def test_the_same_cause_pushing_opposite_ways_on_two_ranks_is_said():
         Feature("x", x, "context", "device metrics"),
         Feature("rank", rank.astype(str).astype(object), "context", "placement"),
     ]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     found = examine(outcome, evidence)
     rows = [row for row in found.examination.slopes if row.feature == "x" and row.by == "rank"]
     assert rows[0].label == "opposite"
@@ -212,7 +210,7 @@ def test_groups_that_act_alike_are_called_alike():
         kernel = np.arange(800) % 4
         x = rng.standard_normal(800)
         y = 1000 * (1 + kernel) + 20 * np.exp(0.5 * x) * rng.standard_normal(800)
-        outcome, evidence = discover([Feature("x", x)], rows_of(y, kernel), Scope("d", "y", "dataset", resamples=0))
+        outcome, evidence = discover([Feature("x", x)], rows_of(y, kernel), Scope("d", "y", "dataset"))
         rows = heterogeneity(evidence, outcome.arrows)
         assert [row.group for row in rows] == [None, "0", "1", "2", "3"]
         alike += rows[0].label == "alike"
@@ -224,7 +222,7 @@ def test_the_documents_are_whole_and_the_same_again(tmp_path):
     table = make_table(31, n=700, p=40)
     outcomes = []
     for name in ("a", "b"):
-        found = discover(columns_of_table(table), rows_of(table.y), Scope("d", "y", "k", resamples=4))
+        found = discover(columns_of_table(table), rows_of(table.y), Scope("d", "y", "k"))
         outcomes.append(examine(*found, Extent()))
         write_scope(correct(outcomes[-1:])[0], tmp_path / name)
     assert outcomes[0] == outcomes[1]
@@ -242,7 +240,7 @@ def test_the_documents_are_whole_and_the_same_again(tmp_path):
 
 def test_a_step_that_fails_costs_only_itself(monkeypatch):
     columns, drivers, play = scm(14)
-    found = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k", resamples=0))
+    found = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k"))
 
     def breaks(*_):
         raise RuntimeError("no solution")
@@ -274,7 +272,7 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_odd_columns_break_no_step(name, tmp_path):
     y = 100 + X + 0.3 * np.random.default_rng(4).standard_normal(160)
-    found = discover(ODD[name], rows_of(y), Scope("d", "y", "k", resamples=0))
+    found = discover(ODD[name], rows_of(y), Scope("d", "y", "k"))
     outcome = examine(*found, Extent())
     assert len(outcome.arrows) == 1
     assert outcome.examination.failures == ()

@@ -19,7 +19,7 @@ def test_the_next_reading_of_a_sampled_metric_is_not_asked():
     rng = np.random.default_rng(78)
     x = rng.standard_normal(3000)
     y = 1000 + 20 * x + 10 * rng.standard_normal(3000)
-    scope = Scope("d", "kernel_variability", "k", resamples=0)
+    scope = Scope("d", "kernel_variability", "k")
     for group, asked in (("device metrics", False), ("contention", True)):
         outcome, evidence = discover([Feature("x", x, "context", group)], rows_of(y), scope)
         rows, _ = falsify(evidence, outcome.arrows, 1)
@@ -33,7 +33,7 @@ def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, 
     step = np.arange(400 * launches) // launches
     y = 40_000 * (1 + 0.1 * step / 400) * (1 + noise * rng.standard_normal(step.size))
     columns = [Feature("step", step.astype(float)), *(Feature(name, rng.standard_normal(step.size)) for name in "abc")]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
     assert "step" in [arrow.name for arrow in outcome.arrows]
     assert not refuted_by(rows, "step")
@@ -51,7 +51,7 @@ def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future():
         proxy = hidden + 0.7 * rng.standard_normal(3000)
         x = rng.standard_normal(3000)
         y = 1000 + 30 * hidden + 20 * x + 20 * rng.standard_normal(3000)
-        scope = Scope("d", "kernel_variability", "k", resamples=0)
+        scope = Scope("d", "kernel_variability", "k")
         outcome, evidence = discover([Feature("proxy", proxy), Feature("x", x)], rows_of(y), scope)
         rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
         for name in doubted:
@@ -72,7 +72,7 @@ def test_a_column_that_is_made_after_the_launch_is_refuted_by_its_future():
     cause = rng.standard_normal(3000)
     y = 1000 + 30 * cause + 10 * rng.standard_normal(3000)
     after = np.append(0.0, cause[:-1]) + 0.8 * cause + 0.5 * rng.standard_normal(3000)
-    outcome, evidence = discover([Feature("after", after)], rows_of(y), Scope("d", "y", "k", resamples=0))
+    outcome, evidence = discover([Feature("after", after)], rows_of(y), Scope("d", "y", "k"))
     rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
     assert lasts(after, np.zeros(3000, int)) == bool(is_lasting(rows, "after"))
     white = rng.standard_normal(3000)
@@ -97,7 +97,7 @@ def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(
     outcome, evidence = discover(
         [Feature("shape_bytes", size, "context", "input")],
         rows_of(y),
-        Scope("d", "kernel_variability", "k", resamples=0),
+        Scope("d", "kernel_variability", "k"),
     )
     (arrow,) = outcome.arrows
     rows = tuple(falsify(evidence, (arrow,), 1)[0])

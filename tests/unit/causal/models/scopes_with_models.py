@@ -40,5 +40,5 @@ def launches(seed, n=1500):
 def searched(seed=3, n=1500):
     """Return the examined outcome, the evidence and the durations."""
     columns, times = launches(seed, n)
-    outcome, evidence = discover(columns, rows_of(times), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(columns, rows_of(times), Scope("d", "kernel_variability", "k"))
     return examine(outcome, evidence, Extent()), evidence, times

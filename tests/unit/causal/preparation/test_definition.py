@@ -45,7 +45,7 @@ def stall_rows(y):
 
 def searched(seed, contention, target=MEMORY_STALL):
     y, columns = stalls(seed, contention)
-    return discover(columns, stall_rows(y), Scope("d", target, "k", resamples=0))[0]
+    return discover(columns, stall_rows(y), Scope("d", target, "k"))[0]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -73,7 +73,7 @@ def test_what_was_computed_from_the_target_is_a_leak_though_only_a_part_of_the_t
     y, columns = stalls(8400 + seed, 0.3)
     columns.append(Feature("stall_in_us", y / 1000, "counter", "memory"))
     columns.append(Feature("log_of_it", np.log(y), "counter", "memory"))
-    outcome = discover(columns, stall_rows(y), Scope("d", MEMORY_STALL, "k", resamples=0))[0]
+    outcome = discover(columns, stall_rows(y), Scope("d", MEMORY_STALL, "k"))[0]
     assert [arrow.name for arrow in outcome.arrows] == ["launches_in_flight"]
     reasons = {one.feature: one.reason for one in outcome.dropped}
     assert {name for name, reason in reasons.items() if reason == LEAKED} == {"stall_in_us", "log_of_it"}

@@ -39,7 +39,7 @@ def rows_of(duration, configuration=None):
 
 def searched(columns, duration, target="kernel_variability"):
     """Return the causes that are found of the durations of one kernel, by name."""
-    scope = Scope("d", target, "dataset", seed=1, resamples=10)
+    scope = Scope("d", target, "dataset", seed=1)
     outcome, _ = discover(list(columns), rows_of(duration), scope)
     return {one.name: one for one in outcome.arrows}
 

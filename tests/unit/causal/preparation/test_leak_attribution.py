@@ -17,7 +17,7 @@ N = 1200
 def searched(columns, y, **facts):
     """Return the members of all arrows, and the reasons of what was dropped."""
     table = [Feature(name, values, **facts.get(name, {})) for name, values in columns.items()]
-    outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))
+    outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k"))
     members = {member for arrow in outcome.arrows for member in arrow.node.members}
     return members, {one.feature: one.reason for one in outcome.dropped if "measured value" in one.reason}
 

@@ -35,7 +35,7 @@ def test_a_measured_clock_is_cycles_over_the_time_and_low_for_short_launches(dat
 def test_a_clock_that_was_divided_by_the_time_is_no_cause_of_it(tmp_path, data, name):
     """No finding says of the mean what it says is not clear."""
     (path,) = data.glob(f"{OPERATORS}/{name}.csv")
-    found = documents_of(tmp_path, [path], "gpu_time", whole=True, resamples=10, kernels_share=0.95)
+    found = documents_of(tmp_path, [path], "gpu_time", whole=True, kernels_share=0.95)
     reason = f"Command line profiler metrics/{CLOCK}, says that it was divided by the measured time"
     for documents in found:
         graph = documents["graph"]

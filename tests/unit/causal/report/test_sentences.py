@@ -269,7 +269,7 @@ def test_percentages_of_a_difference_are_of_the_mean_of_all_launches(exposed, sa
     copies = rng.permutation((np.arange(2000) % 4 < 4 * exposed).astype(float))
     y = (1e5 + 4e4 * copies) * (1 + 0.03 * rng.standard_normal(2000))
     columns = [Feature("h2d_bytes_in_flight", copies), Feature("other", rng.standard_normal(2000))]
-    scope = Scope("d", "kernel_variability", "k", resamples=0)
+    scope = Scope("d", "kernel_variability", "k")
     found, _ = discover(columns, rows_of(y), scope)
     (cause,) = found.arrows
     assert cause.in_time.mean.value == pytest.approx(100 * 40 / (100 + 40 * exposed), abs=0.4)

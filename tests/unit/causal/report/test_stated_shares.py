@@ -25,7 +25,7 @@ def beside_another():
     columns = [Feature("launches_in_flight", beside.astype(float), "context", "contention")]
     columns += [Feature(f"other{number}", rng.standard_normal(800)) for number in range(3)]
     with single_threaded():
-        outcome = examine(*discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=4)))
+        outcome = examine(*discover(columns, rows_of(y), Scope("d", "kernel_variability", "k")))
     means = np.bincount(beside, y) / np.bincount(beside)
     return documents_of(outcome), 100 * means[beside].var() / y.var()
 
@@ -74,7 +74,7 @@ def test_causes_stand_in_the_order_of_the_shares_that_sentences_state():
         Feature("transfers_in_flight", copied, "context", "contention"),
     ]
     with single_threaded():
-        found, _ = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+        found, _ = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     neighbour, copy = found.arrows
     assert (neighbour.name, copy.name) == ("launches_in_flight", "transfers_in_flight")
     assert copy.contribution.value > neighbour.contribution.value

@@ -28,7 +28,7 @@ def searched(rng, y):
         Feature("since_start_ns", np.cumsum(rng.uniform(5e4, 15e4, N)), "context", "time", "ns"),
         Feature("z", rng.standard_normal(N)),
     ]
-    return discover(table, rows_of(1e5 * (1 + 0.02 * y)), Scope("d", "y", "k", resamples=0))[0]
+    return discover(table, rows_of(1e5 * (1 + 0.02 * y)), Scope("d", "y", "k"))[0]
 
 
 def test_a_time_that_wanders_by_itself_is_no_drift():
@@ -100,7 +100,7 @@ def test_a_position_in_the_step_is_not_compared_with_slow_waves():
     position = (np.arange(N) % 40).astype(float)
     table = [Feature("iteration_position", position, "context", "time", "ns"), Feature("z", rng.standard_normal(N))]
     y = position / position.std() + rng.standard_normal(N)
-    outcome = discover(table, rows_of(1e5 * (1 + 0.02 * y)), Scope("d", "y", "k", resamples=0))[0]
+    outcome = discover(table, rows_of(1e5 * (1 + 0.02 * y)), Scope("d", "y", "k"))[0]
     assert [arrow.name for arrow in outcome.arrows] == ["iteration_position"]
 
 

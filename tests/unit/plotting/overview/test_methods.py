@@ -10,7 +10,7 @@ from causeway.core.tables import SCHEMAS
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.overview.methods import methods_values
 
-SETTINGS = {"bins": {"width_us": 10000, "launches": 16}, "ranking": {"score": "iqr"}, "causes": {"resamples": 20}}
+SETTINGS = {"bins": {"width_us": 10000, "launches": 16}, "ranking": {"score": "iqr"}}
 KEPT = (True, False)
 DRAWN = (False, True)
 REST = (False, False)
@@ -60,12 +60,8 @@ def test_where_every_bin_is_kept_nothing_is_biased():
     assert BIASED not in words(target(KEPT, KEPT))
 
 
-def test_without_half_samples_none_are_told_of():
-    page = words(target(KEPT, DRAWN), causes={"resamples": 0})
-    assert "Searches are not repeated in half-samples." in page
-    assert "0 half-samples" not in page
+def test_what_stands_beside_a_cause_is_told_of():
     page = words(target(KEPT, DRAWN))
-    assert "Each search is repeated in 20 half-samples" in page
     assert "interval, stability and robustness value" in page
     assert "holds in share of 20 random halves" in page
 

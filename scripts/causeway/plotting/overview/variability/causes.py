@@ -132,14 +132,6 @@ def _backing(search: object, number: int, row: Mapping) -> Markup:
     return tag("div", "holds in ", found, " of halves, robust ", robust, class_="note")
 
 
-def _probability(search: object, number: int, row: Mapping) -> Markup | None:
-    """Return how often such a statement was true in the validation, where that is known."""
-    if row.get("probability") is None:
-        return None
-    words = citations.ratio(row["probability"], cell("probability", search.table, number))
-    return tag("div", "probability ", words, class_="note")
-
-
 def _part_of_kernels(search: object, number: int, row: Mapping) -> Markup | None:
     """Return in which part of the kernels a cause varies, and what these have of the dataset's variance in its own
     unit; None where it varies in all.
@@ -191,7 +183,7 @@ def cause_table(search: object, is_collective: bool = False) -> Markup:
                 _backing(search, number, row),
                 class_="backed",
             ),
-            tag("td", verdict_tag(row["verdict"]), _probability(search, number, row)),
+            tag("td", verdict_tag(row["verdict"])),
         ]
         body.append(tag("tr", cells))
     mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"
