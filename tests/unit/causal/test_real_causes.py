@@ -8,7 +8,6 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from causeway.causal.report.probability import ENOUGH_ROBUSTNESS
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 from whole_way import causes_of, documents_of
@@ -348,7 +347,7 @@ def test_the_training_jobs_copies_are_no_cause_and_of_all_kernels_what_is_found_
     assert all(graph["n_effective"] < 100 or causes_of(graph) for graph in graphs)
     assert causes_of(whole["graph"]) == causes
     weak = [row["robustness"] for row in whole["contributions"] if row["feature"] in causes]
-    assert max(weak) < ENOUGH_ROBUSTNESS
+    assert max(weak) < 0.35
 
 
 def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_one(nukexc):

@@ -199,7 +199,8 @@ def weigh(
     times.compared = compared
     directions = {name: one.direction for name, one in compared.items()}
     effects = [parent.effect for parent in parents if parent.effect is not None]
-    shares = shares_of(times, evidence, directions, effects)
+    mediated = [parent for parent in parents if parent.through]
+    shares = shares_of(times, evidence, directions, effects, mediated)
     arrows = [_arrow(parent, compared.get(parent.name), shares.of[parent.name], times) for parent in parents]
     arrows.sort(key=lambda arrow: (-arrow.variance.value, -arrow.contribution.value, arrow.name))
     return tuple(arrows), shares.unexplained, shares.unexplained_variance, times

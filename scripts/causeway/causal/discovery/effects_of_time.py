@@ -10,6 +10,8 @@ References
 J. Pearl, Causality, 2nd ed. (2009), 1.2.3: d-separation at a collider and on a chain.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Observations
@@ -24,7 +26,9 @@ RELATED = 20.0
 UNRELATED = 6.0
 """The same below which two columns are not related: p = .01."""
 EXPLAINED = 0.1
-"""Share of a squared correlation that may be left given the time, of columns whose scores are not quite normal."""
+"""Share of a squared correlation that may be left given the time, of columns whose scores are not quite normal; it must
+be left with its sign, as given their effect two causes turn it.
+"""
 
 
 def effects_of_time(
@@ -48,16 +52,12 @@ def effects_of_time(
         return {}
     sizes = [test.n_effective for stage in stages.both for test in stage.tests]
     numbers = [index for index, one in enumerate(candidates) if not one.levels]
-    time = stages.centring.weighted(normal_scores(deviation))
-    scores = stages.centring.weighted(np.column_stack([candidates[index].first for index in numbers]))
-    unit = np.column_stack([time, scores])
-    lengths = np.sqrt((unit**2).sum(axis=0))
-    unit /= np.where(lengths > 0, lengths, 1.0)
-    with_time = unit[:, 1:].T @ unit[:, 0]
-    near = np.argsort(-np.abs(with_time), kind="stable")[:NEAREST]
+    in_scores = _correlations(stages, normal_scores(deviation), [candidates[index].first for index in numbers])
+    near = np.argsort(-np.abs(in_scores[1:, 0]), kind="stable")[:NEAREST]
     asked = np.unique([*near, *(numbers.index(index) for index in chosen)])
-    with_time = with_time[asked]
-    plain = unit[:, 1 + asked].T @ unit[:, 1 + asked]
+    as_measured = _correlations(stages, deviation, [candidates[numbers[at]].values for at in asked])
+    in_scores = in_scores[np.ix_(np.append(0, 1 + asked), np.append(0, 1 + asked))]
+    with_time, plain = in_scores[1:, 0], in_scores[1:, 1:]
     given = _partial(plain, with_time)
     n = min(sizes)
     is_root = np.asarray([candidates[numbers[at]].tier != "counter" for at in asked])
@@ -72,10 +72,25 @@ def effects_of_time(
             np.maximum((1 - plain[own] ** 2) * (1 - with_time[own] ** 2), 1e-12)
         )
         tells = causes & (n * plain[own] ** 2 > RELATED) & (n * left**2 > RELATED)
-        through_time = (given[own] ** 2 < EXPLAINED * plain[own] ** 2) | (n * given[own] ** 2 < UNRELATED)
+        through_time = _is_rest(plain[own], given[own], n)
+        measured = _partial(as_measured[1:, 1:], as_measured[1:, 0])
+        through_time &= _is_rest(as_measured[1 + own, 1:], measured[own], n)
         if tells.any() and np.all(through_time[causes]):
             found[candidates[index].name] = REASON
     return found
+
+
+def _correlations(stages: Stages, time: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the correlations within configurations of the time, which is first, and of columns, shape (k, k)."""
+    unit = stages.centring.weighted(np.column_stack([time, *columns]))
+    lengths = np.sqrt((unit**2).sum(axis=0))
+    unit /= np.where(lengths > 0, lengths, 1.0)
+    return unit.T @ unit
+
+
+def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
+    """Tell which correlations given the time are nothing, or a rest of what they are without it."""
+    return ((given * plain > 0) & (given**2 < EXPLAINED * plain**2)) | (n * given**2 < UNRELATED)
 
 
 def _partial(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:

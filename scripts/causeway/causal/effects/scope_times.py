@@ -230,16 +230,19 @@ class ScopeTimes:
             raise ValueError("the times are too far apart for their changes to be computed")
         return Estimate(value=max(value, floor), low=max(value - half, floor), high=max(value + half, floor))
 
-    def picked(self, scale: np.ndarray, spread: np.ndarray, directions: Mapping[str, np.ndarray]) -> PickedSums:
-        """Return the sums over pairs of launches (`KernelTimes.picked`) of all kernels, each with the weight that its
-        rows have in the search; parameters as there, of all used rows.
+    def picked(
+        self, scale: np.ndarray, spread: np.ndarray, directions: Mapping[str, np.ndarray], cause: Cause | None = None
+    ) -> tuple[list[str], PickedSums]:
+        """Return the causes in the model, all or those in that of what one of them does, and the sums over pairs of
+        launches (`KernelTimes.picked`) of all kernels, each with the weight that its rows have in the search;
+        parameters as there, of all used rows.
         """
-        names = list(self.candidates)
+        names = list(self.candidates) if cause is None else self._modelled([cause])
         sums = PickedSums.empty(len(names), 1 + DRAWS)
         along = [directions[name] for name in names]
         for unit in self._units:
             sums.add_all(unit.picked(names, scale, spread, along, PICKS), unit.stands_for)
-        return sums
+        return names, sums
 
     def share(self, draws: np.ndarray) -> Estimate:
         """Return a share of a variance with its interval from the model and its draws, percent."""

@@ -16,7 +16,7 @@ import numpy as np
 from causeway.causal.data.outcome import Estimate
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.kernel_times import PickedSums
-from causeway.causal.effects.scope_times import PICKS, ScopeTimes
+from causeway.causal.effects.scope_times import PICKS, Cause, ScopeTimes
 from causeway.causal.effects.time_model import DRAWS
 from causeway.numeric.seeds import generator
 
@@ -43,7 +43,11 @@ class Shares:
 
 
 def shares_of(
-    times: ScopeTimes, evidence: Evidence, directions: Mapping[str, np.ndarray], effects: Sequence[ConfigurationEffect]
+    times: ScopeTimes,
+    evidence: Evidence,
+    directions: Mapping[str, np.ndarray],
+    effects: Sequence[ConfigurationEffect],
+    mediated: Sequence[Cause] = (),
 ) -> Shares:
     """Return the shares of the causes.
 
@@ -56,21 +60,28 @@ def shares_of(
         By cause: the number along which its slope is taken.
     effects : sequence of ConfigurationEffect
         The causes between configurations; launches of a kernel take their values from one another.
+    mediated : sequence of Cause
+        Causes that act through others: their slopes are those of the total effect, without what lies on the way.
     """
     rows = evidence.rows
     spread = np.where(evidence.spread > 0, evidence.spread, 1.0)[times.used]
     gains = [one.slope * one.position[rows.configuration][times.used] for one in effects]
     scale = np.exp(np.sum(gains, axis=0)) if gains else np.ones(times.used.size)
-    sums = times.picked(scale, spread, directions)
+    names, sums = times.picked(scale, spread, directions)
     between = [_between(times, evidence, gain, scale, one) for gain, one in zip(gains, effects, strict=True)]
     of_causes = [sums.squares[:, :-1], *(one.squares[:, :1] for one in between)]
     squares = np.concatenate([*of_causes, sums.squares[:, -1:]], axis=1)
     total = squares.sum(axis=1, keepdims=True)
     percent = 100.0 * squares / np.where(total > 0, total, 1.0)
     percent[:, -1] = np.where(total[:, 0] > 0, percent[:, -1], 100.0)
-    names = list(times.candidates)
     unit = _units(times, evidence, scale)
     slopes = [(sums.cross[:, index], sums.steps[index]) for index in range(len(names))]
+    for cause in mediated:
+        among, total_of = times.picked(scale, spread, directions, cause)
+        slopes[names.index(cause.name)] = (
+            total_of.cross[:, among.index(cause.name)],
+            total_of.steps[among.index(cause.name)],
+        )
     slopes += [(one.cross[:, 0], one.steps[0]) for one in between]
     found = {}
     for index, name in enumerate([*names, *(one.candidate.name for one in effects)]):

@@ -97,17 +97,32 @@ def _less_detail(varying: Mapping[str, Feature], told: Callable[[Sequence[Featur
         alternatives = [one for one in alternatives if _says_all([varying[name] for name in coarse], varying, one)]
         if not alternatives:
             continue
-        least = max(told([varying[name]]) for name in coarse)
-        finer = [told([varying[name] for name in names]) for names in alternatives]
-        best = int(np.argmax(finer))
-        if finer[best] > max(least, 0.0) + STRONG:
-            kept = alternatives[best]
+        least = max(0.0, *(told([varying[name]]) for name in coarse))
+        more = [names for names in alternatives if told([varying[name] for name in names]) > least + STRONG]
+        parts = [names for names in alternatives if _is_all_that_changes(names, coarse, varying, told, least)]
+        kept = next(iter([*more, *parts]), coarse)
+        if kept is not coarse:
             reasons |= dict.fromkeys(coarse, f"{' and '.join(kept)} say more")
-        else:
-            kept = coarse
         others = {name for names in alternatives for name in names} - set(kept)
         reasons |= dict.fromkeys(sorted(others), f"{' and '.join(kept)} say as much")
     return reasons
+
+
+def _is_all_that_changes(
+    names: Sequence[str],
+    coarse: Sequence[str],
+    varying: Mapping[str, Feature],
+    told: Callable[[Sequence[Feature]], float],
+    least: float,
+) -> bool:
+    """Tell whether one column is the part of a sum that changes: it says as much, and is not the whole of it."""
+    if len(names) > 1 or varying[names[0]].values.dtype == object:
+        return False
+    part = varying[names[0]].values
+    is_whole = any(
+        np.allclose(varying[name].values * np.max(part), part * np.max(varying[name].values)) for name in coarse
+    )
+    return not is_whole and told([varying[names[0]]]) > least - STRONG
 
 
 def _says_all(coarse: Sequence[Feature], varying: Mapping[str, Feature], names: Sequence[str]) -> bool:
@@ -166,7 +181,7 @@ def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str,
     known = {one.name: one.knowledge for one in candidates}
     found = {}
     for arrow in outcome.arrows:
-        if arrow.name not in known:
+        if arrow.name not in known or arrow.level:
             continue
         sign, why = known[arrow.name].sign, known[arrow.name].why
         effect = arrow.in_time.mean if arrow.in_time else arrow.value_effect

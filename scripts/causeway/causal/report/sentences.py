@@ -148,7 +148,7 @@ def cause_sentence(
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
     share = arrow.variance
     explains = (
-        f"{EXPLAIN[len(arrow.levels) == 1]} {percent(share.value, share.low, share.high)} of"
+        f"{EXPLAIN[bool(arrow.levels)]} {percent(share.value, share.low, share.high)} of"
         f" {variance_of(target, n_kernels > 1)}{_part_of_dataset(arrow, target, n_kernels)}"
     )
     backed = _backing(arrow, why)
@@ -179,7 +179,7 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     effect = arrow.in_time
     if effect is None:
         return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
-    singular = len(arrow.levels) == 1
+    singular = bool(arrow.levels)
     quantity = quantity_of(target)
     range_of = _compared(arrow.node, effect.ends, target) if arrow.levels else _between(effect.ends, target)
     of_mean, of_spread = ("" if name in effect.of_first else OF_ALL for name in ("mean", "spread"))
@@ -274,7 +274,7 @@ def _subject(node: Node, level: str) -> str:
 
 def _does(arrow: Arrow, target: str) -> str:
     """Return what a cause does, to the target or to the measured value, in words."""
-    singular = len(arrow.levels) == 1
+    singular = bool(arrow.levels)
     if arrow.sign_of == VALUE:
         if target in DEVIATIONS:
             return f"{MAKE[singular]} the launch itself {MOVED[arrow.sign]}"

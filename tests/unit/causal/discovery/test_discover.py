@@ -167,7 +167,7 @@ def test_an_arrow_is_said_in_words():
     (sentence,) = found["graph"]["sentences"]
     assert [row["sentence"] for row in found["contributions"]] == [sentence, None]
     assert sentence.startswith(
-        "More bytes being copied host-to-device when the kernel starts raise its deviation and explain "
+        "More bytes being copied host-to-device when the kernel starts raise the mean duration by "
     )
     assert ", if no unmeasured common cause; supported: robustness 0." in sentence
 

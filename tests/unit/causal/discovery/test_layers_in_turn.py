@@ -56,7 +56,7 @@ def test_the_order_in_the_step_takes_the_place_of_what_differs_between_layers(se
 
 
 def test_without_it_metrics_of_the_layers_are_named():
-    assert len(named(9702, own=2)) > 2
+    assert len(named(9704, own=2)) > 2
 
 
 @pytest.mark.parametrize("seed", [9711, 9712])

@@ -89,5 +89,6 @@ def test_a_model_that_is_kept_holds_no_number_for_each_row_and_draw():
         n_scale = model.scale.shape[0]
         by_hand = [float(columns[row, :n_scale] @ model.scale[:, draw]) for row in range(800)]
         np.testing.assert_allclose(model.linear[:, draw], by_hand, rtol=0, atol=1e-12)
+    model.release()
     held = {name: value.shape for name, value in vars(model).items() if np.size(value) >= 800 * DRAWS}
     assert held == {}

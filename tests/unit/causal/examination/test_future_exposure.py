@@ -32,7 +32,10 @@ def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, 
     rng = np.random.default_rng(seed)
     step = np.arange(400 * launches) // launches
     y = 40_000 * (1 + 0.1 * step / 400) * (1 + noise * rng.standard_normal(step.size))
-    columns = [Feature("step", step.astype(float)), *(Feature(name, rng.standard_normal(step.size)) for name in "abc")]
+    columns = [
+        Feature("step", step.astype(float), "context"),
+        *(Feature(name, rng.standard_normal(step.size)) for name in "abc"),
+    ]
     outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
     assert "step" in [arrow.name for arrow in outcome.arrows]

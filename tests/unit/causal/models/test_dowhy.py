@@ -58,7 +58,7 @@ def test_both_estimates_hold_the_change_that_was_made(found):
     assert arrow.identified.second.value == pytest.approx(truth, rel=0.15)
     assert all(arrow.identified.agrees for arrow in outcome.arrows)
     stream = arrow_of(outcome, "stream")
-    assert {stream.level, stream.in_time.against} <= {"7", "13", "21"}
+    assert {*stream.levels, *stream.in_time.ends.levels_low} <= {"7", "13", "21"}
 
 
 def test_the_second_estimate_is_that_of_statsmodels(found):

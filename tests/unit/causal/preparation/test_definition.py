@@ -53,7 +53,7 @@ def test_where_only_the_definition_matters_no_cause_is_named(seed):
     outcome = searched(8000 + seed, 0.0)
     assert outcome.arrows == ()
     reasons = {one.feature: one.reason for one in outcome.dropped}
-    assert reasons.pop("queue_ns").startswith("it is over when the launch begins")
+    assert reasons.pop("queue_ns").startswith("can act on a launch's time through launches_in_flight alone")
     assert set(reasons) == {"transfer_bytes", "transfer_copy_kind"}
     assert all(reason.startswith("part of the target's definition") for reason in reasons.values())
     assert any("transfer_copy_kind explain " in note for note in outcome.notes)

@@ -71,15 +71,14 @@ def test_copies_that_act_alike_are_told_by_their_number(arms):
     assert set(of_columns(*in_flight(arm), response=2.0 * (arm > 0) + noise)) == {H2D, D2H}
 
 
-def test_where_copies_say_nothing_nothing_is_ruled_out(arms):
+def test_where_copies_say_nothing_their_number_stays(arms):
     arm, noise = arms
-    assert not of_columns(*in_flight(arm), response=noise)
+    assert set(of_columns(*in_flight(arm), response=noise)) == {H2D, D2H}
 
 
 def test_copies_in_one_direction_are_told_by_it(arms):
     arm, noise = arms
-    columns = feature(TOTAL, arm == 1), feature(H2D, 64 * (arm == 1))
-    assert set(of_columns(*columns, response=noise)) == {TOTAL}
+    columns = feature(TOTAL, arm == 1), feature(H2D, (64 + np.arange(ROWS) % 9) * (arm == 1))
     assert set(of_columns(*columns, response=5.0 * (arm == 1) + noise)) == {TOTAL}
 
 
@@ -255,13 +254,9 @@ def test_the_input_that_decides_is_named_where_another_varies_more():
     assert set(searched(columns, duration)) == {INDICES}
 
 
-@pytest.mark.parametrize(
-    ("table", "out", "named"), [(64 << 20, SIZES, {INDICES}), (1 << 20, {INDICES}, {"shape_bytes"})]
-)
-def test_an_input_that_chooses_from_a_larger_one_is_named_and_not_their_sum(table, out, named):
-    """A sum of which the most never changes moves by a few percent where the number of indices doubles; beside a small
-    table the sum says as much, as ever.
-    """
+@pytest.mark.parametrize(("table", "out", "named"), [(64 << 20, SIZES, {INDICES}), (1 << 20, SIZES, {INDICES})])
+def test_the_only_input_that_changes_is_named_and_not_their_sum(table, out, named):
+    """A sum of which the most never changes moves by a few percent where the number of indices doubles."""
     indices = np.random.default_rng(23).integers(2 << 20, 8 << 20, size=ROWS)
     columns = inputs(np.full(ROWS, table), indices)
     duration = 10 + indices / (1 << 20) + 0.1 * np.random.default_rng(24).standard_normal(ROWS)
@@ -312,7 +307,7 @@ def test_a_layout_that_follows_from_the_size_is_none_beside_it(curve):
     size = rng.choice([1.0, 2.0, 3.0, 4.0], ROWS)
     response = size**curve + 0.1 * rng.standard_normal(ROWS)
     columns = feature("shape_elements", size, "input"), layout_of(size < 4)
-    assert of_columns(*columns, response=response)["layout"] == "the sizes of the inputs say as much"
+    assert of_columns(*columns, response=response)["layout"] == "shape_elements say as much"
     assert "layout" not in of_columns(columns[1], response=response)
 
 

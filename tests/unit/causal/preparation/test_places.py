@@ -101,7 +101,7 @@ def ruled_out(columns, rows):
 @pytest.mark.usefixtures("exact_shares")
 @pytest.mark.parametrize(
     ("ranks", "slow", "levels"),
-    [(62, range(40, 48), {*map(str, range(40, 48))}), (62, (13,), {"13"}), (128, (13,), {"12 to 13"})],
+    [(62, range(40, 48), {"40 to 47"}), (62, (13,), {"13"}), (128, (13,), {"12 to 13"})],
 )
 def test_a_slow_node_or_rank_is_the_cause_and_not_when_its_kernels_begin(ranks, slow, levels):
     columns, rows = run(ranks, slow, 0.04)

@@ -104,7 +104,7 @@ def test_the_variance_between_groups_equals_a_prediction_of_each_row_from_the_ot
 
 
 def test_the_kernel_before_is_noted_with_its_full_name():
-    arrows = (arrow("launched_after", level="sum-1a (grid 8)"), arrow("operator", level="copy-2b"))
+    arrows = (arrow("launched_after", levels=("sum-1a (grid 8)",)), arrow("operator", levels=("copy-2b",)))
     outcome = Outcome(
         scope=Scope("d", "kernel_variability", "k"), seed=1, n_rows=9, n_effective=9.0, arrows=arrows, notes=("few",)
     )
