@@ -12,10 +12,10 @@ import numpy as np
 
 from causeway.causal.data.deviation import POWER, clipped_deviation, scale_response
 from causeway.causal.data.observations import Candidate
-from causeway.causal.selection.backward import Pruner
+from causeway.causal.selection.backward import BETTER, Pruner
 from causeway.causal.selection.design_cache import Design, DesignCache
 from causeway.causal.selection.forward import FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
-from causeway.causal.selection.linear_model import linear_model_of
+from causeway.causal.selection.linear_model import fit_scores, linear_model_of
 from causeway.causal.selection.stages import Stage, Stages
 
 MIN_SPREAD = 0.25
@@ -61,7 +61,8 @@ def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:
 
 
 def _beside_mean(scale: Stage, mean: Stage) -> Stage:
-    """Return the scale stage without parents that add nothing beside the related parents of the mean.
+    """Return the scale stage without parents that add nothing beside a related parent of the mean that tells the scale
+    as well.
 
     What the model of the mean misses of a bent effect looks like scale, and goes with whatever goes with that parent of
     the mean.
@@ -70,7 +71,9 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
     for test in scale.tests:
         others = [one for one in scale.chosen if one != test.candidate]
         near = np.abs(scale.problem.firsts_like(test.candidate)) > RELATED
-        related = [one for one in mean.chosen if near[one] and one not in scale.chosen]
+        score = fit_scores(linear_model_of(scale.problem, scale.response, others))
+        as_well = near & (score < score[test.candidate] + BETTER)
+        related = [one for one in mean.chosen if as_well[one] and one not in scale.chosen]
         if related:
             again = scale.pruner.test(scale.response, test.candidate, [*others, *related])
             if again.p_value > significance_level(scale.problem, len(scale.tests)) or again.partial_r2 < MIN_PARTIAL_R2:

@@ -83,7 +83,7 @@ def of_levels(change, slow, fast, **facts):
             "2, 4",
             {"mean_low": 2021.0, "mean_high": 2265.0},
             "Being on rank 1, 3 raises the mean duration by 7 % [5, 9] of that of all launches compared with being on"
-            " rank 2, 4: 2.26 µs instead of 2.02 µs and explains",
+            " rank 2, 4: 2.27 µs instead of 2.02 µs and explains",
         ),
         (
             "cache",
