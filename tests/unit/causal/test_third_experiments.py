@@ -64,7 +64,7 @@ def test_of_strides_the_largest_is_named(experiment):
     assert rows["layout"]["level"] == "input 1 in steps of 8"
     assert max(set(found.arms["stride"]), key=found.arms["stride"].count) == 1
     assert close(rows["layout"], found.change({"stride": 1}, {"stride": 8}))
-    assert " compared with being launched with contiguous inputs " in found.observed["graph"]["sentences"][0]
+    assert " compared with being launched with contiguous inputs: " in found.observed["graph"]["sentences"][0]
 
 
 def test_what_the_launch_before_the_last_leaves_in_the_cache_is_named_and_no_idle_time(experiment):
@@ -111,9 +111,8 @@ def test_where_a_hidden_argument_and_the_launch_before_change_in_phases_nothing_
     """By chance the launch before tells 6.6 % of the variance, over some twelve phases of each."""
     found = experiment("phases")
     assert found.between("before") > 5
-    assert found.observed["graph"]["sentences"] == [
-        "Inconclusive: 20 effective samples after autocorrelation, fewer than 100."
-    ]
+    (sentence,) = found.observed["graph"]["sentences"]
+    assert sentence.endswith(" effective samples after autocorrelation, fewer than 100.")
     assert not found.supported(found.of_dataset)
 
 
@@ -121,12 +120,12 @@ def test_where_a_hidden_argument_and_the_launch_before_change_in_phases_nothing_
 def test_of_a_text_that_grows_the_size_is_named_and_the_time_is_not(experiment):
     """Two dozen texts are few observations of a size that explains nearly all: its interval is wide and holds the truth."""
     found = experiment("generation")
-    assert set(found.supported()) == {"shape_bytes"}
-    assert set(found.supported(found.of_dataset)) == {"shape_elements"}
+    assert set(found.supported()) == {"input_2_elements"}
+    assert set(found.supported(found.of_dataset)) == {"input_2_elements"}
     length = np.array(found.arms["length"])
     low, high = np.quantile(length, [0.1, 0.9])
     truth = 100 * np.polyfit(length, found.durations, 1)[0] * (high - low) / fmean(found.durations)
-    row = found.supported()["shape_bytes"]
+    row = found.supported()["input_2_elements"]
     assert close(row, truth)
     assert row["mean_change_low"] < truth < row["mean_change_high"]
     assert found.observed["graph"]["n_effective"] < 100
@@ -135,15 +134,15 @@ def test_of_a_text_that_grows_the_size_is_named_and_the_time_is_not(experiment):
 @pytest.mark.parametrize(
     ("name", "feature", "level", "against", "own"),
     [
-        ("layouts", "layout", "input 2 transposed with gaps", {"layout": "columns"}, {"layout": "transposed"}),
+        ("layouts", "layout", "input 2 transposed with gaps", {"layout": "rows"}, {"layout": "transposed"}),
         (
             "copied_layouts",
             "layout",
-            "input 2 with dimensions in the order 2 1 3",
-            {"order": "0 2 1"},
+            "input 2 with dimensions in the order 3 2 1",
             {"order": "1 0 2"},
+            {"order": "2 1 0"},
         ),
-        ("second_before", "launched_second_after", "neighbour-", {"cold": True}, {"cold": False}),
+        ("second_before", "launched_second_after", "read-others-", {"cold": False}, {"cold": True}),
         ("first_before", "launched_after", "read-others-", {"cold": False}, {"cold": True}),
     ],
 )

@@ -31,6 +31,8 @@ OTHER = "other"
 """All rare levels as one."""
 MOST_NAMED = 8
 """So many of these are named."""
+MOST_WORDS = 3
+"""So many where they are no numbers: names of kernels and layouts are long."""
 
 
 def category_candidates(
@@ -163,8 +165,9 @@ def listed(levels: Sequence[str]) -> str:
         else:
             runs.append([level])
     words = [word for run in runs for word in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
-    more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
-    return f"{', '.join(words[:MOST_NAMED])}{more}"
+    most = MOST_NAMED if all(level.isdecimal() for level in levels) else MOST_WORDS
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return f"{', '.join(words[:most])}{more}"
 
 
 def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> list[str]:

@@ -14,7 +14,7 @@ from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, category_candidates
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.codes import GPU_TIME
-from causeway.core.prior_knowledge import LEVER
+from causeway.core.prior_knowledge import LEVER, knowledge_of
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.events.distinct_texts import distinct_texts
 
@@ -118,11 +118,9 @@ def _is_all_that_changes(
     """Tell whether one column is the part of a sum that changes: it says as much, and is not the whole of it."""
     if len(names) > 1 or varying[names[0]].values.dtype == object:
         return False
-    part = varying[names[0]].values
-    is_whole = any(
-        np.allclose(varying[name].values * np.max(part), part * np.max(varying[name].values)) for name in coarse
-    )
-    return not is_whole and told([varying[names[0]]]) > least - STRONG
+    part = varying[names[0]]
+    is_whole = any(np.array_equal(varying[name].values, part.values) for name in coarse)
+    return not is_whole and told([part]) > least - STRONG
 
 
 def _says_all(coarse: Sequence[Feature], varying: Mapping[str, Feature], names: Sequence[str]) -> bool:
@@ -178,15 +176,17 @@ def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str,
     """
     if outcome.scope.target not in (KERNEL_VARIABILITY, GPU_TIME):
         return {}
-    known = {one.name: one.knowledge for one in candidates}
+    known = {one.name: one for one in candidates}
     found = {}
     for arrow in outcome.arrows:
         if arrow.name not in known or arrow.level:
             continue
-        sign, why = known[arrow.name].sign, known[arrow.name].why
+        sign, why = known[arrow.name].knowledge.sign, known[arrow.name].knowledge.why
         effect = arrow.in_time.mean if arrow.in_time else arrow.value_effect
         if (sign == "+" and effect.high < 0) or (sign == "-" and effect.low > 0):
-            found |= dict.fromkeys(arrow.node.members, f"{why}: it stands for where in the step this happens")
+            tier = known[arrow.name].tier
+            alike = [one for one in arrow.node.members if one == arrow.name or knowledge_of(one, tier).sign == sign]
+            found |= dict.fromkeys(alike, f"{why}: it stands for something else")
     return found
 
 

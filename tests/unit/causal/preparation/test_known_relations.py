@@ -78,7 +78,7 @@ def test_where_copies_say_nothing_their_number_stays(arms):
 
 def test_copies_in_one_direction_are_told_by_it(arms):
     arm, noise = arms
-    columns = feature(TOTAL, arm == 1), feature(H2D, (64 + np.arange(ROWS) % 9) * (arm == 1))
+    columns = feature(TOTAL, arm == 1), feature(H2D, 64 * (arm == 1))
     assert set(of_columns(*columns, response=5.0 * (arm == 1) + noise)) == {TOTAL}
 
 
