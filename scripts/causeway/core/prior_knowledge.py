@@ -13,8 +13,8 @@ from causeway.core.errors import TableError
 from causeway.core.installation import workflow_folder
 
 FILE = workflow_folder() / "config" / "prior_knowledge.tsv"
-LEVER, EXPOSURE, MEDIATOR, CLOCK, LAG = "lever", "exposure", "mediator", "clock", "lag"
-ROLES = (LEVER, EXPOSURE, MEDIATOR, CLOCK, LAG)
+ROLES = ("lever", "exposure", "mediator", "clock", "lag")
+LEVER, EXPOSURE, MEDIATOR, CLOCK, LAG = ROLES
 BEFORE = "before"
 DURING = "during"
 KNOWN = (BEFORE, "at the start", DURING)

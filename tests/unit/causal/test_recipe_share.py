@@ -48,7 +48,7 @@ def followed(tmp_path_factory):
 
 
 def test_the_files_that_change_are_those_that_the_recipe_names(followed):
-    assert followed.changed == followed.files("Files to write:", "Files that one command writes:")
+    assert followed.changed == followed.files("Files to write:")
 
 
 def test_the_analysis_of_a_table_has_the_other_shares(followed, tmp_path):

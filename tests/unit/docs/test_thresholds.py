@@ -26,16 +26,16 @@ OPERATIONS = {
 }
 NO_THRESHOLDS = {
     "causal/discovery/leakage_recheck.py": "AT_ONCE",
-    "causal/effects/contributions.py": "MAX_ROWS ROUNDING",
+    "causal/discovery/arrows.py": "ROUNDING",
     "causal/effects/scope_times.py": "NOTHING_LEFT",
     "causal/effects/intervention_values.py": "SUPPORT_ROWS",
     "causal/effects/time_model.py": "MAX_ROWS SCORING_STEPS PENALTY_STEPS",
-    "causal/effects/location_scale.py": "SCORING_STEPS PENALTY_STEPS CONVERGED",
     "causal/effects/user_interventions.py": "TOLERANCE",
     "causal/examination/falsification.py": "MOST_ARROWS SUBSETS",
     "causal/models/log_time_estimator.py": "SEED",
     "causal/examination/heterogeneity.py": "MOST_GROUPS",
     "causal/preparation/affine_images.py": "AT_ONCE",
+    "causal/preparation/categorical.py": "MOST_WORDS",
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",

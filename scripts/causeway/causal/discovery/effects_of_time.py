@@ -57,7 +57,8 @@ def effects_of_time(
     asked = np.unique([*near, *(numbers.index(index) for index in chosen)])
     as_measured = _correlations(stages, deviation, [candidates[numbers[at]].values for at in asked])
     in_scores = in_scores[np.ix_(np.append(0, 1 + asked), np.append(0, 1 + asked))]
-    with_time, plain = in_scores[1:, 0], in_scores[1:, 1:]
+    with_time = in_scores[1:, 0]
+    plain = in_scores[1:, 1:]
     given = _partial(plain, with_time)
     n = min(sizes)
     is_root = np.asarray([candidates[numbers[at]].tier != "counter" for at in asked])

@@ -91,7 +91,9 @@ class CauseColumns:
         return np.hstack(parts), np.concatenate(which)
 
     def columns_of(self, cause: int) -> np.ndarray:
-        """Return the positions of the columns that a cause is in, products among them, int, ascending."""
+        """Return the positions of the columns that a cause is in, products among them, int, shape (m,),
+        ascending.
+        """
         spans = [span for _, span in self._concerned({cause: np.zeros(0)})]
         parts = [np.arange(span.start, span.stop) for span in spans]
         return np.concatenate([np.arange(self.starts[cause], self.starts[cause + 1]), *parts])

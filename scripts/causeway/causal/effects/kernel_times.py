@@ -53,7 +53,17 @@ class PickedSums:
         )
 
     def add(self, cause: int, target: np.ndarray, value: np.ndarray, weights: np.ndarray, step: np.ndarray) -> None:
-        """Add pairs: changes of target and value, shape (n_rows, 1 + DRAWS), their weights, and the distances."""
+        """Add pairs of one cause, by its position, or of the residual, whose position is last.
+
+        Parameters
+        ----------
+        cause : int
+        target, value : ndarray of float, shape (n_rows, 1 + DRAWS)
+            Changes of both.
+        weights : ndarray of float, shape (n_rows, 1 + DRAWS)
+        step : ndarray of float, shape (n_rows,)
+            How far each pair lies apart in the cause.
+        """
         for row, change in enumerate((target, value)):
             self.squares[row, cause] += (weights * change**2).sum(axis=0)
             if cause < len(self.steps):
@@ -74,11 +84,11 @@ class KernelTimes:
     Parameters
     ----------
     evidence : Evidence
-    rows : ndarray of int
+    rows : ndarray of int, shape (n_rows,)
         Rows of the evidence, ascending.
-    values : mapping of str to ndarray
+    values : mapping of str to ndarray, shape (n_all,)
         The values of each cause in all rows of the evidence.
-    position : ndarray of int
+    position : ndarray of int, shape (n_all,)
         Of each row of the evidence: its position among the used ones, -1 for none.
     totals : Totals or None
     rng : Generator
@@ -257,6 +267,13 @@ class KernelTimes:
         self, names: Sequence[str], after: RowDonors, before: RowDonors | None, among: np.ndarray | None = None
     ) -> np.ndarray:
         """Return the changes of the statistics in percent, and those with which nothing would be left.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The causes in the model.
+        after, before : mapping of str to ndarray of int, shape (n_used,)
+        among : ndarray of bool, shape (n_used,), or None
 
         Returns
         -------

@@ -53,7 +53,13 @@ class LevelGroups:
 
 
 def level_numbers(candidate: Candidate, used: np.ndarray) -> np.ndarray:
-    """Return the position in `candidate.levels` of the level of each used row, int, shape (n_used,)."""
+    """Return the position in `candidate.levels` of the level of each used row, int, shape (n_used,).
+
+    Parameters
+    ----------
+    candidate : Candidate
+    used : ndarray of int, shape (n_used,)
+    """
     values = candidate.values[used]
     return (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).round().astype(int)
 
@@ -158,7 +164,8 @@ def _best_division(means: np.ndarray, weights: np.ndarray, n: float) -> tuple[fl
         for last in range(groups - 1, size):
             options = [cost[first - 1] + squares(first, last + 1) for first in range(groups - 1, last + 1)]
             at = int(np.argmin(options))
-            again[last], begin[last] = options[at], at + groups - 1
+            again[last] = options[at]
+            begin[last] = at + groups - 1
         begins.append(begin)
         cost = again
         choices = gammaln(size) - gammaln(groups) - gammaln(size - groups + 1)
@@ -207,7 +214,8 @@ def _named(
         costs[int(code)] = float(weight[rows] @ np.maximum(time[rows] - mean, 0.0))
         ends[int(code)] = (fast, slow)
     shown = max(costs, key=costs.__getitem__, default=-1)
-    fast_names, slow_names = ((), ())
+    fast_names: tuple[str, ...] = ()
+    slow_names: tuple[str, ...] = ()
     if ends:
         fast_names, slow_names = (
             tuple(sorted({names[at] for at in levels[rows].tolist()}, key=in_numbers)) for rows in ends[shown]

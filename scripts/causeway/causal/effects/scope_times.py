@@ -234,8 +234,13 @@ class ScopeTimes:
         self, scale: np.ndarray, spread: np.ndarray, directions: Mapping[str, np.ndarray], cause: Cause | None = None
     ) -> tuple[list[str], PickedSums]:
         """Return the causes in the model, all or those in that of what one of them does, and the sums over pairs of
-        launches (`KernelTimes.picked`) of all kernels, each with the weight that its rows have in the search;
-        parameters as there, of all used rows.
+        launches (`KernelTimes.picked`) of all kernels, each with the weight that its rows have in the search.
+
+        Parameters
+        ----------
+        scale, spread : ndarray of float, shape (n_used,)
+        directions : mapping of str to ndarray of float, shape (n_used,)
+        cause : Cause or None
         """
         names = list(self.candidates) if cause is None else self._modelled([cause])
         sums = PickedSums.empty(len(names), 1 + DRAWS)
@@ -245,12 +250,22 @@ class ScopeTimes:
         return names, sums
 
     def share(self, draws: np.ndarray) -> Estimate:
-        """Return a share of a variance with its interval from the model and its draws, percent."""
+        """Return a share of a variance with its interval from the model and its draws, shape (1 + DRAWS,), percent.
+
+        Parameters
+        ----------
+        draws : ndarray of float, shape (1 + DRAWS,)
+        """
         found = self._interval("share", draws, 0.0)
         return Estimate(value=min(found.value, 100.0), low=min(found.low, 100.0), high=min(found.high, 100.0))
 
     def slope(self, draws: np.ndarray) -> Estimate:
-        """Return a slope with its interval from the model and its draws."""
+        """Return a slope with its interval from the model and its draws.
+
+        Parameters
+        ----------
+        draws : ndarray of float, shape (1 + DRAWS,)
+        """
         return self._interval("mean", draws, -np.inf)
 
     def launches(self, moved: np.ndarray) -> int:

@@ -71,9 +71,7 @@ def shares_of(
     between = [_between(times, evidence, gain, scale, one) for gain, one in zip(gains, effects, strict=True)]
     of_causes = [sums.squares[:, :-1], *(one.squares[:, :1] for one in between)]
     squares = np.concatenate([*of_causes, sums.squares[:, -1:]], axis=1)
-    total = squares.sum(axis=1, keepdims=True)
-    percent = 100.0 * squares / np.where(total > 0, total, 1.0)
-    percent[:, -1] = np.where(total[:, 0] > 0, percent[:, -1], 100.0)
+    percent = percent_of(squares)
     unit = _units(times, evidence, scale)
     slopes = [(sums.cross[:, index], sums.steps[index]) for index in range(len(names))]
     for cause in mediated:
@@ -92,6 +90,20 @@ def shares_of(
         found[name] = Share(contribution=contribution, variance=variance, effect=effect, value_effect=value_effect)
     rest, rest_of_value = (times.share(row) for row in percent[:, -1])
     return Shares(of=found, unexplained=rest, unexplained_variance=rest_of_value)
+
+
+def percent_of(squares: np.ndarray) -> np.ndarray:
+    """Return the shares of sums of squares, percent, shape (2, n_causes + 1, 1 + DRAWS): of target and value, by cause
+    and draw; those of the residual are last, and all that there is where nothing changes.
+
+    Parameters
+    ----------
+    squares : ndarray of float, shape (2, n_causes + 1, 1 + DRAWS)
+    """
+    total = squares.sum(axis=1, keepdims=True)
+    percent = 100.0 * squares / np.where(total > 0, total, 1.0)
+    percent[:, -1] = np.where(total[:, 0] > 0, percent[:, -1], 100.0)
+    return percent
 
 
 def _units(times: ScopeTimes, evidence: Evidence, scale: np.ndarray) -> np.ndarray:

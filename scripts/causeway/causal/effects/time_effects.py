@@ -60,7 +60,9 @@ class Compared:
         values = self.candidate.values[times.used]
         if self.candidate.levels:
             self.groups = self._groups(cause, effective)
-            self.low, self.high, self.better = self.groups.low, self.groups.high, self.groups.usual
+            self.low = self.groups.low
+            self.high = self.groups.high
+            self.better = self.groups.usual
             numbers = level_numbers(self.candidate, times.used)
             named = [self.candidate.levels.index(level) for level in self.groups.slow]
             self.direction = np.isin(numbers, named).astype(float)
@@ -96,7 +98,9 @@ class Compared:
         return min(map(np.count_nonzero, self.sides())) >= FEWEST_OF_TWO
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return which used rows have a low and which a high value, of a category or a number with two values."""
+        """Return which used rows have a low and which a high value, of a category or a number with two values; bool,
+        shape (n_used,) each.
+        """
         values = self.candidate.values[self.times.used]
         if not self.groups:
             return tuple((values == values[side]) & self.moved for side in (self.low, self.high))
@@ -163,7 +167,9 @@ def _ends_of_levels(times: ScopeTimes, compared: Compared) -> Ends:
 
 def _ends(times: ScopeTimes, compared: Compared) -> Ends | None:
     """Return what is compared of a number where its percentiles are equal."""
-    candidate, low, high = compared.candidate, compared.low, compared.high
+    candidate = compared.candidate
+    low = compared.low
+    high = compared.high
     values = candidate.values[times.used]
     known = times.known(candidate.name)
     donors = [quantile_donors(values, times.configuration, times.weight * known, share) for share in (LOW, HIGH)]
@@ -227,6 +233,10 @@ def extremes(times: ScopeTimes, candidate: Candidate) -> tuple[np.ndarray, np.nd
 
     Where the 10th and the 90th percentile are equal, they are the lowest and the highest value that `FEWEST_LAUNCHES`
     launches reach; where these are equal too, the row itself. Of a number with two values these are compared.
+
+    Returns
+    -------
+    low, high : ndarray of int, shape (n_used,)
     """
     values = candidate.values[times.used]
     weight = times.weight * times.known(candidate.name)

@@ -181,7 +181,8 @@ def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str,
     for arrow in outcome.arrows:
         if arrow.name not in known or arrow.level:
             continue
-        sign, why = known[arrow.name].knowledge.sign, known[arrow.name].knowledge.why
+        sign = known[arrow.name].knowledge.sign
+        why = known[arrow.name].knowledge.why
         effect = arrow.in_time.mean if arrow.in_time else arrow.value_effect
         if (sign == "+" and effect.high < 0) or (sign == "-" and effect.low > 0):
             tier = known[arrow.name].tier

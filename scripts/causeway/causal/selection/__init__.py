@@ -1,7 +1,7 @@
-"""Variable selection: a linear model on groups of basis functions, forward and backward steps, what screens off what.
+"""Variable selection: a linear model on groups of basis functions, forward and backward steps.
 
 In which order and on what it runs stands in `discovery`.
 
 Imports run from left to right: `drifts` > `lagged` > `stages` > `backward`, `design_cache` > `forward` >
-`linear_model` > `problem` > `screening_off`.
+`linear_model` > `problem`.
 """
