@@ -7,7 +7,8 @@ from dataclasses import replace
 from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET, NO_FEATURE
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import name_in_sentence, variance_of
+from causeway.core.formatting import variance_of
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
 from causeway.core.vocabulary import LOWERS as LOWERING
@@ -98,7 +99,7 @@ def _finding(analysis: Analysis, search: Search, sentence: str, **facts: object)
         target=analysis.target,
         scope=scope,
         scope_name=graph["scope_name"],
-        sentence=f"{ALL_KERNELS if scope == 'dataset' else name_in_sentence(name)}: {sentence}",
+        sentence=f"{ALL_KERNELS if scope == 'dataset' else kernel_words(name)}: {sentence}",
         n=graph["n_rows"],
         n_effective=graph["n_effective"],
         link=link_to(analysis.dataset, analysis.target, scope),

@@ -12,18 +12,19 @@ from first_screen_rules import hold
 from first_screen_samples import MS, gain, idle, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.kernel_words import kernel_words, work_of
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
+from causeway.findings.first_screen.work_classes import work_of
 from causeway.levels.windows.window import _slowest_step
 
 

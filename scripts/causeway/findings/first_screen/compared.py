@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from causeway.core.formatting import count, significant, time
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import cell
 from causeway.core.vocabulary import INCONCLUSIVE, NOT_IDLE, SAME
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.kernel_words import kernel_words
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 from causeway.findings.first_screen.words import detail_words
 

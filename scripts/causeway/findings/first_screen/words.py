@@ -17,7 +17,7 @@ from causeway.core.codes import (
 )
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
-from causeway.findings.first_screen.kernel_words import OTHER, kernel_words
+from causeway.core.names.kernel_words import kernel_words
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -40,6 +40,7 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
 )
 from causeway.findings.first_screen.work import PeakFact, VariationFact, WorkFact
+from causeway.findings.first_screen.work_classes import OTHER
 
 PARTS = {
     COMPUTE: "compute",

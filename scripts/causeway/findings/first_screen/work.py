@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
-from causeway.findings.first_screen.kernel_words import COLLECTIVES, kernel_words, work_of
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.work_classes import COLLECTIVES, work_of
 
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
