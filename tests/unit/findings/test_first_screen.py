@@ -152,7 +152,7 @@ def late(**changes):
 def test_a_late_rank_costs_what_each_other_rank_waits():
     said = words.of_late_rank(late(), run())
     assert said == (
-        "Rank 2 is last in 400 of 560 collectives, as its kernels run longer (gemm): each of the other 3 waits 105 ms on"
+        "Rank 2 is last in 400 of 560 collectives, as its kernels run longer (gemm). Each of the other 3 waits 105 ms on"
         " average. On time, the run is 92 ms (9.2 %) shorter."
     )
     assert "most of it in few long waits" in words.of_late_rank(late(is_often=False), run())
@@ -183,7 +183,7 @@ def test_a_trend_is_no_noise_and_has_no_price():
     assert said.endswith(
         "508 µs in the first tenth of 1,000 launches, 42 µs in the last: a steady trend over the run, not noise."
     )
-    assert "no cause is supported. Launches above their mean take 150 ms per GPU (15 %) more." in words.of_variation(
+    assert "No cause is supported. Launches above their mean take 150 ms per GPU (15 %) more." in words.of_variation(
         fact, run()
     )
 

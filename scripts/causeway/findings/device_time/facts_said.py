@@ -7,11 +7,12 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, STEP_TIME, SUPPORTED
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import RECORD, against_loss, of_late
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.losses import CHANGES, Gain
+from causeway.findings.first_screen.losses import CHANGES, Gain, LossFact
 from causeway.findings.first_screen.outliers import SlowStepsFact
 from causeway.findings.first_screen.plan import NO_IDLE_TIME
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.run_facts import IDLE, OUTSIDE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import VariationFact
+from causeway.findings.headlines import MOST_WORDS
 from causeway.findings.record import Effect, Evidence, Finding, Replay, Worth, link_to, of_dataset
 
 OF_FILES = ("refused", "partial")
@@ -64,12 +65,19 @@ def _of_loss(tables: RunTables, run: RunFact, fact) -> Finding:
         key=fact.part,
         quantity="lost GPU time",
         headline=f"{words.loss_headline(fact, run)}.",
-        sentence=words.of_loss(fact, run),
+        sentence=_at_length(fact, run),
         worth=Worth(ns=fact.lost_ns),
         suggestion=steps[0].words if steps else None,
         link=link_to(tables.dataset, "efficiency"),
         **_won(tables, run, CHANGES.get(fact.part, ""), fact.gain),
     )
+
+
+def _at_length(fact: LossFact, run: RunFact) -> str:
+    """Return a loss with what its removal wins, or without where that would be too long."""
+    headline = f"{words.loss_headline(fact, run)}."
+    sentence = f"{headline} {words.of_gain(fact.gain, run.elapsed_ns)}" if fact.part != OUTSIDE else headline
+    return sentence if len(sentence.split()) <= MOST_WORDS else headline
 
 
 def _won(tables: RunTables, run: RunFact, change: str, gain: Gain | None) -> dict:

@@ -8,7 +8,6 @@ from causeway.core import formatting
 from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document, within
-from causeway.core.vocabulary import FRAGILE_BELOW
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import clocks_by
@@ -50,7 +49,6 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
         "drawn": any(drawn) or not any(left),
         "kept_alone": any(left),
         "resamples": settings.get("causes", {}).get("resamples", "several"),
-        "fragile_below": formatting.ratio(FRAGILE_BELOW),
     }
 
 

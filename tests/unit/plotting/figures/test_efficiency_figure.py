@@ -15,7 +15,6 @@ from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES, HOST_RATIOS
 from causeway.efficiency.ranks.stragglers import _of_others as chance_of_others
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.target_labels import percent_per, period_of
 from causeway.plotting.figures import efficiency, series, stragglers
 from causeway.plotting.figures.device_time import lost_time
 from causeway.plotting.overview.device_time import late_ranks, time_lost
@@ -391,13 +390,3 @@ def test_a_series_shows_each_run_and_no_line_across_what_is_unknown(count):
     assert ("4 runs before the last one not shown" in said) == (count == 14)
     assert drawn.count("<circle") == 3 * len(shown) - 2
     assert drawn.count('stroke-width="1.8"') == (len(shown) - 1) + 2 * max(len(shown) - 3, 0)
-
-
-@pytest.mark.parametrize(
-    ("per_hour", "period", "percent"),
-    [(0.02, "hour", 2.02), (-1.0, "hour", 63.21), (-30.0, "minute", 39.35), (-4672.0, "millisecond", 0.1297)],
-)
-def test_a_trend_is_told_in_percent_of_a_period_that_suits_it(per_hour, period, percent):
-    name, many = period_of(per_hour)
-    assert name == period
-    assert percent_per(per_hour, many) == pytest.approx(percent, abs=0.01 * percent)
