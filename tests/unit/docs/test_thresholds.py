@@ -94,7 +94,7 @@ NO_THRESHOLDS = {
     "fleet/world/applications.py": "COMMON_KERNELS",
     "fleet/world/sessions.py": "DAY_S SESSIONS_AT_LEAST",
     "efficiency/device_time/launch_shapes.py": "MOST",
-    "findings/device_time/efficiency.py": "MOST_PHASES MOST_UNFILLED",
+    "findings/device_time/efficiency.py": "MOST_UNFILLED",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES",
     "levels/explorer/path_time.py": "GROUPS_HELD",
     "waiting/explain_waiting.py": "RUN",

@@ -76,7 +76,13 @@ def _of_loss(tables: RunTables, run: RunFact, fact) -> Finding:
 def _at_length(fact: LossFact, run: RunFact) -> str:
     """Return a loss with what its removal wins, or without where that would be too long."""
     headline = f"{words.loss_headline(fact, run)}."
-    sentence = f"{headline} {words.of_gain(fact.gain, run.elapsed_ns)}" if fact.part != OUTSIDE else headline
+    if fact.part == OUTSIDE:
+        return headline
+    return _short(headline, f"{headline} {words.of_gain(fact.gain, run.elapsed_ns)}")
+
+
+def _short(headline: str, sentence: str) -> str:
+    """Return the sentence, or the headline where that would be too long."""
     return sentence if len(sentence.split()) <= MOST_WORDS else headline
 
 
@@ -139,7 +145,7 @@ def _of_late_rank(tables: RunTables, run: RunFact, fact) -> Finding:
         subject=who,
         quantity="time that other ranks wait",
         headline=f"{words.late_headline(fact)}.",
-        sentence=words.of_late_rank(fact, run),
+        sentence=_short(f"{words.late_headline(fact)}.", words.of_late_rank(fact, run)),
         verdict=SUPPORTED,
         effect=Effect(value=fact.waited_ns, unit="ns"),
         evidence=Evidence(table=f"{tables.dataset}/stragglers.json", query=fact.query, value=fact.waited_ns),
