@@ -13,10 +13,10 @@ from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links
-from causeway.plotting.drawing.markup import joined
+from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, unit_stated
-from causeway.plotting.figures.kernels import Kernel, kernels_of
+from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
 from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
@@ -26,7 +26,7 @@ from causeway.plotting.overview.device_time.late_ranks import which_rank
 from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
 from causeway.plotting.overview.device_time.slow_steps import which_steps
-from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
+from causeway.plotting.overview.device_time.time_lost import waterfall, where_the_time_goes
 from causeway.plotting.overview.findings_list import findings_list, first_screen, little_at_stake
 from causeway.plotting.overview.inputs import facts, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
@@ -42,6 +42,10 @@ UNFOLDED = 4
 """Datasets up to which all parts stand open; of more, each shows what was read and its findings, and opens the rest
 on a click.
 """
+
+
+DRAWN = 8
+"""Kernels of the figure of a dataset without times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +192,7 @@ def _dataset(
             view.efficiency["elapsed_ns"] if has_times else None,
             view.efficiency["device"]["n_devices"] if has_times and view.efficiency.get("shared") else None,
         ),
+        "figure": _figure(view),
         "quality": quality_strip(view.quality, anchor(view.name, "quality"), view.levels),
         "contents": _parts(view, first is not None, what_if is not None),
         "pages": figure_links(links, "dataset", view.name) if has_times else [],
@@ -201,6 +206,19 @@ def _dataset(
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
+
+
+def _figure(view: DatasetView) -> Markup | None:
+    """Return the figure that stands and prints below a dataset's first screen: where the time of its devices goes, or
+    without times the kernels that vary most; None without either.
+    """
+    if view.efficiency:
+        return waterfall(view.efficiency, view.name)
+    one = next((target for target in view.targets if target.kernels.num_rows), None)
+    if one is None:
+        return None
+    figure = draw_kernels(one.kernels, dataset=view.name, target=one.target, most=DRAWN)
+    return tag("figure", figure, class_="sheet", data_repeats="kernels")
 
 
 def _time_lost(view: DatasetView) -> list[Markup]:

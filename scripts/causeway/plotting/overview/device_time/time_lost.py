@@ -69,7 +69,7 @@ class Document:
 
 
 def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, has_reasons: bool = False) -> list[Markup]:
-    """Return sentences, trees beside the waterfall, and the map of lost time of a dataset; `has_reasons` is as
+    """Return sentences, trees, and the map of lost time of a dataset; `has_reasons` is as
     in `sentences`.
     """
     heading = tag("h3", "Where the time goes", id=f"{name}--efficiency")
@@ -81,7 +81,7 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, has_rea
     return [
         heading,
         tag("div", [tag("p", words) for words in sentences(facts, has_reasons)], class_="tight"),
-        tag("div", trees(facts, table), waterfall(facts), class_="beside trees"),
+        trees(facts, table),
         *managed_memory(facts.document, facts.path),
         *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
     ]
@@ -295,8 +295,13 @@ def colour(value: float | None) -> str:
     return theme.PAPER if value is None else theme.shade((value - LOW) / (HIGH - LOW), SHADES)
 
 
-def waterfall(facts: Document) -> Markup:
-    """Return where the device time goes, from what is useful to all that there was."""
+def waterfall(document: Mapping, name: str) -> Markup | None:
+    """Return where the device time of a dataset goes, from what is useful to all that there was; None where nothing was
+    measured.
+    """
+    facts = Document(document, name)
+    if document["why"] or not facts.total:
+        return None
     rows = []
     done = 0
     for key, words, fill in shown_parts(facts.document["waterfall_ns"]):
@@ -322,11 +327,8 @@ def waterfall(facts: Document) -> Markup:
             tag("td", ""),
         )
     )
-    note = "Time of all devices together."
     table = tag("table", tag("tbody", rows), class_="waterfall")
-    return tag(
-        "div", tag("h4", "Where the device time goes"), tag("p", note, class_="note"), tag("div", table, class_="wide")
-    )
+    return tag("div", tag("h3", "Time of all devices"), tag("div", table, class_="wide"), class_="sheet")
 
 
 def lost_map(table: "pa.Table", name: str) -> Markup | None:

@@ -215,7 +215,7 @@ def _row(
         tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), launched, class_="name"),
         tag(
             "td",
-            bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80),
+            bar(kernel.share, largest, theme.SEQUENTIAL[5], width=50),
             " ",
             share,
             data_v=kernel.share,
