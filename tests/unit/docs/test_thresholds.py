@@ -58,7 +58,7 @@ NO_THRESHOLDS = {
     "efficiency/device_time/measure.py": "COPY_KINDS ALWAYS",
     "efficiency/device_time/regions.py": "MOST_INSTANCES",
     "findings/first_screen/advice.py": "MOST",
-    "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS",
+    "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS FEWEST_OF_P99",
     "findings/first_screen/plan.py": "MOST_OUTLIERS MOST_FAULTS MOST_PEAKS",
     "findings/first_screen/words.py": "MOST_REASONS LONGEST_DETAIL",
     "waiting/taken_gpus.py": "UNKNOWN_PROCESS",
