@@ -248,8 +248,8 @@ def _unfilled_by(
         expression=expression,
         sentence=(
             f"{kernel_words(kernel)} runs for {time_three_digits(spent)} in {launches} that cannot fill the device:"
-            f" {'most of that time' if many else 'each'} uses {used} at most. Blocks beyond that could run beside them:"
-            f" up to {time_three_digits(lost)} of GPU time ({significant(100 * lost / total, 2)} %) is not used."
+            f" {'most of that time' if many else 'each'} uses {used} at most."
+            f" {significant(100 * lost / total, 2)} % of the GPU time is not used."
         ),
         n=sum(shape["launches"] for shape in shapes),
         recoverable_ns=lost,
