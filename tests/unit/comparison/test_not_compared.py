@@ -163,7 +163,7 @@ def test_the_page_and_its_figures_say_why_and_no_number_of_what_was_not_measured
 def test_the_overview_names_each_pair_whether_it_was_compared_or_not(results):
     pairs = [compare(results, ["good"], ["again"]), compare(results, ["good"], ["empty"])]
     findings = [finding for pair in pairs for finding in comparison_findings(*pair)]
-    section = str(compared_runs(pairs, summarise(findings, {}, "0")["findings"], []))
+    section = str(compared_runs(pairs, summarise(findings, {}, "0")["findings"], [], []))
     assert section.count("<li") == 2
     assert "empty could not be compared with good." in section
     assert "dataset empty cannot be compared: none of its exports" in section
@@ -302,10 +302,10 @@ def test_page_finding_and_overview_name_the_repeat(repeated):
     page = str(draw_comparison(document, rows, ["a headline"], **figures))
     assert "empty, a repeat of the candidate, could not be measured" in page
     assert f"empty is in no number: {REFUSED}" in page
-    section = str(compared_runs([(document, rows)], summarise(findings, {}, "0")["findings"], []))
+    section = str(compared_runs([(document, rows)], summarise(findings, {}, "0")["findings"], [], []))
     assert "repeat could not be measured" in section
     assert ">empty<" in section
-    clean = str(compared_runs([compare(repeated, ["a", "a2"], ["b", "b2"])], [], []))
+    clean = str(compared_runs([compare(repeated, ["a", "a2"], ["b", "b2"])], [], [], []))
     assert "could not be measured" not in clean
 
 

@@ -136,7 +136,7 @@ def draw_overview(
         config_hash=findings["config_hash"],
         contents=_contents(datasets, bool(comparisons)),
         datasets_table=datasets_table(datasets, lines) if len(datasets) > 1 else None,
-        compared_runs=compared_runs(comparisons, findings["findings"], links),
+        compared_runs=compared_runs(comparisons, findings["findings"], lines, links),
         datasets=[
             _dataset(
                 view,
