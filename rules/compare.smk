@@ -51,6 +51,7 @@ rule plot_comparison:
     input:
         comparison="<results>/compare/{pair}/comparison.json",
         table="<results>/compare/{pair}/comparison.parquet",
+        context=compared_context,
         assets=assets("plotting/drawing"),
         lib=modules("findings", "plotting"),
     output:
@@ -119,6 +120,7 @@ rule summarise_gate:
     input:
         verdicts="<results>/compare/gate.json",
         comparisons=every_comparison,
+        context=context_of_every_pair,
         assets=assets("plotting/drawing"),
         lib=modules("findings", "plotting"),
     output:

@@ -103,6 +103,20 @@ def replays_by_dataset(wildcards):
     return {name: f"results/{name}/replay.parquet" for name in names if name in TRACED}
 
 
+def compared_context(wildcards):
+    """Return what the lines on a pair are read from beside the comparison: waiting, operators and steps of its two main datasets with a time line."""
+    names = [PAIRS[wildcards.pair][side] for side in SIDES]
+    tables = ("waiting", "operator_summary", "steps")
+    return [f"results/{name}/{table}.parquet" for name in names if name in TRACED for table in tables]
+
+
+def context_of_every_pair(wildcards):
+    """Return the same of all pairs."""
+    names = dict.fromkeys(PAIRS[pair][side] for pair in PAIRS for side in SIDES)
+    tables = ("waiting", "operator_summary", "steps")
+    return [f"results/{name}/{table}.parquet" for name in names if name in TRACED for table in tables]
+
+
 def causes_by_side(wildcards):
     """Return for each side of a pair the whole dataset's contributions by target, of the targets that both have."""
     names = [PAIRS[wildcards.pair][side] for side in SIDES]

@@ -1,10 +1,12 @@
 """A comparison as a page, and its figures."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json, read_table
 from causeway.findings.comparison import comparison_findings
+from causeway.findings.first_screen.plan import lines_of_pair
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.pages.comparison_page import draw_comparison
@@ -24,7 +26,9 @@ def main(job) -> None:
         write(totals, job.output.totals)
         write(ratios, job.output.efficiency)
         claims = [finding.headline for finding in comparison_findings(document, rows)]
-        write(draw_comparison(document, rows, claims, changes=changes, totals=totals, ratios=ratios), job.output.page)
+        lines = lines_of_pair(document, rows, Path(job.input.comparison).parents[2])
+        page = draw_comparison(document, rows, claims, lines, changes=changes, totals=totals, ratios=ratios)
+        write(page, job.output.page)
 
 
 if "snakemake" in globals():

@@ -1,7 +1,7 @@
 """The report of a run: findings, stall reasons, explorers, the overview, and the record of what was made of what."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from causeway.core.files.research_object import installed_versions, research_obj
 from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.results import (
-    dataset_and_target,
     dataset_of,
     read_capabilities,
     read_comparisons,
@@ -21,15 +20,11 @@ from causeway.core.results import (
 )
 from causeway.core.tables import SCHEMA_FOLDER, read_json, read_table, write_json
 from causeway.findings.collection import ResultFiles, findings_document
-from causeway.findings.figures import consistent_graph
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.numeric.parts import Parts
-from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.causal_graph import draw_causal_graph
 from causeway.plotting.figures.device_time.step_waterfall import usual_step
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
-from causeway.plotting.overview.variability.linked_copies import sums_by_kernel
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -164,27 +159,11 @@ def views(job) -> list[DatasetView]:
     """
     capabilities = read_capabilities(job.input.tables)
     clocks = {dataset_of(path): read_json(path) for path in job.input.clocks}
-    searches = {
-        key: [
-            replace(
-                one,
-                graph=consistent_graph(
-                    one.graph, one.contributions, lambda graph: draw_causal_graph(graph, ""), theme.UNDECIDED
-                ),
-            )
-            for one in found
-        ]
-        for key, found in read_searches(job.input.scopes).items()
-    }
+    searches = read_searches(job.input.scopes)
     kernels = tables_by_target(job.input.kernels, "kernel_summary")
     bins = tables_by_target(job.input.bins, "bins")
     ranking = tables_by_target(job.input.ranking, "ranking")
-    across = {
-        dataset_and_target(Path(path).parent): read_table(path, "across_kernels").to_pylist()
-        for path in job.input.across_kernels
-    }
     replayed = tables_by_target(job.input.replayed, "replayed_what_ifs")
-    copies = {dataset_and_target(path): sums_by_kernel(path) for path in job.input.linked}
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
@@ -213,9 +192,7 @@ def views(job) -> list[DatasetView]:
                 bins=bins[name, target],
                 ranking=ranking[name, target],
                 searches=searches.get((name, target), []),
-                across_kernels=across[name, target],
                 replayed=replayed.get((name, target)),
-                linked_copies=copies.get((name, target), {}),
             )
             for (name, target), table in kernels.items()
             if name == dataset

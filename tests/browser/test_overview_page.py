@@ -87,12 +87,12 @@ def test_every_item_opens(results, watched):
           one.querySelector('summary').click();
           return one.open && (one.closest('details details') || one.lastElementChild.getBoundingClientRect().height > 0);
         })""")
-    assert len(opened) > 20
+    assert len(opened) > 10
     assert all(opened)
     there = page.evaluate("""Array.from(document.querySelectorAll('a[href^="#"]')).map(function (link) {
           return document.getElementById(decodeURIComponent(link.getAttribute('href').slice(1))) !== null;
         })""")
-    assert len(there) > 40
+    assert len(there) > 30
     assert all(there)
     assert watched.said == []
 
@@ -154,6 +154,8 @@ def test_it_prints_the_first_screens_alone(results, watched):
     seen = "Array.from(document.querySelectorAll('{}')).map(function (e) {{ return !!e.getClientRects().length; }})"
     assert all(page.evaluate(seen.format("dl.answers")))
     assert not any(page.evaluate(seen.format("ol.findings, #methods, .map, details")))
+    sheets = re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))
+    assert len(sheets) == page.locator("section.dataset").count()
 
 
 def test_it_prints_whole(results, watched):

@@ -117,25 +117,6 @@ def test_the_heat_map_tells_what_a_cell_holds(made, watched):
     assert page.locator("#demo .map output").first.inner_text() == ""
 
 
-def test_a_finding_opens_what_it_points_to(made, watched):
-    page = watched.show(made / "overview.html")
-    closed = page.locator("details.scope:not([open])").last
-    place = closed.get_attribute("id")
-    page.evaluate(f"location.hash = '#{place}'")
-    page.wait_for_timeout(100)
-    assert page.evaluate(f"document.getElementById('{place}').open")
-
-
-def test_all_scopes_open_and_close_at_once(made, watched):
-    page = watched.show(made / "overview.html")
-    group = page.locator("[id$='kernel_variability--why-all']").first
-    button = page.locator("button[data-toggle]").first
-    button.click()
-    assert group.locator("details.scope:not([open])").count() == 0
-    button.click()
-    assert group.locator("details.scope[open]").count() == 0
-
-
 def test_parallel_coordinates_are_drawn_and_brushed(made, watched):
     page = watched.show(made / "coordinates" / "index.html")
     page.wait_for_selector(".parcoords .axis-title, .axis-title")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.unit.findings.first_screen_rules import hold
+from tests.unit.findings.first_screen_rules import MOST_WORDS_OF_PAGE, hold, page_words, words_in_sentences
 
 pytestmark = pytest.mark.slow
 CASES = (
@@ -29,10 +29,15 @@ def test_every_statement_holds_and_losses_add_up(analysed, case):
     run = analysed(case)
     assert run.code == 0, run.printed
     document = run.document("findings.json")
+    lengths = []
     for line in document["first_screen"]:
         hold(line["answer"])
+        lengths += words_in_sentences(line["answer"])
+    assert sum(lengths) <= 17 * len(lengths), "17 words a sentence on average"
+    assert page_words((run.results / "overview.html").read_text(encoding="utf-8")) <= MOST_WORDS_OF_PAGE
     for finding in document["findings"]:
         assert len(finding["headline"].split()) <= 45
+        assert len(finding["sentence"].split()) <= 40 or finding["kind"] in ("comparison", "quality")
         assert "(unsure)" not in finding["headline"]
     for path in run.results.glob("*/efficiency.json"):
         whole = json.loads(path.read_text(encoding="utf-8"))

@@ -200,7 +200,6 @@ def test_a_folder_holds_few_modules(folder):
 
 TWICE = {
     "bins": "a figure is called what it draws",
-    "causes": "a section of the overview, and a kind of finding, are called what they are about",
     "comparison": "a figure and a kind of finding",
     "context_graph": "a figure",
     "efficiency": "a figure and a kind of finding",

@@ -11,6 +11,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from tests.unit.findings.first_screen_rules import MOST_WORDS_OF_PAGE, page_words
 
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
@@ -197,6 +198,13 @@ def test_every_number_of_the_overview_is_found_by_its_query(demo):
     page, wrong = wrong_numbers((demo / "overview.html").read_text(encoding="utf-8"), demo)
     assert len(page.citations) > 500
     assert wrong == []
+
+
+def test_the_overview_has_few_words_and_findings_are_short(demo):
+    assert page_words((demo / "overview.html").read_text(encoding="utf-8")) <= MOST_WORDS_OF_PAGE
+    document = json.loads((demo / "findings.json").read_text(encoding="utf-8"))
+    statements = [one for finding in document["findings"] for one in (finding, *finding["also"])]
+    assert max(len(one["sentence"].split()) for one in statements) <= 40
 
 
 def test_links_of_the_overview_lead_to_files_in_the_folder_and_in_the_archive(demo):

@@ -4,6 +4,6 @@ results.
 Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
 
 Imports run from left to right: `reduced`, `results`, `telemetry_sheet` > `logs`, `sheet`, `tables` >
-`clock`, `codes`, `feature_registry`, `files`, `finding_kinds`, `formatting`, `names`, `queries`, `schemas` > `errors`,
+`clock`, `codes`, `feature_registry`, `files`, `finding_kinds`, `names`, `queries`, `schemas` > `formatting` > `errors`,
 `installation`, `vocabulary`.
 """

@@ -73,6 +73,15 @@ def of_table(what: str, table: str, where: str = "") -> str:
     return f"SELECT {what} FROM {source}" + (f" WHERE {where}" if where else "")  # noqa: S608 - names of ours alone
 
 
+def file_source(path: object) -> str:
+    """Return a Parquet file as a source of a query, whatever its path holds.
+
+    >>> file_source("it's/launches.parquet")
+    "read_parquet('it''s/launches.parquet')"
+    """
+    return "read_parquet('{}')".format(str(path).replace("'", "''"))
+
+
 def cell(column: str, table: str, row: int) -> str:
     """Return the query of one value by its column and its row's number in the file, counted from 0.
 

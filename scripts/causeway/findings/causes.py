@@ -1,13 +1,13 @@
 """Findings of the causal searches: what changes the target and what that costs, or that nothing was found."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET, NO_FEATURE
-from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import name_in_sentence, variance_of
+from causeway.core.formatting import elided, significant, variance_of
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
 from causeway.core.vocabulary import LOWERS as LOWERING
@@ -60,11 +60,6 @@ def cause_findings(analysis: Analysis, search: Search) -> list[Finding]:
     """Return the findings of one causal search: its causes, or that there is none.
 
     The search of the whole dataset is left out where the dataset has one kernel: it says the same.
-
-    Raises
-    ------
-    TableError
-        If a cause of the table has no sentence.
     """
     is_repeated = len(analysis.searches) > 1 and len(analysis.kernels) == 1 and search.graph["scope"] == "dataset"
     if is_repeated:
@@ -72,9 +67,6 @@ def cause_findings(analysis: Analysis, search: Search) -> list[Finding]:
     causes = [(index, row) for index, row in enumerate(search.contributions) if row["feature"] != UNEXPLAINED]
     if not causes:
         return [_no_cause(analysis, search)]
-    silent = [row["feature"] for _, row in causes if not row["sentence"]]
-    if silent:
-        raise TableError(f"{search.table}: no sentence beside {', '.join(silent)}; delete it and run again")
     return [_cause(analysis, search, index) for index, _ in causes]
 
 
@@ -98,7 +90,7 @@ def _finding(analysis: Analysis, search: Search, sentence: str, **facts: object)
         target=analysis.target,
         scope=scope,
         scope_name=graph["scope_name"],
-        sentence=f"{ALL_KERNELS if scope == 'dataset' else name_in_sentence(name)}: {sentence}",
+        sentence=f"{ALL_KERNELS if scope == 'dataset' else kernel_words(name)}: {sentence}",
         n=graph["n_rows"],
         n_effective=graph["n_effective"],
         link=link_to(analysis.dataset, analysis.target, scope),
@@ -117,7 +109,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
     return _finding(
         analysis,
         search,
-        " ".join(graph["sentences"] or graph["reasons"]) or "No cause found.",
+        _first_words(graph["sentences"] or graph["reasons"], subject) or "No cause found.",
         kind="no_cause",
         assumption=ASSUMPTION,
         subject=subject,
@@ -205,6 +197,41 @@ def _slopes(search: Search, feature: str) -> tuple[PooledSlope, ...]:
     )
 
 
+def _first_words(remarks: Sequence[str], subject: str) -> str:
+    """Return the first of a graph's remarks, as many as make no long text behind what it is about."""
+    text = ""
+    for remark in remarks:
+        longer = f"{text} {remark}".strip()
+        if text and len(f"{subject} {longer}".split()) > headlines.MOST_WORDS:
+            break
+        text = longer
+    return text
+
+
+def _sentence(target: str, row: Mapping, change: Effect | None, explained: Effect | None) -> str:
+    """Return what a cause does to the mean and how much of the variance it explains, with intervals; what must hold for
+    that, how robust it is and what it costs stand in fields.
+    """
+    name = f"{row['feature']} = {elided(row['level'], headlines.LONGEST_LEVEL)}" if row.get("level") else row["feature"]
+    parts = []
+    if change is not None:
+        between = f"for {name}" if row.get("level") else f"from the 10th to the 90th percentile of {name}"
+        parts.append(f"{between}, the {headlines.quantity_of(target)} changes by {_interval(change, signed=True)}.")
+    if explained is not None:
+        own = "It" if parts else name
+        parts.append(f"{own} explains {_interval(explained)} of the variance.")
+    return " ".join(parts) or f"{name}: its share was not estimated."
+
+
+def _interval(effect: Effect, *, signed: bool = False) -> str:
+    """Return a size in percent with its interval: `+5.1 % [4.4, 5.8]`."""
+    value = significant(effect.value, 2)
+    value = f"+{value}" if signed and effect.value > 0 else value
+    if effect.low is None or effect.high is None:
+        return f"{value} %"
+    return f"{value} % [{significant(effect.low, 2)}, {significant(effect.high, 2)}]"
+
+
 def _evidence(search: Search, index: int, column: str) -> Evidence:
     return Evidence(
         table=search.table,
@@ -232,7 +259,7 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
     finding = _finding(
         analysis,
         search,
-        row["sentence"],
+        _sentence(analysis.target, row, change, explained),
         kind="cause",
         assumption=ASSUMPTION
         + (AT_START if _is_in_flight(row) else SAME_WORK if headlines.is_of_position(row) else ""),

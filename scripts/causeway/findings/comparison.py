@@ -307,9 +307,8 @@ def _changed_work(document: Mapping) -> list[Finding]:
         effect=Effect(value=percent, unit="percent"),
         headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', percent)}",
         sentence=(
-            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}; further and fewer launches, other"
-            f" configurations, and kernels that only one of them runs change it by {percent:+.3g} %. The changes of the"
-            " same launches do not hold that."
+            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {percent:+.3g} % by launches,"
+            " configurations and kernels that only one of them has."
         ),
         verdict=SUPPORTED,
         evidence=Evidence(

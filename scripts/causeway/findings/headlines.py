@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
 from causeway.core.formatting import elided, significant, time, variance_of
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, UNSURE, Effect, Worth
 
@@ -58,7 +59,7 @@ LABELS = {
 
 def short(name: str) -> str:
     """Return a name cut to the length of a headline."""
-    return elided(" ".join(name.split()), SUBJECT_LENGTH, tail=14)
+    return kernel_words(name, SUBJECT_LENGTH)
 
 
 def quantity_of(target: str) -> str:

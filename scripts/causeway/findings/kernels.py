@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.formatting import counted, name_in_sentence, share, significant, spread, time_three_digits
+from causeway.core.formatting import counted, share, significant, spread, time_three_digits
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.findings import headlines
@@ -34,7 +35,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
     value = 100 * row["target_share"]
     subject = subject_of(analysis, row["kernel"], row["name"])
     sentence = (
-        f"{name_in_sentence(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
+        f"{kernel_words(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
         f" {counted(total, 'launch')}"
     )
     of_what = "" if analysis.target != MEMORY_STALL else " of their durations"
@@ -88,7 +89,7 @@ def one_launch_findings(analysis: Analysis) -> list[Finding]:
             quantity="share of all kernel time",
             headline=f"One launch of {subject} has {significant(value, 3)} % of all kernel time.",
             sentence=(
-                f"One launch of {name_in_sentence(row['short_name'])} takes"
+                f"One launch of {kernel_words(row['short_name'])} takes"
                 f" {time_three_digits(round(row['value_max']))} of {time_three_digits(round(total))}"
                 f" of all {counted(launches, 'launch')}"
                 f" ({significant(value, 3)} %): every share of time is mostly its share."

@@ -13,6 +13,7 @@ from causeway.core.results import read_capabilities, read_comparisons
 from causeway.core.vocabulary import COULD_NOT_TELL, REGRESSED
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.document import summarise
+from causeway.findings.first_screen.plan import lines_of_pair
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.overview.comparisons import compared_runs
 from causeway.plotting.pages.comparison_page import draw_comparison
@@ -96,9 +97,12 @@ def test_runs_without_a_kernel_in_common_are_compared_as_far_as_they_can_be(resu
 def test_the_page_of_runs_without_a_kernel_in_common_is_drawn(results):
     document, rows = compare(results, ["good"], ["other"])
     figures = {"changes": draw_changes(document, rows), "totals": draw_totals(document)}
-    page = str(draw_comparison(document, rows, ["a headline"], **figures, ratios=draw_ratios(document, rows)))
+    lines = lines_of_pair(document, rows, results)
+    page = str(draw_comparison(document, rows, ["a headline"], lines, **figures, ratios=draw_ratios(document, rows)))
     assert "have no kernel in common" in page
-    assert "Span " in page
+    assert lines[0].startswith("Run ")
+    assert not [line for line in lines if "same launches" in line]
+    assert all(f"<li>{line}</li>" in page for line in lines)
 
 
 def test_the_gate_stays_closed_and_says_why_once(results):
@@ -159,7 +163,7 @@ def test_the_page_and_its_figures_say_why_and_no_number_of_what_was_not_measured
 def test_the_overview_names_each_pair_whether_it_was_compared_or_not(results):
     pairs = [compare(results, ["good"], ["again"]), compare(results, ["good"], ["empty"])]
     findings = [finding for pair in pairs for finding in comparison_findings(*pair)]
-    section = str(compared_runs(pairs, summarise(findings, {}, "0")["findings"], []))
+    section = str(compared_runs(pairs, summarise(findings, {}, "0")["findings"], [], []))
     assert section.count("<li") == 2
     assert "empty could not be compared with good." in section
     assert "dataset empty cannot be compared: none of its exports" in section
@@ -298,10 +302,10 @@ def test_page_finding_and_overview_name_the_repeat(repeated):
     page = str(draw_comparison(document, rows, ["a headline"], **figures))
     assert "empty, a repeat of the candidate, could not be measured" in page
     assert f"empty is in no number: {REFUSED}" in page
-    section = str(compared_runs([(document, rows)], summarise(findings, {}, "0")["findings"], []))
+    section = str(compared_runs([(document, rows)], summarise(findings, {}, "0")["findings"], [], []))
     assert "repeat could not be measured" in section
     assert ">empty<" in section
-    clean = str(compared_runs([compare(repeated, ["a", "a2"], ["b", "b2"])], [], []))
+    clean = str(compared_runs([compare(repeated, ["a", "a2"], ["b", "b2"])], [], [], []))
     assert "could not be measured" not in clean
 
 

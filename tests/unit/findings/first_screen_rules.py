@@ -8,6 +8,22 @@ BANNED = (
 )  # fmt: skip
 
 
+MOST_WORDS_OF_PAGE = 6000
+"""Words and numbers of an overview, without those in figures."""
+
+
+def page_words(text):
+    """Return the number of words and numbers of a page, whatever is folded, without scripts and figures."""
+    shown = re.sub(r"(?s)<(script|style|svg)\b.*?</\1>", " ", text)
+    return len(re.sub("<[^>]*>", " ", shown).split())
+
+
+def words_in_sentences(text):
+    """Return the number of words of each sentence; signs alone are none."""
+    sentences = re.split(r"(?<=[.:])\s+(?=[A-Z0-9])", text)
+    return [sum(bool(re.search(r"\w", word)) for word in one.split()) for one in sentences]
+
+
 def hold(text):
     """Assert what every statement of a first screen must hold."""
     assert len(text.split()) <= 60, text

@@ -7,23 +7,26 @@ from dataclasses import replace
 
 import first_screen_samples as made
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from first_screen_rules import hold
 from first_screen_samples import MS, gain, idle, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
-from causeway.findings.first_screen import words
+from causeway.findings.first_screen import outliers, words, work
 from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.kernel_words import kernel_words, work_of
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
+from causeway.findings.first_screen.work_classes import work_of
 from causeway.levels.windows.window import _slowest_step
 
 
@@ -151,7 +154,7 @@ def late(**changes):
 def test_a_late_rank_costs_what_each_other_rank_waits():
     said = words.of_late_rank(late(), run())
     assert said == (
-        "Rank 2 is last in 400 of 560 collectives, as its kernels run longer (gemm): each of the other 3 waits 105 ms on"
+        "Rank 2 is last in 400 of 560 collectives, as its kernels run longer (gemm). Each of the other 3 waits 105 ms on"
         " average. On time, the run is 92 ms (9.2 %) shorter."
     )
     assert "most of it in few long waits" in words.of_late_rank(late(is_often=False), run())
@@ -182,7 +185,7 @@ def test_a_trend_is_no_noise_and_has_no_price():
     assert said.endswith(
         "508 µs in the first tenth of 1,000 launches, 42 µs in the last: a steady trend over the run, not noise."
     )
-    assert "no cause is supported. Launches above their mean take 150 ms per GPU (15 %) more." in words.of_variation(
+    assert "No cause is supported. Launches above their mean take 150 ms per GPU (15 %) more." in words.of_variation(
         fact, run()
     )
 
@@ -340,7 +343,11 @@ STEPS = StepsFact(
 
 def compared(**changes):
     document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
-    document |= {"baseline": {"dataset": "a", "launches": 100}, "candidate": {"dataset": "b", "launches": 90}}
+    side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
+    document |= {
+        "baseline": {"dataset": "a", "launches": 100} | side,
+        "candidate": {"dataset": "b", "launches": 90} | side,
+    }
     row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive"}
     values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
     values |= {"step": (16.7e6, 19.3e6, 15.5)}
@@ -359,7 +366,8 @@ def compared(**changes):
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
-    step, whole, waits, launches, rest = compared()
+    devices, step, whole, waits, launches, rest = compared()
+    assert devices == "2 x NVIDIA H100 on both sides."
     assert step == "Median step 16.7 ms to 19.3 ms (+16 %)."
     assert whole == "Run 928 ms to 747 ms (−20 %)."
     assert waits == "Idle, all GPUs 274 ms to 77 ms (−72 %): data loader 184 ms to 0."
@@ -370,3 +378,32 @@ def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_re
 def test_runs_that_were_not_compared_have_no_such_lines():
     assert compared(why="no launch in common") == []
     assert compared(same_content={"sides": {"is_all": True}}) == []
+
+
+def test_devices_of_two_makers_are_compared_by_operator():
+    """Their kernels bear no common name, so that no launch is the same."""
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
+        document[side] = {"dataset": name, "launches": 9, "span_ns": 10**9, "devices": [{"name": name, "number": 1}]}
+    operator = {"level": "operator", "name": "aten::mm"}
+    sides = [PairSide(operators=[operator | {"gpu_ns": ns}], steps=[1e6] * 100) for ns in (4 * 10**8, 3 * 10**8)]
+    said = [text for text, _ in of_comparison(compared_runs(document, [], sides))]
+    assert said[:2] == [
+        "1 x NVIDIA H100 before, 1 x AMD Instinct MI300X after.",
+        "Kernels by operator: aten::mm 400 ms to 300 ms.",
+    ]
+
+
+def test_folders_may_have_apostrophes(tmp_path):
+    folder = tmp_path / "it's"
+    folder.mkdir()
+    columns = {"rank": [0] * 4, "device": [0] * 4, "start_ns": [0, 10, 20, 30], "duration_ns": [1, 5, 1, 5]}
+    copies = {**columns, "copy_kind": [1] * 4}
+    launches = {**columns, "stream": [7] * 4, "configuration": [0, 1, 0, 1], "shape": ["x"] * 4}
+    configurations = {"configuration": [0, 1], "kernel": [0, 0]}
+    kernels = {"kernel": [0], "short_name": ["gemm"]}
+    tables_of = {"transfers": copies, "launches": launches, "configurations": configurations, "kernels": kernels}
+    for name, values in tables_of.items():
+        pq.write_table(pa.table(values), folder / f"{name}.parquet")
+    assert outliers._other_work(folder) == [((0, 0), 0, 35)]
+    assert 0 <= work._explained_by_neighbours([folder], "gemm") <= 1

@@ -162,8 +162,6 @@ def write_dataset(
         if target == "kernel_variability":
             replayed = pa.Table.from_pylist(replayed_rows(written[:1]), schema=SCHEMAS["replayed_what_ifs"])
             write_table(replayed, place / "replayed_what_ifs.parquet", "replayed_what_ifs")
-        across = pa.Table.from_pylist(across_kernels_rows(written, causes), schema=SCHEMAS["across_kernels"])
-        write_table(across, place / "causal" / "across_kernels.parquet", "across_kernels")
     return folder
 
 
@@ -176,20 +174,6 @@ def replayed_rows(kernels):
     first = times | change | {"what_if": 0, "feature": "feature_0", "to": "none", "limited_by": "kernel"}
     second = first | dict.fromkeys(change, 0.0) | {"what_if": 1, "feature": "feature_1", "limited_by": "host"}
     return [{"kernel": kernel} | row for kernel in kernels for row in (first, second)]
-
-
-def across_kernels_rows(kernels, causes):
-    """Rows of `across_kernels.parquet`: the first cause acts in all kernels, each further one in one kernel less."""
-    rows = []
-    for number in range(min(causes, len(kernels))):
-        acts = kernels[: len(kernels) - number]
-        change = {"mean_change_percent": 4.0 - number, "mean_change_low": 1.0, "mean_change_high": 5.0}
-        spread = {"smallest_percent": 1.5, "largest_percent": 4.5, "between_std": 1.0, "i_squared": 40.0}
-        cost = {"cost_ns": 2e6, "cost_low": 1e6, "cost_high": 3e6}
-        name = f"feature_{number}"
-        words = {"feature": name, "level": None, "sentence": f"{name} acts in {len(acts)} of {len(kernels)} kernels."}
-        rows.append(words | {"kernels": acts, "searched": len(kernels)} | change | spread | cost)
-    return rows
 
 
 class Named(list):
@@ -219,11 +203,9 @@ def job_of(root, out, datasets=("demo",)):
             bins=each("bins.parquet"),
             ranking=each("ranking.parquet"),
             scopes=each("causal/scopes.json"),
-            across_kernels=each("causal/across_kernels.parquet"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
             replayed=[str(path / "replayed_what_ifs.parquet") for path in places if path.name == "kernel_variability"],
-            linked=[str(path / "kept.parquet") for path in places if path.name == "memory_stall"],
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
             efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],
             stragglers=[str(path) for name in datasets for path in (root / name).glob("stragglers.json")],

@@ -3,16 +3,13 @@ written.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.stages import Stages
-
-if TYPE_CHECKING:
-    from causeway.causal.effects.scope_times import ScopeTimes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +69,7 @@ class Evidence:
     effects: tuple[ConfigurationEffect, ...]
     deviation: np.ndarray
     spread: np.ndarray
-    times: "ScopeTimes | None" = None
+    times: Any = None
 
     def candidate_of(self, name: str) -> Candidate:
         """Return the candidate of a cause within configurations."""

@@ -8,7 +8,7 @@ mean, each with the weight of its time.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtrit
@@ -20,9 +20,6 @@ from causeway.causal.effects.kernel_times import KernelTimes, PickedSums, RowDon
 from causeway.causal.effects.time_model import DRAWS, rows_of_models
 from causeway.causal.statistics.shrinkage import shrunk_mean
 from causeway.core.vocabulary import MEMORY_STALL
-
-if TYPE_CHECKING:
-    from causeway.causal.effects.time_effects import Compared
 
 CONFIDENCE = 0.9
 """Of all intervals of durations, and of what is saved."""
@@ -130,7 +127,7 @@ class ScopeTimes:
         position = np.full(len(rows), -1)
         position[self.used] = np.arange(self.used.size)
         self._units = [KernelTimes(evidence, np.sort(part), self.values, position, totals, rng) for part in parts]
-        self.compared: dict[str, Compared] = {}
+        self.compared: dict[str, Any] = {}
         self.total_time = math.fsum(unit.time for unit in self._units)
 
     def known(self, name: str) -> np.ndarray:

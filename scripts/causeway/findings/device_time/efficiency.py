@@ -5,15 +5,14 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 
 from collections.abc import Mapping, Sequence
 
-from causeway.core.formatting import counted, name_in_sentence, quantity, significant, time, time_three_digits
+from causeway.core.formatting import counted, quantity, significant, time, time_three_digits
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import value_at, within
 from causeway.core.vocabulary import COMM_AWARE, MEMORY_STALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.headlines import in_percent
 from causeway.findings.record import NOTICEABLE, Finding, link_to, made_from, of_dataset
 
-MOST_PHASES = 3
-"""Times between kernels in which the host touches managed memory that a sentence names, those with most of it."""
 MOST_UNFILLED = 3
 """Kernels that cannot fill the device and are findings, as many as findings stand in sight; the page lists more."""
 LESS_COMPUTE = "{count} * {most} - {sum}".format(
@@ -248,9 +247,9 @@ def _unfilled_by(
         unit="ns",
         expression=expression,
         sentence=(
-            f"{name_in_sentence(kernel)} runs for {time_three_digits(spent)} in {launches} that cannot fill the device:"
-            f" {'most of that time' if many else 'each'} uses {used} at most. Blocks beyond that could run beside them:"
-            f" up to {time_three_digits(lost)} of GPU time ({significant(100 * lost / total, 2)} %) is not used."
+            f"{kernel_words(kernel)} runs for {time_three_digits(spent)} in {launches} that cannot fill the device:"
+            f" {'most of that time' if many else 'each'} uses {used} at most."
+            f" {significant(100 * lost / total, 2)} % of the GPU time is not used."
         ),
         n=sum(shape["launches"] for shape in shapes),
         recoverable_ns=lost,
@@ -285,15 +284,11 @@ def _migrations(document: Mapping, total: int) -> list[Finding]:
     if under:
         part = significant(100 * under / kernels, 2)
         sentences.append(
-            f"Kernels run for {time_three_digits(kernels)}, and for {time_three_digits(under)} ({part} %) of that pages"
-            f" of managed memory move on their device; most of it in {name_in_sentence(most['name'])}"
-            f" ({time_three_digits(most['under_ns'])}, {_moved(most)})."
+            f"Pages move during {part} % of the kernels' time ({time_three_digits(kernels)}), most in"
+            f" {kernel_words(most['name'])}: {_moved(most)}."
         )
     if alone:
-        sentences.append(
-            f"While nothing else runs, pages that the host touches move for {time_three_digits(alone)}"
-            f" ({'; '.join(_of_host(one) for one in found['host'][:MOST_PHASES])})."
-        )
+        sentences.append(f"While nothing else runs, they move for {time_three_digits(alone)} as the host touches them.")
     value = under if under else alone
     key = "under_migrations_ns" if under else "exposed_migrations_ns"
     finding = finding_of(
@@ -314,8 +309,3 @@ def _moved(one: Mapping) -> str:
     """Return how many migrations of a kernel or of the host there are, and what they move, in words."""
     size = "" if one["bytes"] is None else f" of {quantity(one['bytes'], 'bytes')}"
     return f"{one['migrations']:,} migration{'s' * (one['migrations'] != 1)}{size}"
-
-
-def _of_host(one: Mapping) -> str:
-    when = "before the first kernel" if one["after"] is None else f"after {name_in_sentence(one['after'])}"
-    return f"{when} {_moved(one)}"

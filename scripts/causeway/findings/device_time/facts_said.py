@@ -7,11 +7,12 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, STEP_TIME, SUPPORTED
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import RECORD, against_loss, of_late
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.losses import CHANGES, Gain
+from causeway.findings.first_screen.losses import CHANGES, Gain, LossFact
 from causeway.findings.first_screen.outliers import SlowStepsFact
 from causeway.findings.first_screen.plan import NO_IDLE_TIME
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.run_facts import IDLE, OUTSIDE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import VariationFact
+from causeway.findings.headlines import MOST_WORDS
 from causeway.findings.record import Effect, Evidence, Finding, Replay, Worth, link_to, of_dataset
 
 OF_FILES = ("refused", "partial")
@@ -64,12 +65,25 @@ def _of_loss(tables: RunTables, run: RunFact, fact) -> Finding:
         key=fact.part,
         quantity="lost GPU time",
         headline=f"{words.loss_headline(fact, run)}.",
-        sentence=words.of_loss(fact, run),
+        sentence=_at_length(fact, run),
         worth=Worth(ns=fact.lost_ns),
         suggestion=steps[0].words if steps else None,
         link=link_to(tables.dataset, "efficiency"),
         **_won(tables, run, CHANGES.get(fact.part, ""), fact.gain),
     )
+
+
+def _at_length(fact: LossFact, run: RunFact) -> str:
+    """Return a loss with what its removal wins, or without where that would be too long."""
+    headline = f"{words.loss_headline(fact, run)}."
+    if fact.part == OUTSIDE:
+        return headline
+    return _short(headline, f"{headline} {words.of_gain(fact.gain, run.elapsed_ns)}")
+
+
+def _short(headline: str, sentence: str) -> str:
+    """Return the sentence, or the headline where that would be too long."""
+    return sentence if len(sentence.split()) <= MOST_WORDS else headline
 
 
 def _won(tables: RunTables, run: RunFact, change: str, gain: Gain | None) -> dict:
@@ -131,7 +145,7 @@ def _of_late_rank(tables: RunTables, run: RunFact, fact) -> Finding:
         subject=who,
         quantity="time that other ranks wait",
         headline=f"{words.late_headline(fact)}.",
-        sentence=words.of_late_rank(fact, run),
+        sentence=_short(f"{words.late_headline(fact)}.", words.of_late_rank(fact, run)),
         verdict=SUPPORTED,
         effect=Effect(value=fact.waited_ns, unit="ns"),
         evidence=Evidence(table=f"{tables.dataset}/stragglers.json", query=fact.query, value=fact.waited_ns),

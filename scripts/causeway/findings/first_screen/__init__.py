@@ -4,5 +4,5 @@
 `words` renders each once.
 
 Imports run from left to right: `plan`, `read_tables` > `advice`, `compared` > `facts`, `words` > `losses`, `outliers`,
-`work` > `kernel_words`, `run_facts`.
+`work` > `work_classes`, `run_facts`.
 """

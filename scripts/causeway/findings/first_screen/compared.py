@@ -1,18 +1,22 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from causeway.core.formatting import count, significant, time
+import numpy as np
+
+from causeway.core.formatting import count, elided, significant, time
+from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.queries import cell
 from causeway.core.vocabulary import INCONCLUSIVE, NOT_IDLE, SAME
-from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.kernel_words import kernel_words
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import NOTICEABLE
 from causeway.findings.first_screen.words import detail_words
 
 MOST_REASONS = 3
 MOST_KERNELS = 3
+FEWEST_OF_P99 = 100
+"""Steps of which a hundredth is one."""
+SIDES = ("baseline", "candidate")
 ALWAYS = ("Median step", "Run", "The same launches")
 """Changes that are said however small they are."""
 
@@ -35,23 +39,42 @@ class ChangeFact:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedRuns:
-    """What is said of a pair: its changes, the reasons of idle time and the kernels that changed most, before and
-    after, ns of all devices, numbers of launches, both models, the longest step of each, and whether repeats were
+    """What is said of a pair: its changes; reasons of idle time, operators and kernels that changed most, before and
+    after, ns of all devices; numbers of launches, both models, the slowest steps of each, and whether repeats were
     measured.
     """
 
     changes: Sequence[ChangeFact]
     reasons: Sequence[tuple[str, int, int]]
+    operators: Sequence[tuple[str, int, int]]
     kernels: Sequence[tuple[str, int, int]]
     launches: tuple[int, int]
     models: tuple[str, str]
-    longest: tuple[int, int] | None
+    slowest: tuple[str, float, float] | None
     has_repeats: bool
 
 
-def compared_runs(
-    document: Mapping, rows: Sequence[Mapping], before: DatasetFacts, after: DatasetFacts
-) -> ComparedRuns | None:
+@dataclass(frozen=True, kw_only=True)
+class PairSide:
+    """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, and the
+    durations of its steps behind the warm-up, mean of their ranks, ns.
+    """
+
+    waiting: Sequence[Mapping] = ()
+    operators: Sequence[Mapping] = ()
+    steps: Sequence[float] = ()
+
+
+def step_times(rows: Iterable[Mapping]) -> list[float]:
+    """Return the duration of each step of a table `steps` that is no warm-up, mean of its ranks, ns."""
+    times: dict[int, list[int]] = {}
+    for row in rows:
+        if not row["warm_up"]:
+            times.setdefault(row["step"], []).append(row["duration_ns"])
+    return [sum(each) / len(each) for each in times.values()]
+
+
+def compared_runs(document: Mapping, rows: Sequence[Mapping], sides: Sequence[PairSide]) -> ComparedRuns | None:
     """Return what is known of a compared pair; None where it was not compared.
 
     Parameters
@@ -60,10 +83,10 @@ def compared_runs(
         `comparison.json`.
     rows : sequence of mapping
         Rows of `comparison.parquet`, in its order.
-    before, after : DatasetFacts
+    sides : sequence of PairSide
+        The baseline, the candidate.
     """
-    runs = [one.run for one in (before, after)]
-    if document["why"] is not None or (document["same_content"]["sides"] or {}).get("is_all") or None in runs:
+    if document["why"] is not None or (document["same_content"]["sides"] or {}).get("is_all"):
         return None
     table = f"compare/{document['baseline']['dataset']}__{document['candidate']['dataset']}/comparison.parquet"
     names = {
@@ -88,9 +111,7 @@ def compared_runs(
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
-    least = NOTICEABLE * max(run.gpu_ns for run in runs)
-    sums = [_reasons(one.tables) for one in (before, after)]
-    reasons = [(words, sums[0].get(words, 0), sums[1].get(words, 0)) for words in {**sums[0], **sums[1]}]
+    least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     kernels = [
         (row["kernel"], row["baseline_ns"], row["candidate_ns"])
         for row in document["decomposition"]
@@ -98,29 +119,54 @@ def compared_runs(
     ]
     return ComparedRuns(
         changes=changes,
-        reasons=sorted(
-            (row for row in reasons if abs(row[2] - row[1]) >= least), key=lambda row: (-abs(row[2] - row[1]), row[0])
-        ),
+        reasons=_side_by_side([_reasons(side) for side in sides], least),
+        operators=_side_by_side([_operators(side) for side in sides], least),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
-        launches=tuple(document[side]["launches"] for side in ("baseline", "candidate")),
-        models=tuple(_model(run) for run in runs),
-        longest=tuple(run.steps.longest_ns for run in runs) if all(run.steps for run in runs) else None,
+        launches=tuple(document[side]["launches"] for side in SIDES),
+        models=tuple(_model(document[side]["devices"]) for side in SIDES),
+        slowest=_slowest(sides),
         has_repeats=document["noise"] == "repeats",
     )
 
 
-def _reasons(tables: RunTables) -> dict[str, int]:
+def _gpu_ns(side: Mapping) -> int:
+    return (side["span_ns"] or 0) * max(sum(one["number"] for one in side["devices"]), 1)
+
+
+def _side_by_side(sums: Sequence[Mapping[str, int]], least: float) -> list[tuple[str, int, int]]:
+    """Return times of both sides that differ by so much at least, the largest difference first."""
+    before, after = sums
+    pairs = [(words, before.get(words, 0), after.get(words, 0)) for words in {**before, **after}]
+    changed = [row for row in pairs if abs(row[2] - row[1]) >= least]
+    return sorted(changed, key=lambda row: (-abs(row[2] - row[1]), row[0]))
+
+
+def _reasons(side: PairSide) -> dict[str, int]:
     """Return idle time by what is behind it, in words, ns of all devices."""
     sums: dict[str, int] = {}
-    for row in tables.waiting:
+    for row in side.waiting:
         if row["reason"] not in NOT_IDLE:
             words = detail_words(row["reason"], row["detail"])
             sums[words] = sums.get(words, 0) + row["wait_ns"]
     return sums
 
 
-def _model(run: RunFact) -> str:
-    return f"{run.devices} x {', '.join(run.gpus) or 'GPU'}"
+def _operators(side: PairSide) -> dict[str, int]:
+    """Return the kernels' time by the operator that launched them, ns: the same names on devices of any maker."""
+    return {row["name"]: row["gpu_ns"] for row in side.operators if row["level"] == "operator" and row["name"]}
+
+
+def _slowest(sides: Sequence[PairSide]) -> tuple[str, float, float] | None:
+    """Return the 99th percentile of the steps of both sides, or the longest where one has fewer than a hundred."""
+    if not all(side.steps for side in sides):
+        return None
+    if min(len(side.steps) for side in sides) >= FEWEST_OF_P99:
+        return ("p99", *(float(np.quantile(side.steps, 0.99)) for side in sides))
+    return ("longest", *(float(max(side.steps)) for side in sides))
+
+
+def _model(devices: Sequence[Mapping]) -> str:
+    return ", ".join(f"{one['number']} x {one['name'] or 'GPU'}" for one in devices)
 
 
 def _change(fact: ChangeFact) -> str:
@@ -143,36 +189,48 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     """Return what changed, line by line, with the query of the change that the line is about: step time, the run, idle
     time with its reasons, copies, kernels; then what the numbers rest on.
     """
+    lines: list[tuple[str, str | None]] = []
     if fact.models[0] != fact.models[1]:
-        lines: list[tuple[str, str | None]] = [(f"{fact.models[0]} before, {fact.models[1]} after.", None)]
-    else:
-        lines = []
+        lines = [(f"{fact.models[0]} before, {fact.models[1]} after.", None)]
+    elif fact.models[0].partition(" x ")[2] not in ("GPU", ""):
+        lines = [(f"{fact.models[0]} on both sides.", None)]
     for change in fact.changes:
         if change.what not in ALWAYS and not _is_said(change, fact):
             continue
         words = _change(change)
-        if change.what == "Median step" and fact.longest is not None:
-            words += f", longest {time(fact.longest[0])} to {time(fact.longest[1])}"
+        if change.what == "Median step" and fact.slowest is not None:
+            words += f", {_pair(*fact.slowest)}"
         if change.what == "Idle, all GPUs" and fact.reasons:
             words += f": {', '.join(_pair(*row) for row in fact.reasons[:MOST_REASONS])}"
         if change.what == "The same launches":
+            lines += _of_operators(fact)
             counts = (
                 ""
                 if fact.launches[0] == fact.launches[1]
                 else f", {count(fact.launches[0])} to {count(fact.launches[1])} of them"
             )
             words = f"The same launches take {_signed(change.percent)}{_interval(change)}{counts}"
-            if fact.kernels:
-                named = ", ".join(_pair(kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS])
-                words += f"; beyond their number: {named}"
         if change.verdict not in (INCONCLUSIVE, SAME):
             words += ", beyond noise"
         elif change.verdict == SAME:
             words += ", the same within noise"
         lines.append((f"{words}.", change.query))
+    if not any(change.what == "The same launches" for change in fact.changes):
+        lines += _of_operators(fact)  # devices of two makers have no kernel in common
+    if fact.kernels:
+        named = ", ".join(_pair(kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS])
+        lines.append((f"Kernels that changed beyond their number: {named}.", None))
     if not fact.has_repeats:
         lines.append(("One run each: how much two runs of one program differ was not measured.", None))
     return lines
+
+
+def _of_operators(fact: ComparedRuns) -> list[tuple[str, str | None]]:
+    """Return which operators take other times; nothing where none does."""
+    if not fact.operators:
+        return []
+    named = ", ".join(_pair(elided(name, LONGEST), *ns) for name, *ns in fact.operators[:MOST_KERNELS])
+    return [(f"Kernels by operator: {named}.", None)]
 
 
 def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
+from causeway.core.queries import file_source
 from causeway.core.tables import open_table, read_table
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 
@@ -151,7 +152,7 @@ def _other_work(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
     import duckdb
 
     parts = [
-        f"SELECT rank, device, start_ns, duration_ns FROM read_parquet('{folder / name}.parquet') WHERE {which}"  # noqa: S608
+        f"SELECT rank, device, start_ns, duration_ns FROM {file_source(folder / f'{name}.parquet')} WHERE {which}"  # noqa: S608
         for name, which in (("transfers", f"copy_kind NOT IN {MIGRATIONS}"), ("graphs", "TRUE"))
         if (folder / f"{name}.parquet").is_file()
     ]

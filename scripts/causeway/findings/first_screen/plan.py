@@ -3,14 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import count, counted, significant, time
 from causeway.core.queries import of_table
+from causeway.core.results import read_rows_of_run
+from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
-from causeway.findings.first_screen.compared import compared_runs, of_comparison
+from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import event_facts, gap_facts, without_single
@@ -78,14 +81,40 @@ def plan(facts: DatasetFacts) -> list[ScreenLine]:
 
 def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[str, DatasetFacts]) -> list[dict]:
     """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
-    sides = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
-    fact = compared_runs(document, rows, *sides) if None not in sides else None
+    facts = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
+    fact = compared_runs(document, rows, [_side(one.tables) if one else PairSide() for one in facts])
     if fact is None:
         return []
     return [
         ScreenLine(question=COMPARED, answer=text, query=query).as_json(document["candidate"]["dataset"])
         for text, query in of_comparison(fact)
     ]
+
+
+def _side(tables: RunTables) -> PairSide:
+    steps = tables.steps_table
+    return PairSide(
+        waiting=tables.waiting,
+        operators=tables.operators,
+        steps=step_times(steps.select(["step", "duration_ns", "warm_up"]).to_pylist()) if steps is not None else (),
+    )
+
+
+def lines_of_pair(document: Mapping, rows: Sequence[Mapping], results: Path) -> list[str]:
+    """Return the same lines for a page of the pair alone, from the tables of both runs in the results folder."""
+    sides = []
+    for side in ("baseline", "candidate"):
+        home = results / document[side]["dataset"]
+        waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
+        sides.append(
+            PairSide(
+                waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
+                operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
+                steps=step_times(read_table(steps, "steps").to_pylist()) if steps.is_file() else (),
+            )
+        )
+    fact = compared_runs(document, rows, sides)
+    return [text for text, _ in of_comparison(fact)] if fact is not None else []
 
 
 def _lines(facts: DatasetFacts) -> list[ScreenLine]:

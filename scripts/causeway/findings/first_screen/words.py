@@ -17,7 +17,7 @@ from causeway.core.codes import (
 )
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
-from causeway.findings.first_screen.kernel_words import OTHER, kernel_words
+from causeway.core.names.kernel_words import kernel_words
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -40,6 +40,7 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
 )
 from causeway.findings.first_screen.work import PeakFact, VariationFact, WorkFact
+from causeway.findings.first_screen.work_classes import OTHER
 
 PARTS = {
     COMPUTE: "compute",
@@ -144,7 +145,7 @@ def _devices(run: RunFact) -> str:
 def of_run(run: RunFact) -> str:
     """Return what a run is: steps or its time, how that splits, devices, and what is recorded."""
     steps = run.steps
-    recorded = f"{_devices(run)}; recorded: {', '.join(run.recorded)}"
+    recorded = f"{_devices(run)}. Recorded: {', '.join(run.recorded)}"
     if steps is None:
         return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. {recorded}."
     tail = f"p99 {time(steps.p99_ns)}" if steps.p99_ns is not None else f"longest {time(steps.longest_ns)}"
@@ -227,7 +228,7 @@ def _copies(copies: CopiesFact, devices: int) -> str:
 
 def _collectives(fact: CollectivesFact) -> str:
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
-    speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s bus bandwidth" if fact.bus_gb_per_s else ""
+    speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s (bus)" if fact.bus_gb_per_s else ""
     return f"{count(fact.count)} x {fact.operation}{size}{speed}"
 
 
@@ -239,12 +240,11 @@ def loss_headline(fact: LossFact, run: RunFact) -> str:
     if fact.part == IDLE:
         return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}"
     if fact.part == COPIES:
-        what = f": {_copies(fact.copies[0], run.devices)}" if fact.copies else ""
+        what = f". They are {_copies(fact.copies[0], run.devices)}" if fact.copies else ""
         return f"Copies outside compute {share} ({each}){what}"
     if fact.part == COMMUNICATION:
-        waits = f", {time(fact.waited_ns / run.devices)} of it waiting for other ranks" if fact.waited_ns else ""
         what = f", most in {_collectives(fact.collectives[0])}" if fact.collectives else ""
-        return f"Communication outside compute {share} ({each}{waits}){what}"
+        return f"Communication outside compute {share} ({each}){what}"
     return f"No work of the rank {share} ({each}): before its first work or after its last"
 
 
@@ -256,10 +256,11 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
     if fact.part == COPIES:
         most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
         return f"{words} {of_gain(fact.gain, run.elapsed_ns)} {most}"
-    words = f"{words} {of_gain(fact.gain, run.elapsed_ns)}"
+    if fact.part == COMMUNICATION and fact.waited_ns:
+        words += f" Of it {time(fact.waited_ns / run.devices)} is waiting for other ranks."
     if fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
-        words += " How much is waiting for ranks that are not in the recording is not known."
-    return words
+        words += " It may be waiting for ranks that are not in the recording."
+    return f"{words} {of_gain(fact.gain, run.elapsed_ns)}"
 
 
 def of_migrations(fact: MigrationsFact) -> str:
@@ -299,7 +300,7 @@ def late_headline(fact: LateRankFact) -> str:
     each = time(fact.waited_ns / others)
     waits = f"the other waits {each}" if others == 1 else f"each of the other {others} waits {each} on average"
     rare = "" if fact.is_often else ", most of it in few long waits"
-    return f"{who} {'are' if several else 'is'} {often}{why}: {waits}{rare}"
+    return f"{who} {'are' if several else 'is'} {often}{why}. {waits[0].upper()}{waits[1:]}{rare}"
 
 
 def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
@@ -364,7 +365,7 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     total = sum(fact.total_ns for fact in classes)
     known = [fact for fact in classes if fact.name != OTHER]
     is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
-    shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:5]
+    shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:4]
     words = ", ".join(f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown)
     first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0])
     filled = (
@@ -410,5 +411,5 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
         why = f"cause: {label}{level}{change}"
     each = " per GPU" if run.devices > 1 else ""
     price = f"{time(fact.cost_ns / run.devices)}{each} ({percent(run.share(fact.cost_ns))})"
-    varies = f"{kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}; {why}"
+    varies = f"{kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}. {why[0].upper()}{why[1:]}"
     return f"{varies}. Launches above their mean take {price} more."

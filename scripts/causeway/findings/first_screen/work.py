@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
-from causeway.core.queries import of_table, rows_where
+from causeway.core.names.kernel_words import kernel_words
+from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
-from causeway.findings.first_screen.kernel_words import COLLECTIVES, kernel_words, work_of
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.work_classes import COLLECTIVES, work_of
 
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
@@ -267,10 +268,10 @@ def _explained_by_neighbours(folders: Sequence, short_name: str) -> float:
         f"SELECT {number} AS export, l.duration_ns AS t, l.configuration AS c, (shape, before, after) AS near,"  # noqa: S608
         " (before, after, before_that, after_that) AS far FROM (SELECT *, lag(configuration) OVER w AS before,"
         " lead(configuration) OVER w AS after, lag(configuration, 2) OVER w AS before_that,"
-        f" lead(configuration, 2) OVER w AS after_that FROM read_parquet('{folder / 'launches.parquet'}')"
+        f" lead(configuration, 2) OVER w AS after_that FROM {file_source(folder / 'launches.parquet')}"
         " WINDOW w AS (PARTITION BY rank, device, stream ORDER BY start_ns)) l"
-        f" JOIN read_parquet('{folder / 'configurations.parquet'}') USING (configuration)"
-        f" JOIN read_parquet('{folder / 'kernels.parquet'}') k USING (kernel) WHERE k.short_name = $name"
+        f" JOIN {file_source(folder / 'configurations.parquet')} USING (configuration)"
+        f" JOIN {file_source(folder / 'kernels.parquet')} k USING (kernel) WHERE k.short_name = $name"
         for number, folder in enumerate(folders)
         if (folder / "launches.parquet").is_file()
     ]

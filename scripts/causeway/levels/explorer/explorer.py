@@ -16,6 +16,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.core.finding_kinds import COUNTED, FINDING_KINDS
 from causeway.core.logs import LOG
+from causeway.core.names.kernel_words import matrix_product
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.levels.explorer.path_time import PATH, PathPieces
@@ -142,8 +143,8 @@ def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, 
     numbers = {}
     for export, folder in folders.items():
         known = configurations_of(folder)
-        kernels = read_table(folder / "kernels.parquet", "kernels", ["name", "short_name"])
-        short = dict(zip(kernels["name"].to_pylist(), kernels["short_name"].to_pylist(), strict=True))
+        kernels = read_table(folder / "kernels.parquet", "kernels", ["name", "short_name"]).to_pylist()
+        short = {row["name"]: matrix_product(row["name"]) or row["short_name"] for row in kernels}
         numbers[export] = np.zeros(len(known), np.int64)
         for number, key in enumerate(known):
             if key is None:

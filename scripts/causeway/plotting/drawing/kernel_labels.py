@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from causeway.core.formatting import elided
+from causeway.core.names.kernel_words import matrix_product
 from causeway.plotting.drawing.markup import plain
 
 LIMIT = 44
@@ -118,7 +119,9 @@ def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
         Full name to short name. Not escaped: `markup.tag` does that.
     """
     ordered = sorted(set(names))
-    pieces = {name: _pieces(plain(" ".join(name[:SCANNED].split())) or "(no name)") for name in ordered}
+    texts = {name: plain(" ".join(name[:SCANNED].split())) or "(no name)" for name in ordered}
+    products = {name: matrix_product(text) for name, text in texts.items()}
+    pieces = {name: (product, "") if (product := products[name]) else _pieces(text) for name, text in texts.items()}
     groups = defaultdict(list)
     for name in ordered:
         base, argument = pieces[name]
@@ -126,11 +129,8 @@ def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
         groups[elided(folded if argument else base, limit)].append(name)
     short: dict[str, str] = {}
     for text, members in groups.items():
-        if len(members) == 1:
-            short[members[0]] = text
-        else:
-            whole = {name: pieces[name][0] + (f"<{pieces[name][1]}>" if pieces[name][1] else "") for name in members}
-            short |= _told_apart(whole, limit)
+        whole = {name: pieces[name][0] + (f"<{pieces[name][1]}>" if pieces[name][1] else "") for name in members}
+        short |= _told_apart(whole, limit) if len(set(whole.values())) > 1 else dict.fromkeys(members, text)
     short = {name: re.sub("…{2,}", "…", text) for name, text in short.items()}
     taken = defaultdict(list)
     for name in ordered:

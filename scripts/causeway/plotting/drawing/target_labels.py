@@ -1,6 +1,5 @@
 """What targets are called on axes, and what tables state about them."""
 
-import math
 from typing import TYPE_CHECKING
 
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
@@ -19,11 +18,6 @@ MEMORY_STALL_EXPLAINED = (
     "Memory stall: the time by which a launch and the copy linked to it differ; not the warp stalls of Nsight Compute."
 )
 """What stands where a page first names the memory stall."""
-OTHER_TRANSFERS = (
-    "Transfers and bytes in flight are those of other transfers: the linked one is part of the definition of the memory"
-    " stall."
-)
-"""What stands where causes of the memory stall are listed (docs/causes.md)."""
 
 
 def stated(table: "pa.Table", name: str, default: str = "") -> str:
@@ -48,22 +42,6 @@ def sentence(text: str) -> str:
 def target_axis(target: str) -> str:
     """Return what one value of the target is, for an axis."""
     return AXES.get(target, f"|{target} − mean of its configuration|, per launch")
-
-
-PERIODS = (("hour", 1), ("minute", 60), ("second", 3600), ("millisecond", 3_600_000), ("microsecond", 3_600_000_000))
-"""Periods of a trend, each with how many of them make an hour."""
-
-
-def period_of(per_hour: float) -> tuple[str, int]:
-    """Return the longest period over which a trend of logarithms per hour is a change that percent can tell (a
-    factor of e at most).
-    """
-    return next((one for one in PERIODS if abs(per_hour) / one[1] <= 1), PERIODS[-1])
-
-
-def percent_per(per_hour: float, periods: int) -> float:
-    """Return the size of a trend of logarithms per hour in percent per period, of which `periods` make an hour."""
-    return abs(100 * (math.exp(per_hour / periods) - 1))
 
 
 def clocks_by(clocks: "Mapping") -> str:

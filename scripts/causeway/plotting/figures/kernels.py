@@ -99,7 +99,7 @@ def columns_of(target: str) -> list[tuple[str, float, str]]:
     ]
 
 
-def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
+def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MOST_ROWS) -> Markup:
     """Return the kernels of a dataset as a table of small figures.
 
     Parameters
@@ -108,6 +108,8 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
         A `kernel_summary`: all launches, not only the kept ones.
     dataset, target : str
         For the title.
+    most : int
+        Kernels that are drawn, the largest share first.
     """
     kernels = kernels_of(table)
     title = f"Kernels by their share of {target_name(target)}, {dataset}"
@@ -115,7 +117,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
         why = f"No launch of this dataset has a {target_name(target)}; the data quality section says why."
         return notice(title, "0 kernels", [why])
     unit = unit_stated(table)
-    shown = kernels[:MOST_ROWS]
+    shown = kernels[:most]
     columns = columns_of(target)
     name_width = max(max(text_width(k.short, theme.SIZE) for k in shown) + 26, 160)
     lefts = [MARGIN + name_width + math.fsum(width for _, width, _ in columns[:i]) + 14 for i in range(len(columns))]
@@ -131,7 +133,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
         _row(k, position, top + position * ROW, lefts, columns, largest, unit, width)
         for position, k in enumerate(shown)
     ]
-    rest = kernels[MOST_ROWS:]
+    rest = kernels[most:]
     said = (
         f"{formatting.counted(sum(k.launches for k in kernels), 'launch')} of"
         f" {formatting.counted(len(kernels), 'kernel')}"

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from causeway.core import formatting
-from causeway.core.queries import cell, in_document, of_table, value_at, within
+from causeway.core.queries import in_document, of_table, value_at, within
 from causeway.core.vocabulary import CHANGE_WORDS, GONE, INCONCLUSIVE, NEW, SAME
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.figures.comparison import of_kernels, unit_of
+from causeway.plotting.figures.comparison import of_kernels
 
 COMPARED = "compared"
 """The section's place in the page."""
 COMPARISON = "comparison"
 """The kind of findings that say what changed."""
-METRICS = {"efficiency": "parallel efficiency of the devices", "span": "span", "variability": "variability"}
 KERNELS = (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
 OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch'"
 
@@ -25,9 +23,11 @@ OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch'"
 def compared_runs(
     comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]],
     findings: Sequence[Mapping],
+    lines: Sequence[tuple[int, Mapping]],
     links: Sequence[Mapping[str, str]],
 ) -> Markup | None:
-    """Return the section, None where no pair is compared. What is said of a pair are the headlines of its findings.
+    """Return the section, None where no pair is compared: of each what the first screen says, and the headlines of its
+    findings.
 
     Parameters
     ----------
@@ -35,20 +35,32 @@ def compared_runs(
         `comparison.json` and the rows of `comparison.parquet` of each pair, in the configuration's order.
     findings : sequence of mapping
         All findings of `findings.json`.
+    lines : sequence of (int, mapping)
+        Lines of first screens with their places in the document.
     links : sequence of mapping
         Figures and pages to link to, see `citations.figure_links`.
     """
     if not comparisons:
         return None
-    note = (
-        "Positive: the candidate, named first, takes longer or has more; in brackets the interval at the level that the"
-        " page states."
-    )
+    note = "Positive: the candidate takes longer or has more; in brackets the interval."
+    candidates = [document["candidate"]["dataset"] for document, _ in comparisons]
+    told = {
+        name: [one for one in lines if one[1]["question"] == "Compared" and one[1]["dataset"] == name]
+        for name in candidates
+        if candidates.count(name) == 1  # lines name the candidate alone
+    }
     return tag(
         "section",
         tag("h2", "Compared runs"),
         tag("p", note, " ", _history() if len(comparisons) > 1 else None, class_="note"),
-        tag("ul", [_pair(document, rows, findings, links) for document, rows in comparisons], class_="pairs"),
+        tag(
+            "ul",
+            [
+                _pair(document, rows, findings, told.get(document["candidate"]["dataset"], ()), links)
+                for document, rows in comparisons
+            ],
+            class_="pairs",
+        ),
         id=COMPARED,
     )
 
@@ -59,7 +71,13 @@ def _history() -> Markup:
     return citations.away("Runs over time", path, path)
 
 
-def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping], links: Sequence[Mapping]) -> Markup:
+def _pair(
+    document: Mapping,
+    rows: Sequence[Mapping],
+    findings: Sequence[Mapping],
+    lines: Sequence[tuple[int, Mapping]],
+    links: Sequence[Mapping],
+) -> Markup:
     names = {side: document[side]["dataset"] for side in ("baseline", "candidate")}
     folder = f"compare/{names['baseline']}__{names['candidate']}"
     if document["why"] is not None:
@@ -70,11 +88,6 @@ def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping
             tag("div", joined([one for one in said if one is not None], " "), class_="said"),
             tag("div", citations.figure_links(links, "pair", folder), class_="under"),
         )
-    whole = {
-        row["metric"]: (place, row)
-        for place, row in enumerate(rows)
-        if row["level"] == "run" and row["change_percent"] is not None
-    }
     under = [
         _noise(document, folder),
         *_unread(document, folder),
@@ -82,9 +95,12 @@ def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping
         citations.away("its table", f"{folder}/comparison.parquet"),
     ]
     said = [
+        tag("b", citations.name(f"{names['baseline']} → {names['candidate']}: ")),
+        *(
+            citations.said(line["answer"], in_document("findings.json", "first_screen", place, "answer", kind="text"))
+            for place, line in lines
+        ),
         _claims(findings, folder),
-        _time(names, whole.get("time_per_launch"), folder),
-        _others(whole, folder),
         _kernels(document, rows, folder),
     ]
     return tag(
@@ -101,52 +117,7 @@ def _claims(findings: Sequence[Mapping], folder: str) -> Markup | None:
         for place, one in enumerate(findings)
         if one["kind"] == COMPARISON and one["scope_name"] is None and one["link"] == f"{folder}/comparison.html"
     ]
-    return tag("b", joined(said, " ")) if said else None
-
-
-def _time(names: Mapping[str, str], found: tuple[int, Mapping] | None, folder: str) -> Markup:
-    """Return the change of the time for the same launches, with its interval."""
-    if found is None:
-        shown = {side: citations.name(name) for side, name in names.items()}
-        return joined(
-            [
-                shown["baseline"],
-                " and ",
-                shown["candidate"],
-                " have no launches in common that could be compared as a whole.",
-            ]
-        )
-    place, row = found
-    verdict = f" ({row['verdict']})."
-    return joined(["The time for the same launches changed by ", change(place, row, folder), verdict])
-
-
-def change(place: int, row: Mapping, folder: str) -> Markup:
-    """Return a change with its interval, each number with its query: `+4.0 % [+3.8, +4.2]`; `place` is the row's
-    number in the table.
-    """
-    kind = "number" if row["metric"] == "efficiency" else "percent"
-    table = f"{folder}/comparison.parquet"
-    columns = (
-        ("change_percent", "low_percent", "high_percent") if row["low_percent"] is not None else ("change_percent",)
-    )
-    words = formatting.signed(*(row[column] for column in columns))
-    words[0] += f" {unit_of(row)}"
-    said, *ends = [
-        citations.cited(text, row[column], cell(column, table, place), kind)
-        for text, column in zip(words, columns, strict=True)
-    ]
-    return joined([said, " [", ends[0], ", ", ends[1], "]"]) if ends else joined([said])
-
-
-def _others(whole: Mapping[str, tuple[int, Mapping]], folder: str) -> Markup | None:
-    """Return the whole run's other metrics, each with its verdict."""
-    parts = [
-        joined([words, " ", change(*whole[metric], folder), f" ({whole[metric][1]['verdict']})"])
-        for metric, words in METRICS.items()
-        if metric in whole
-    ]
-    return joined(["Beside it: ", joined(parts, ", "), "."]) if parts else None
+    return joined(said, " ") if said else None
 
 
 def _kernels(document: Mapping, rows: Sequence[Mapping], folder: str) -> Markup:

@@ -7,37 +7,20 @@ from markupsafe import Markup
 from causeway.core import formatting
 from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import (
-    LEAST_EXPLAINED,
-    MEMORY_STALL,
-    SUPPORTED,
-    target_name,
-)
+from causeway.core.vocabulary import LEAST_EXPLAINED, SUPPORTED
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
-from causeway.plotting.overview.variability.causes import verdict_tag
+from causeway.plotting.overview.variability.what_varies import verdict_tag
 
 FIRST = 3
 """Findings in sight."""
-MOST_FINDINGS = 15
-"""Findings of a dataset with all that is known of them; of the others the table has the headline."""
-MOST_ROWS = 200
-"""Rows of that table."""
-EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
-"""Terms that are explained above the findings, where one of their headlines has them."""
+MOST_FINDINGS = 8
+"""Findings of a dataset on the page; findings.json has all."""
+MOST_ALSO = 3
+"""Further claims about the same kernel, or reasons of the same loss."""
 
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
-
-
-def _every(findings: Sequence[tuple[int, Mapping]]) -> list[tuple[Place, Mapping]]:
-    """Return all statements, those about one kernel in the order: the main one, the others."""
-    found: list[tuple[Place, Mapping]] = []
-    for number, finding in findings:
-        found.append((("findings", number), finding))
-        found += [(("findings", number, "also", index), one) for index, one in enumerate(finding["also"])]
-    return found
 
 
 def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
@@ -72,56 +55,40 @@ def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Mar
 
 
 def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
-    """Return the first findings of a dataset, numbered, behind a click the next ones, and the headlines of the rest as
-    a table; each with its place in the document.
+    """Return the first findings of a dataset, numbered, behind a click the next ones, and how many are left to
+    `findings.json`; each with its place in the document. None without any.
 
-    What is small is not among the first, and what found nothing does not take its place, nor that of any other.
+    What is small, and what found nothing, is not among them where others are.
     """
     if not findings:
         return None
-    least = "none" if any(is_small(finding) for _, finding in findings) else ""
-    leading = [one for one in findings if not is_small(one[1]) and one[1]["severity"] != least]
-    leading = [one for one in leading if not explains_little(one[1])]
-    leading = [one for one in leading if one[1]["kind"] != "no_cause"][:FIRST] or leading[:FIRST]
-    rest = [one for one in findings if one not in leading]
-    nothing = None
-    if any(is_small(finding) for _, finding in rest) and not any(
-        finding["severity"] in ("high", "medium") for _, finding in leading
-    ):
-        nothing = tag("p", "Nothing that was found is worth as much as a hundredth of the GPU time.")
-    terms = [words for term, words in EXPLAINED.items() if any(term in one["headline"] for _, one in _every(findings))]
-    first = [
-        nothing,
-        [tag("p", words, class_="note") for words in terms],
+    worth = [one for one in findings if not is_small(one[1]) and not explains_little(one[1])]
+    worth = [one for one in worth if one[1]["kind"] != "no_cause" and one[1]["severity"] != "none"]
+    leading = worth[:FIRST]
+    listed = worth[FIRST:MOST_FINDINGS]
+    nothing = "Nothing that was found is worth as much as a hundredth of the GPU time." if not worth else None
+    left = len(findings) - len(leading) - len(listed)
+    words = None
+    if left:
+        # the page's own rules say which are left; the document has all
+        number = citations.name(formatting.count(left))
+        words = tag("p", number, f" further finding{'s' * (left > 1)} in findings.json.", class_="note")
+    return tag(
+        "div",
+        tag("p", nothing) if nothing else None,
         tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None,
-    ]
-    if not rest:
-        return tag("div", first)
-    shown = rest[: MOST_FINDINGS - len(leading)]
-    items = [finding_item(place, finding) for place, finding in shown]
-    listed = tag("ol", items, class_="findings", style=f"counter-reset:f {len(leading)}")
-    summary = tag("summary", "All other findings, in their order" if leading else "All findings, in their order")
-    return tag("div", first, tag("details", summary, listed, _table(rest[len(shown) :]), class_="rest"))
-
-
-def _table(rest: Sequence[tuple[int, Mapping]]) -> Markup | None:
-    """Return the headlines of findings as a table, None without any."""
-    if not rest:
-        return None
-    rows = [
-        tag(
-            "tr",
-            tag("td", said(("findings", number), finding), class_="said"),
-            tag("td", _time(("findings", number), finding), class_="n"),
-            tag("td", verdict_tag(finding["verdict"])),
-        )
-        for number, finding in rest[:MOST_ROWS]
-    ]
-    head = tag(
-        "thead", tag("tr", tag("th", "further findings"), tag("th", "GPU time", class_="n"), tag("th", "verdict"))
+        _folded(listed),
+        words,
     )
-    more = tag("p", "The others stand in findings.json.", class_="note") if len(rest) > MOST_ROWS else None
-    return tag("div", tag("table", head, tag("tbody", rows)), more, class_="wide")
+
+
+def _folded(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
+    """Return findings behind a click, numbered on from those in sight; None without any."""
+    if not findings:
+        return None
+    items = [finding_item(place, finding) for place, finding in findings]
+    listed = tag("ol", items, class_="findings", style=f"counter-reset:f {FIRST}")
+    return tag("details", tag("summary", "All other findings, in their order"), listed, class_="rest")
 
 
 def is_small(finding: Mapping) -> bool:
@@ -198,8 +165,6 @@ def finding_item(number: int, finding: Mapping) -> Markup:
     under = [verdict_tag(finding["verdict"])] if kind.is_inferred or finding["verdict"] != SUPPORTED else []
     under += _sizes(place, finding)
     under += [tag("span", kind.basis)]
-    under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
-    under += [tag("span", "small: may explain less than a hundredth")] if explains_little(finding) else []
     if finding["n"] is not None:
         query = in_document("findings.json", *place, "n", kind="integer")
         noun = formatting.counted(finding["n"], kind.counts).rpartition(" ")[2]
@@ -229,16 +194,15 @@ def _links(finding: Mapping) -> list[Markup]:
 
 def _at_length(number: int, finding: Mapping) -> Markup | None:
     """Return the claim at length and further claims about the same kernel, behind a click; None without either."""
-    every = _every([(number, finding)])
-    lines = [tag("p", said(place, one, "sentence")) for place, one in every if one["sentence"] != one["headline"]]
-    if not lines and not finding["also"]:
+    place = ("findings", number)
+    own = tag("p", said(place, finding, "sentence")) if finding["sentence"] != finding["headline"] else None
+    also = enumerate(finding["also"][:MOST_ALSO])
+    others = [tag("li", said((*place, "also", at), one), " ", verdict_tag(one["verdict"])) for at, one in also]
+    if own is None and not others:
         return None
-    others = [tag("li", said(place, one), " ", verdict_tag(one["verdict"])) for place, one in every[1:]]
     more = joined([tag("p", _heading_of_others(finding)), tag("ul", others)]) if others else None
-    words = formatting.count(len(others)) if others else ""
-    summary = tag("summary", "at length", citations.name(f" and {words} more") if others else None)
-    rest = tag("div", lines[1:], class_="note") if lines[1:] else None
-    return tag("details", summary, lines[:1], more, rest, class_="length")
+    words = citations.name(f" and {formatting.count(len(others))} more") if others else None
+    return tag("details", tag("summary", "at length", words), own, more, class_="length")
 
 
 def _heading_of_others(finding: Mapping) -> str:

@@ -1,28 +1,20 @@
-"""The overview's facts, data quality and table of kernels."""
+"""The overview's facts and data quality."""
 
 import datetime
-import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.queries import in_document, in_documents, of_table, rows_where
+from causeway.core.queries import in_document, in_documents, of_table
 from causeway.core.vocabulary import TARGET_NAMES
-from causeway.plotting.drawing import citations, theme
-from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.svg import bar, histogram, sparkline
-from causeway.plotting.figures.kernels import Kernel, columns_of
-from causeway.plotting.overview.variability.causes import anchor
 
-SHOWN_ISSUES = 6
+SHOWN_ISSUES = 3
 """Issues above `info` that stand in sight."""
 EPOCH_2001_NS = 978_307_200 * 10**9
 """A time that counts from 1970 is later; a clock that counts from a start that is not stated never gets there."""
-TOP_KERNELS = 15
-MOST_KERNELS = 200
 STATUS_WORDS = {"ok": "inputs complete", "caution": "use with caution", "blocked": "no analysis possible"}
 ANALYSES = {
     **TARGET_NAMES,
@@ -225,102 +217,3 @@ def issue_text(issue: Mapping, document: str, number: int) -> Markup:
         else ""
     )
     return joined([*where, said, *often, rules])
-
-
-def kernel_table(
-    kernels: Sequence[Kernel], dataset: str, target: str, unit: str, operators: Mapping[str, str] = MappingProxyType({})
-) -> Markup:
-    """Return the kernels as a table that can be sorted, the first fifteen in sight; findings link to its rows.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-    dataset, target : str
-    unit : str
-        Of the target's values.
-    operators : mapping of str to str
-        By kernel: the operator that launches most of it.
-    """
-    share, *names = [heading for heading, _, _ in columns_of(target)]
-    heads = [tag("th", "kernel"), tag("th", share, aria_sort="descending")]
-    heads += [tag("th", name, class_="n" if place < 4 else None) for place, name in enumerate(names)]
-    largest = kernels[0].share
-    source = f"{dataset}/{target}/kernels.parquet"
-
-    def table(rows: Sequence[Kernel]) -> Markup:
-        body = tag(
-            "tbody",
-            [
-                kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id), source, operators.get(row.id))
-                for row in rows
-            ],
-        )
-        return tag("div", tag("table", tag("thead", tag("tr", heads)), body, class_="sortable kernels"), class_="wide")
-
-    parts = [table(kernels[:TOP_KERNELS])]
-    rest = kernels[TOP_KERNELS:MOST_KERNELS]
-    left = len(kernels) - MOST_KERNELS
-    if rest:
-        held = math.fsum(kernel.share for kernel in kernels[TOP_KERNELS:])
-        ids = ", ".join(f"'{kernel.id}'" for kernel in kernels[:TOP_KERNELS])
-        others = f"kernel NOT IN ({ids})"
-        words = [counted(len(kernels) - TOP_KERNELS, of_table("count(*)", source, others), "more kernel"), " with "]
-        words += [citations.share(held, of_table("sum(target_share)", source, others)), " of the variability"]
-        words += ["; not all of them stand here, but in kernels.parquet"] if left > 0 else []
-        parts.append(tag("details", tag("summary", words), table(rest), class_="rest"))
-    return tag("div", parts)
-
-
-def kernel_row(
-    kernel: Kernel, largest: float, unit: str, place: str, source: str, operator: str | None = None
-) -> Markup:
-    """Return one kernel as a row with the id `place`; `source` is the table that has it, `operator` launches most of
-    it.
-    """
-    where = rows_where({"kernel": kernel.id})
-
-    def of(what: str) -> str:
-        return of_table(what, source, where)
-
-    def cell(text: object, value: float | None) -> Markup:
-        return tag("td", text, class_="n", data_v="" if value is None else value)
-
-    dot = tag("span", class_="dot", style=f"background:{theme.class_colour(kernel.kind)}", title=kernel.kind)
-    shape = (
-        f"from {formatting.quantity(kernel.smallest, unit)} to {formatting.quantity(kernel.largest, unit)}, log scale"
-    )
-    share = [
-        bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80),
-        " ",
-        citations.share(kernel.share if largest > 0 else None, of("target_share")),
-    ]
-    launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
-    parts = [citations.share(kernel.between, of("variance_between")), " of the variance between "]
-    parts.append(counted(kernel.configurations, of("configurations"), "configuration"))
-    between = tag("div", parts, class_="note") if kernel.between is not None else None
-    by_size = None
-    if kernel.by_size is not None:
-        by_size = tag(
-            "div", citations.share(kernel.by_size, of("size_variance")), " of the variance by threads", class_="note"
-        )
-    part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
-    return tag(
-        "tr",
-        tag(
-            "td",
-            dot,
-            citations.name(kernel.short, title=full_name(kernel.name)),
-            launched,
-            between,
-            by_size,
-            class_="name",
-        ),
-        tag("td", share, data_v=kernel.share, class_="share"),
-        cell(citations.share(kernel.value_share, part), kernel.value_share),
-        cell(citations.count(kernel.launches, of("launches")), kernel.launches),
-        cell(citations.quantity(kernel.median, unit, of("value_median")), kernel.median),
-        cell(citations.spread(kernel.robust_cv, of("robust_cv")), kernel.robust_cv),
-        tag("td", histogram(kernel.histogram, 90, 24), title=shape),
-        tag("td", sparkline(kernel.timeline, 120, 24)),
-        id=place,
-    )

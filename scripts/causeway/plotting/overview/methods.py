@@ -8,7 +8,6 @@ from causeway.core import formatting
 from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document, within
-from causeway.core.vocabulary import FRAGILE_BELOW
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import clocks_by
@@ -49,7 +48,6 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
         "score": settings.get("ranking", {}).get("score", "variance").replace("_", " "),
         "drawn": any(drawn) or not any(left),
         "kept_alone": any(left),
-        "fragile_below": formatting.ratio(FRAGILE_BELOW),
     }
 
 

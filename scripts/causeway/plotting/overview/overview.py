@@ -3,7 +3,7 @@ the analysis.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -15,27 +15,24 @@ from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, target_axis, unit_stated
-from causeway.plotting.figures.kernels import Kernel, kernels_of
+from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, unit_stated
+from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
 from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
 from causeway.plotting.overview.device_time.heat_map import heat_map
-from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
-from causeway.plotting.overview.device_time.largest_kernels import largest_kernels
+from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
 from causeway.plotting.overview.device_time.late_ranks import which_rank
 from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
 from causeway.plotting.overview.device_time.slow_steps import which_steps
-from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
+from causeway.plotting.overview.device_time.time_lost import waterfall, where_the_time_goes
 from causeway.plotting.overview.findings_list import findings_list, first_screen, little_at_stake
-from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
+from causeway.plotting.overview.inputs import facts, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
-from causeway.plotting.overview.variability.causes import anchor, why
-from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
-from causeway.plotting.overview.variability.linked_copies import linked_copies
 from causeway.plotting.overview.variability.stalled_warps import warp_stalls
 from causeway.plotting.overview.variability.what_if import what_would_help
+from causeway.plotting.overview.variability.what_varies import anchor, what_varies
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,11 +44,13 @@ on a click.
 """
 
 
+DRAWN = 8
+"""Kernels of the figure of a dataset without times."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TargetView:
-    """One target of a dataset: its tables, causal searches (objects with `graph` and `contributions`), and what their
-    causes amount to over the kernels (rows of `across_kernels.parquet`); of the memory stall also the sums of its
-    linked copies by kernel.
+    """One target of a dataset: its tables and causal searches (objects with `graph` and `contributions`).
 
     Attributes
     ----------
@@ -64,8 +63,6 @@ class TargetView:
     bins: "pa.Table"
     ranking: "pa.Table"
     searches: Sequence[object]
-    across_kernels: Sequence[Mapping] = ()
-    linked_copies: Mapping[str, object] = field(default_factory=dict)
     replayed: "pa.Table | None" = None
 
 
@@ -139,7 +136,7 @@ def draw_overview(
         config_hash=findings["config_hash"],
         contents=_contents(datasets, bool(comparisons)),
         datasets_table=datasets_table(datasets, lines) if len(datasets) > 1 else None,
-        compared_runs=compared_runs(comparisons, findings["findings"], links),
+        compared_runs=compared_runs(comparisons, findings["findings"], lines, links),
         datasets=[
             _dataset(
                 view,
@@ -195,17 +192,15 @@ def _dataset(
             view.efficiency["elapsed_ns"] if has_times else None,
             view.efficiency["device"]["n_devices"] if has_times and view.efficiency.get("shared") else None,
         ),
+        "figure": _figure(view),
         "quality": quality_strip(view.quality, anchor(view.name, "quality"), view.levels),
         "contents": _parts(view, first is not None, what_if is not None),
         "pages": figure_links(links, "dataset", view.name) if has_times else [],
         "findings": first,
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
-        "time_lost": _time_lost(view, kernels) if view.efficiency else None,
-        "targets": [
-            _target(view, target, found, links) | {"little": little_at_stake(findings, target.target)}
-            for target, found in kernels
-        ],
+        "time_lost": _time_lost(view) if view.efficiency else None,
+        "targets": [_target(view, target, found, findings, links) for target, found in kernels],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
         "steps": which_steps(view.steps, view.steps_table, view.name, slow) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
@@ -213,28 +208,35 @@ def _dataset(
     }
 
 
-def _time_lost(view: DatasetView, kernels: Sequence[tuple[TargetView, Sequence[Kernel]]]) -> list[Markup]:
+def _figure(view: DatasetView) -> Markup | None:
+    """Return the figure that stands and prints below a dataset's first screen: where the time of its devices goes, or
+    without times the kernels that vary most; None without either.
+    """
+    if view.efficiency:
+        return waterfall(view.efficiency, view.name)
+    one = next((target for target in view.targets if target.kernels.num_rows), None)
+    if one is None:
+        return None
+    figure = draw_kernels(one.kernels, dataset=view.name, target=one.target, most=DRAWN)
+    return tag("figure", figure, class_="sheet", data_repeats="kernels")
+
+
+def _time_lost(view: DatasetView) -> list[Markup]:
     waiting = why_devices_wait(view.waiting, view.steps_table, view.name) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
-    idle = idle_sentence(view.waiting, view.name) if view.waiting is not None else None
-    if idle is None and view.waiting is not None and view.efficiency.get("shared"):
-        idle = Markup("")  # no GPU is idle, though each of the ranks on it is
-    lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, idle)
-    timed = next((found for target, found in kernels if target.target == KERNEL_VARIABILITY), ())
-    largest = largest_kernels(timed, view.name, view.efficiency)
-    lost[2:2] = [tag("p", largest)] if largest is not None else []  # behind the heading and the other sentences
-    return [*lost, *operators, *sizes, *waiting, *limits]
+    lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, view.waiting is not None)
+    return [*lost, *waiting, *limits, *operators, *sizes]
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:
     """Return a dataset's parts to jump to, in words and by id."""
     parts = [("what to know first", "findings")] if with_findings else []
     parts += [("where the time goes", "efficiency")] if view.efficiency else []
-    parts += [(target_name(one.target), one.target) for one in view.targets]
-    parts += [("which step", "steps")] if view.steps else []
     parts += [("which rank", "stragglers")] if view.stragglers else []
+    parts += [("which step", "steps")] if view.steps else []
+    parts += [(target_name(one.target), one.target) for one in view.targets]
     parts += [("what would help", "help")] if with_what_if else []
     return [(words, anchor(view.name, part)) for words, part in parts]
 
@@ -272,28 +274,34 @@ def _operators(view: DatasetView) -> dict[str, str]:
 
 
 def _target(
-    view: DatasetView, one: TargetView, kernels: Sequence[Kernel], links: Sequence[Mapping]
+    view: DatasetView,
+    one: TargetView,
+    kernels: Sequence[Kernel],
+    findings: Sequence[tuple[int, Mapping]],
+    links: Sequence[Mapping],
 ) -> dict[str, object]:
-    """Return what the page shows of a target of a dataset."""
+    """Return what the page shows of a target of a dataset; of one that costs too little to be explained, that it
+    does.
+    """
     name = target_name(one.target)
+    little = little_at_stake(findings, one.target)
     shown = {
         "id": anchor(view.name, one.target),
         "name": name,
         "heading": f"{name[:1].upper()}{name[1:]}",
         "why_empty": None if kernels else _why_empty(view.quality, one.target),
         "based_on": _based_on(view),
+        "little": little,
+        "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", ") if kernels else None,
     }
-    if not kernels:
+    if not kernels or little is not None:
         return shown
     return shown | {
-        "axis": target_axis(one.target),
         "explained": MEMORY_STALL_EXPLAINED if one.target == MEMORY_STALL else None,
         "heat_map": heat_map(
             one.bins, one.ranking, dict(view.clocks), one.target, view.name, view.efficiency is not None
         ),
-        "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels), _operators(view)),
-        "causes": why(view.name, one.target, one.searches, kernels),
-        "linked_copies": linked_copies(view.name, one.target, one.linked_copies, kernels),
-        "effects_in_kernels": effects_in_kernels(view.name, one.target, one.across_kernels, kernels),
-        "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", "),
+        "kernels": what_varies(
+            view.name, one.target, one.searches, kernels, unit_stated(one.kernels), _operators(view)
+        ),
     }

@@ -82,6 +82,7 @@ def draw_comparison(
     comparison: Mapping,
     rows: Sequence[Mapping],
     claims: Sequence[str],
+    lines: Sequence[str] = (),
     *,
     changes: Markup,
     totals: Markup,
@@ -97,6 +98,8 @@ def draw_comparison(
         Rows of `comparison.parquet`.
     claims : sequence of str
         Headlines of the comparison's findings.
+    lines : sequence of str
+        What the first screen says of the pair.
     changes, totals, ratios : Markup
         The figures, put into the page.
     """
@@ -116,7 +119,7 @@ def draw_comparison(
         title=f"Causeway: {pair_words(comparison)}",
         pair=pair_words(comparison),
         facts=_facts(comparison),
-        run=_run(rows),
+        lines=lines,
         headline=" ".join(claims) or "The whole runs cannot be compared.",
         counts=counts_of_verdicts(comparison, rows),
         assumption=comparison["assumption"],
@@ -150,24 +153,6 @@ def _exactly(kernels: int) -> str:
     if kernels == 1:
         return "1 kernel is matched by its exact name"
     return f"{formatting.count(kernels)} kernels are matched by their exact names"
-
-
-def _run(rows: Sequence[Mapping]) -> str:
-    """Return how span and efficiency of the whole run changed, each with its verdict; empty where neither was compared.
-
-    They stand first: they are what a user waits for, and hold what no kernel shows, the gaps between launches.
-    """
-    whole = {row["metric"]: row for row in rows if row["level"] == "run" and row["change_percent"] is not None}
-    parts = []
-    for metric in ("span", "efficiency"):
-        if metric in whole:
-            row = whole[metric]
-            told = _change(row)
-            parts.append(
-                f"{METRICS[metric]} {told['baseline']} → {told['candidate']}, {told['change']} ({told['verdict']})"
-            )
-    words = "; ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}." if parts else ""
 
 
 def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:

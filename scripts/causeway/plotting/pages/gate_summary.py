@@ -1,5 +1,6 @@
 """The gate for a pull request: outcome, limits and what changed, as Markdown of bounded length; and a badge."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup
@@ -48,7 +49,10 @@ Claim = tuple[str, str | None]
 
 
 def gate_markdown(
-    verdicts: Mapping, comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]], claims: Sequence[Sequence[Claim]]
+    verdicts: Mapping,
+    comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]],
+    claims: Sequence[Sequence[Claim]],
+    compared: Sequence[Sequence[str]] = (),
 ) -> str:
     """Return the gate as Markdown of at most `LONGEST` characters.
 
@@ -60,19 +64,21 @@ def gate_markdown(
         `comparison.json` and the rows of `comparison.parquet` of each pair.
     claims : sequence of sequence of (str, str or None)
         Per pair the headlines of its findings.
+    compared : sequence of sequence of str
+        Per pair what the first screen says of it.
     """
     state = "closed" if verdicts["reasons"] else "open"
     counts = {word: sum(one["state"] == word for one in verdicts["states"]) for word in STATES}
-    said = ", ".join(f"{number} {STATES[word]}" for word, number in counts.items() if number) or "none judged"
-    lines = [f"### {LABEL}: {verdicts['outcome']}", "", f"The gate is {state}; limits: {said}."]
+    limits = ", ".join(f"{number} {STATES[word]}" for word, number in counts.items() if number) or "none judged"
+    lines = [f"### {LABEL}: {verdicts['outcome']}", "", f"The gate is {state}; limits: {limits}."]
     pairs = []
-    for (document, rows), headlines in zip(comparisons, claims, strict=True):
+    for (document, rows), headlines, said in itertools.zip_longest(comparisons, claims, compared, fillvalue=()):
         name = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
         states = [one for word in STATES for one in verdicts["states"] if (one["pair"], one["state"]) == (name, word)]
-        pairs.append((states, document, rows, headlines))
+        pairs.append((states, document, rows, headlines, said))
     pairs.sort(key=lambda pair: list(STATES).index(pair[0][0]["state"]) if pair[0] else len(STATES))
-    for states, document, rows, headlines in pairs[:MOST_PAIRS]:
-        lines += ["", *_pair(document, rows, headlines, _limits(states))]
+    for states, document, rows, headlines, said in pairs[:MOST_PAIRS]:
+        lines += ["", *_pair(document, rows, headlines, said, _limits(states))]
     if len(comparisons) > MOST_PAIRS:
         lines += ["", f"{len(comparisons) - MOST_PAIRS} further pairs stand in the results."]
     return _bounded(lines)
@@ -138,10 +144,15 @@ def _sentence(state: Mapping) -> str:
 
 
 def _pair(
-    document: Mapping, rows: Sequence[Mapping], headlines: Sequence[Claim], limits: Sequence[str]
+    document: Mapping,
+    rows: Sequence[Mapping],
+    headlines: Sequence[Claim],
+    compared: Sequence[str],
+    limits: Sequence[str],
 ) -> Iterable[str]:
     baseline, candidate = (code_span(document[side]["dataset"]) for side in SIDES)
     lines = [f"#### {baseline} → {candidate}", ""]
+    lines += [f"- {words(line)}" for line in compared]
     lines += [f"- {words_about(*headline)}" for headline in headlines]
     lines += ["", "Limits:", "", *limits, ""] if limits else [""]
     if document["why"] is not None:

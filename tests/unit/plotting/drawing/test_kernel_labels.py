@@ -34,12 +34,24 @@ def test_namespace_return_type_and_parameters_go_template_arguments_fold(full, s
 
 
 def test_middle_is_elided():
-    name = "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize32x32x32_stage3_warpsize2x2x1_tensor16x8x16_aligna8_execute_kernel__5x_cublas"
+    name = "sm90_depthwise_fprop_f64f64_f64f64_f64_nn_n_stage3_warpsize2x2x1_tensor16x8x16_aligna8_execute_kernel__5x_cudnn"
     short = short_names([name])[name]
     assert len(short) == LIMIT
-    assert short.startswith("sm90_xmma_gemm")
-    assert short.endswith("_cublas")
+    assert short.startswith("sm90_depthwise")
+    assert short.endswith("_cudnn")
     assert "…" in short
+
+
+def test_matrix_products_are_called_by_type_layout_and_tile():
+    first = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x256x8_stage3_ffma_aligna4_execute_kernel__5x_cublas"
+    names = [first, first.replace("64x256x8", "128x128x8"), first.replace("stage3", "stage4")]
+    names += ["void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x4_tn_align8>(Params)"]
+    assert list(short_names(names).values()) == [
+        "cuBLAS GEMM f32 TN, tile 128x128x8",
+        "cuBLAS GEMM f32 TN, tile 64x256x8",
+        "cuBLAS GEMM f32 TN, tile 64x256x8 #2",
+        "CUTLASS GEMM bf16 TN, tile 128x128",
+    ]
 
 
 def test_names_that_would_look_alike_show_where_they_differ():

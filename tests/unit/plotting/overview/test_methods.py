@@ -14,7 +14,7 @@ SETTINGS = {"bins": {"width_us": 10000, "launches": 16}, "ranking": {"score": "i
 KEPT = (True, False)
 DRAWN = (False, True)
 REST = (False, False)
-WEIGHTS = "launches of bins drawn at random join them with known probabilities, which the analysis undoes by weights"
+WEIGHTS = "bins drawn at random join them, with weights that undo the choice"
 BIASED = "no other bins were drawn: the launches analysed are chosen by their outcome alone, which biases"
 
 
@@ -36,41 +36,29 @@ def test_control_bins_are_told_of_where_they_were_drawn():
     page = words(target(KEPT, DRAWN, REST))
     assert WEIGHTS in page
     assert BIASED not in page
-    assert "launches analysed (kept and control bins, weighted back to all launches), not" in page
-    assert ": none here" not in page
 
 
 def test_of_kept_bins_alone_the_bias_is_told():
     page = words(target(KEPT, REST, REST))
     assert WEIGHTS not in page
     assert f"Here {BIASED}" in page
-    assert "launches analysed (the bins with the highest scores alone), not" in page
-    assert "weighted" not in page
-    assert ": none here" in page
 
 
 def test_targets_that_differ_are_both_told_of():
     page = words(target(KEPT, DRAWN), target(KEPT, REST))
     assert WEIGHTS in page
     assert f"Of some targets {BIASED}" in page
-    assert "weighted back to all launches; the bins with the highest scores alone where no others were drawn)" in page
 
 
 def test_where_every_bin_is_kept_nothing_is_biased():
     assert BIASED not in words(target(KEPT, KEPT))
 
 
-def test_what_stands_beside_a_cause_is_told_of():
-    page = words(target(KEPT, DRAWN))
-    assert "interval, stability and robustness value" in page
-    assert "holds in share of 20 random halves" in page
-
-
 @pytest.mark.parametrize(
     ("starts", "said", "not_said"),
     [
-        ((True,), "The time line is cut into bins of 10 ms. Bins are ranked by the iqr", "16"),
-        ((False,), "There are no start times: every 16 launches are a bin. Bins are ranked", "time line"),
+        ((True,), "The time line is cut into bins of 10 ms. Bins with the highest iqr", "16"),
+        ((False,), "There are no start times: every 16 launches are a bin. Bins with", "time line"),
         (
             (True, False),
             "cut into bins of 10 ms; of what has no start times, every 16 launches are a bin.",

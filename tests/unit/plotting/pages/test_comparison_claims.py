@@ -43,10 +43,9 @@ def head_of(document, rows):
     return head, " ".join(re.findall("<b>(.*?)</b>", head[head.index("</header>") :], re.DOTALL))
 
 
-def test_span_and_efficiency_stand_first_and_small_changes_are_not_bold():
+def test_small_changes_are_not_bold():
     head, bold = head_of(*made())
-    run = "Span 928 ms → 747 ms, −19.5 % (inconclusive); parallel efficiency 0.9 → 0.902, +0.16 points"
-    assert head.index(run) < head.index("[+0.11, +0.22] (more efficient).") < head.index("only small changes")
+    assert "only small changes" in head
     candidate = "the_run_after_the_change_of_compiler"
     baseline = "the_run_before_the_change_of_compiler"
     assert bold == f"{candidate}: only small changes from {baseline} are beyond noise."

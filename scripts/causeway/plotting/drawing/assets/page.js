@@ -16,13 +16,6 @@ document.querySelectorAll('.map').forEach(function (map) {
     out.textContent = inside ? line.name + ', ' + facts.columns[column] + ': ' + (line.cells[column] || 'no launches') : '';
   });
 });
-document.querySelectorAll('[data-toggle]').forEach(function (button) {
-  button.addEventListener('click', function () {
-    var all = Array.from(document.getElementById(button.dataset.toggle).querySelectorAll('details.scope'));
-    var open = !all.every(function (one) { return one.open; });
-    all.forEach(function (one) { one.open = open; });
-  });
-});
 var queries = JSON.parse(document.getElementById('queries').textContent), panel = document.getElementById('query');
 document.addEventListener('click', function (event) {
   var number = event.target.closest('data[data-query]');

@@ -12,17 +12,11 @@ from causeway.plotting.drawing.markup import tag
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_ROWS = 12
+MOST_ROWS = 6
 """Rows shown, those with most time; the table has all."""
 HEADS = ("collective", "message", "ranks", "how often", "time in all", "median", "bus bandwidth", "best")
-NOTE = (
-    "Bus bandwidth as nccl-tests define it: size over time, times 2(n-1)/n for all-reduce, (n-1)/n for all-gather,"
-    " reduce-scatter and all-to-all, 1 for broadcast and send or receive; at the median, and at the shortest time."
-)
-OWN_RANK = (
-    " Collectives of which not all ranks are known last as long as on their own rank, with its waiting: their"
-    " bandwidth is a lower bound."
-)
+NOTE = "Bus bandwidth as nccl-tests define it, at the median and at the shortest time."
+OWN_RANK = " Where not all ranks are known, waiting is in it: the bandwidth is a lower bound."
 
 
 def collectives_by_size(table: "pa.Table", name: str) -> list[Markup]:

@@ -18,7 +18,7 @@ from causeway.plotting.figures.device_time.waiting import LABELS, draw_waiting
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_DETAILS = 8
+MOST_DETAILS = 5
 BETWEEN = "Between first and last work devices are idle for"
 
 
@@ -52,24 +52,6 @@ def _turns(table: "pa.Table", path: str) -> list[Markup]:
     where = f"step IS NULL AND reason = '{SHARED_GPU}' AND detail = '{BEHIND_RANK}'"
     shown = citations.time(waits, of_table("sum(wait_ns)::BIGINT", path, where))
     return [tag("p", "Ranks that share a GPU wait for each other there for ", shown, ".")]
-
-
-def idle_sentence(table: "pa.Table", name: str) -> Markup | None:
-    """Return how long devices are idle and the largest reason, as `why_devices_wait` has them; None where no device is
-    idle.
-
-    Parameters
-    ----------
-    table : Table
-        `waiting.parquet`.
-    name : str
-        The dataset.
-    """
-    found = _by_reason(table, f"{name}/waiting.parquet")
-    if found is None:
-        return None
-    idle, parts = found
-    return joined([f"{BETWEEN} ", idle, "; the largest part of it: ", parts[0], "."])
 
 
 def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> list[Markup]:

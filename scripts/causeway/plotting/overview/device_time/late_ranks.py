@@ -1,24 +1,18 @@
-"""The overview's section "Which rank": who the others wait for and why, the clocks behind that, and the components
-of variance.
-"""
+"""The overview's section "Which rank": who the others wait for and why, and the clocks behind that."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from causeway.core import formatting
 from causeway.core.formatting import elided
-from causeway.core.queries import in_document, value_at, within
+from causeway.core.queries import in_document
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.svg import bar
-from causeway.plotting.drawing.target_labels import clocks_by, percent_per, period_of
-from causeway.plotting.figures.stragglers import PARTS
+from causeway.plotting.drawing.markup import tag
+from causeway.plotting.drawing.target_labels import clocks_by
 
-MOST_RANKS = 8
-MOST_GROUPS = 4
+MOST_RANKS = 4
+MOST_GROUPS = 2
 VERDICTS = {
     STRAGGLER: "late ranks cost time",
     NETWORK: "slow transfers cost time",
@@ -31,7 +25,7 @@ PATTERNS = {"none": "waited for, not shown to be often late"}
 
 
 def which_rank(document: Mapping, name: str) -> list[Markup]:
-    """Return stragglers, clocks and components of variance of a dataset."""
+    """Return stragglers and clocks of a dataset."""
     path = f"{name}/stragglers.json"
     groups = sorted(enumerate(document["groups"]), key=lambda one: (-one[1]["waiting_ns"], one[0]))
     parts = [tag("h3", "Which rank", id=f"{name}--stragglers")]
@@ -40,7 +34,7 @@ def which_rank(document: Mapping, name: str) -> list[Markup]:
         tag("p", "Not compared: ", citations.said(note, in_document(path, "notes", number, kind="text")), ".")
         for number, note in enumerate(document["notes"])
     ]
-    return [*parts, _clocks(path, document["clocks"]), *variance(path, document["variance"])]
+    return [*parts, _clocks(path, document["clocks"])]
 
 
 def _group(path: str, number: int, group: Mapping) -> list[Markup]:
@@ -67,7 +61,7 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     words += [
         "; lateness beyond ",
         limit,
-        " counts on each rank, on some also less, ends of collectives scatter by ",
+        " counts, ends scatter by ",
         residual,
     ]
     if "latest_ns" in group:
@@ -173,120 +167,3 @@ def _clocks(path: str, clocks: Mapping) -> Markup:
         ]
     why = citations.said(clocks["reason"], in_document(path, "clocks", "reason", kind="text"))
     return tag("p", clocks_by(clocks).capitalize(), *left, ": ", why, ".", class_="note")
-
-
-def variance(path: str, variance: Mapping | None) -> list[Markup]:
-    """Return components of variance: what configurations explain in words, and of what they leave each part as a
-    bar.
-    """
-    if variance is None:
-        return []
-
-    def percent(group: str, key: str) -> Markup | str:
-        one = variance[group][key]
-        ends = ("value", "low", "high")
-        queries = tuple(within(path, f"100 * {value_at('variance', group, key, end)}") for end in ends)
-        return citations.interval(*(None if one[end] is None else 100 * one[end] for end in ends), queries)
-
-    launches = citations.count(variance["launches"], in_document(path, "variance", "launches", kind="integer"))
-    shapes = citations.count(
-        variance["configurations"], in_document(path, "variance", "configurations", kind="integer")
-    )
-    note = [
-        "Variance of the logarithm of durations of ",
-        launches,
-        " launches in ",
-        shapes,
-        " configurations, outliers cut.",
-    ]
-    if variance["shares"]["configuration"]["value"] is not None:
-        explained = percent("shares", "configuration")
-        note += [" Which kernel runs, in which configuration, explains ", explained, "; of what that leaves:"]
-    body = []
-    for key, words, fill in PARTS:
-        if key == "configuration":
-            continue
-        one = variance["within"][key]
-        told = variance["within"][key]["value"] is not None
-        drawn = bar(one["value"], 1.0, fill, one["low"], one["high"], width=260)
-        cells = [
-            tag("td", words),
-            tag("td", drawn),
-            tag("td", percent("within", key) if told else "cannot be told", class_="n"),
-        ]
-        body.append(tag("tr", cells, tag("td", percent("shares", key) if told else "", class_="n")))
-    heads = [
-        tag("th", words, class_=kind)
-        for words, kind in (("", None), ("", None), ("within configurations", "n"), ("of all variance", "n"))
-    ]
-    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="components")
-    shown = [tag("h4", "Components of variance"), tag("p", note), tag("div", table, class_="wide")]
-    return shown + [tag("p", words) for words in (*lanes(path, variance["lanes"]), *over_time(path, variance))]
-
-
-def lanes(path: str, lanes: Sequence[Mapping]) -> list[Markup]:
-    """Return a sentence on the device whose launches take longer than on the others, if one does.
-
-    Its deviation from the median of the configurations is compared with that of the median one of the other devices:
-    where durations are skewed, all deviate upwards. The interval has both in it: the one's lower end less the other's
-    upper end, and the reverse.
-    """
-    known = [(number, lane) for number, lane in enumerate(lanes) if lane["deviation"]["low"] is not None]
-    if len(known) < 2:
-        return []
-    in_order = sorted(known, key=lambda one: (one[1]["deviation"]["value"], -one[0]))
-    number, most = in_order.pop()
-    other, usual = in_order[(len(in_order) - 1) // 2]
-    if most["deviation"]["low"] <= usual["deviation"]["high"]:
-        return []
-    ends = (("value", "value"), ("low", "high"), ("high", "low"))
-    queries = tuple(
-        within(
-            path,
-            f"100 * (exp({value_at('variance', 'lanes', number, 'deviation', own)}"
-            f" - {value_at('variance', 'lanes', other, 'deviation', its)}) - 1)",
-        )
-        for own, its in ends
-    )
-    values = (100 * (math.exp(most["deviation"][own] - usual["deviation"][its]) - 1) for own, its in ends)
-    where = citations.name(f"rank {most['rank']}, device {most['device']}")
-    return [
-        joined(
-            [
-                "Launches on ",
-                where,
-                " take ",
-                citations.interval(*values, queries),
-                " longer than those of the same configurations on the median one of the other devices.",
-            ]
-        )
-    ]
-
-
-def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
-    """Return sentences on time: trend and change points."""
-    trend = variance["trend_per_hour"]
-    changes = variance["change_points_ns"]
-    found = []
-    if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
-        words = "take longer" if trend["value"] > 0 else "get shorter"
-        period, many = period_of(trend["value"])
-
-        def cited_end(end: str) -> Markup | str:
-            size = percent_per(trend[end], many)
-            query = within(path, f"abs(100 * (exp({value_at('variance', 'trend_per_hour', end)} / {many}) - 1))")
-            return citations.cited(formatting.significant(size, 2), size, query, "number")
-
-        ends = [cited_end(end) for end in (("low", "high") if trend["value"] > 0 else ("high", "low"))]
-        number = [cited_end("value"), f" % per {period} [", ends[0], ", ", ends[1], "]"]
-        found.append(joined([f"Launches of one configuration {words} over time, by ", *number, "."]))
-        if variance["shapeless_launches"]:
-            part = 100 * variance["shapeless_launches"] / variance["launches"]
-            ends = (value_at("variance", name) for name in ("shapeless_launches", "launches"))
-            query = within(path, f"100.0 * {' / '.join(ends)}")
-            said = citations.cited(formatting.significant(part, 2), part, query, "number")
-            found.append(joined(["The shapes of ", said, " % are not recorded: their mix may be part of it."]))
-    if changes:
-        many = citations.count(len(changes), in_document(path, "variance", "change_points_ns", kind="length"))
-        found.append(joined(["Their level changes ", many, f" time{'s' if len(changes) > 1 else ''} during the run."]))
-    return found

@@ -16,7 +16,9 @@ from causeway.plotting.drawing.markup import joined, tag
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_NAMES = 8
+MOST_NAMES = 5
+MOST_REPLAYS = 5
+"""Replays shown, the largest saving first; replay.parquet has all."""
 
 
 def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> list[Markup]:
@@ -74,7 +76,7 @@ def _replays(replay: "pa.Table", name: str) -> list[Markup]:
         return []
     file = f"{name}/replay.parquet"
     body = []
-    for row in sorted(rows, key=lambda row: row["predicted_ns"] - row["time_ns"]):
+    for row in sorted(rows, key=lambda row: row["predicted_ns"] - row["time_ns"])[:MOST_REPLAYS]:
         own = "IS NULL"
         if row["name"] is not None:
             own = (

@@ -15,7 +15,7 @@ from causeway.plotting.drawing.markup import tag
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LEVELS = (("operator", "Operator", 10), ("module", "Module or annotation", 10), ("phase", "Phase", 3))
+LEVELS = (("operator", "Operator", 6), ("module", "Module or annotation", 6), ("phase", "Phase", 3))
 """Levels that are shown, what they are called, and how many of their names, most GPU time first."""
 LONGEST_NAME = 100
 """Characters of a name; a path of modules differs at its end."""
@@ -47,8 +47,7 @@ def gpu_time_by_operator(table: "pa.Table", name: str) -> list[Markup]:
     sentence = [
         "For ",
         citations.percent(100 * known / whole, of_table(share, path, "level = 'operator'")),
-        " of the kernels' GPU time it is known which operator launched it. Variability is the sum of what launches"
-        " deviate from the mean of their configuration.",
+        " of the kernels' GPU time the operator is known.",
     ]
     parts = [tag("h4", "GPU time by operator and layer", id=f"{name}--operators"), tag("p", sentence)]
     shown: dict[tuple, tuple[list[str], list[dict]]] = {}

@@ -13,12 +13,12 @@ from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.figures.device_time.steps import draw_steps
-from causeway.plotting.overview.variability.causes import verdict_tag
+from causeway.plotting.overview.variability.what_varies import verdict_tag
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_ROWS = 8
+MOST_ROWS = 4
 
 
 def which_steps(

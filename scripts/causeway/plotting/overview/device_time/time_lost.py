@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.queries import cell, in_document, value_at, within
 from causeway.core.vocabulary import (
@@ -34,6 +33,8 @@ from causeway.plotting.overview.device_time.managed_memory import managed_memory
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_PARTS = 4
+"""Ranks, devices or ranges with a row: the figure of the trees has more."""
 LOW = 0.4
 HIGH = 1.0
 """Ratios at the ends of the scale of colours."""
@@ -67,9 +68,9 @@ class Document:
         return total, f"list_sum(json_extract(content, '$.breakdown.*.{key}')::BIGINT[])::BIGINT"
 
 
-def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, idle: Markup | None = None) -> list[Markup]:
-    """Return sentences, trees beside the waterfall, and the map of lost time of a dataset; `idle` is as in
-    `sentences`.
+def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, has_reasons: bool = False) -> list[Markup]:
+    """Return sentences, trees, and the map of lost time of a dataset; `has_reasons` is as
+    in `sentences`.
     """
     heading = tag("h3", "Where the time goes", id=f"{name}--efficiency")
     facts = Document(document, name)
@@ -79,17 +80,16 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, idle: M
     lost = lost_map(table, name)
     return [
         heading,
-        tag("div", [tag("p", words) for words in sentences(facts, idle)], class_="tight"),
-        tag("div", trees(facts, table), waterfall(facts), class_="beside trees"),
+        tag("div", [tag("p", words) for words in sentences(facts, has_reasons)], class_="tight"),
+        trees(facts, table),
         *managed_memory(facts.document, facts.path),
         *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
     ]
 
 
-def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
-    """Return what costs most, and what stands out of idle time, launches, copies and hosts; `idle` is a sentence on the
-    idle time by the reasons of `waiting.parquet`, '' where no device is idle, without which the coarser causes of
-    `efficiency.json` stand.
+def sentences(facts: Document, has_reasons: bool = False) -> list[Markup]:
+    """Return what costs most, and what stands out of idle time and hosts; the coarser causes of `efficiency.json` stand
+    only where `waiting.parquet` does not give the reasons of idle time (`has_reasons`).
     """
     document = facts.document
     tree = facts.document[COMM_AWARE]
@@ -103,8 +103,8 @@ def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
     if times[worst.name]:
         words += [f"; the largest loss is {worst.label.partition(':')[0]}, ", part_of(facts, worst.name)]
     first = joined([*words, "."])
-    waits = _idle(facts) if idle is None else [idle] if idle else []
-    return [first, *waits, *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
+    waits = [] if has_reasons else _idle(facts)
+    return [first, *waits, *_notes(facts), *_host(facts)]
 
 
 def part_of(facts: Document, part: str) -> Markup:
@@ -133,56 +133,6 @@ def _idle(facts: Document) -> list[Markup]:
         for cause, words in reasons.items()
     ]
     return [joined(["Of the idle time (", citations.time(idle, facts.of(all_of)), ") ", joined(parts, ", "), "."])]
-
-
-def _small(facts: Document) -> list[Markup]:
-    path = facts.document["launch_path"]
-    if not path["small_share"]:
-        return []
-    share, part = (_launches(facts, key) for key in ("small_share", "small_time_share"))
-    limit = citations.time(path["small_kernel_ns"], facts.at("launch_path", "small_kernel_ns", kind="integer"))
-    return [joined([share, " of the launches are shorter than ", limit, ", with ", part, " of the kernel time."])]
-
-
-def _launches(facts: Document, key: str) -> Markup | str:
-    value = facts.document["launch_path"][key]
-    return citations.percent(None if value is None else 100 * value, facts.of(f"100 * {value_at('launch_path', key)}"))
-
-
-def _copies(facts: Document) -> list[Markup]:
-    """Return one sentence on the direction over the bus that takes most time."""
-    rows = [row for row in facts.document["copies"] if row["gb_per_s"] is not None and row["kind"] in (1, 2)]
-    kinds = sorted(
-        {row["kind"] for row in rows}, key=lambda kind: -sum(row["duration_ns"] for row in rows if row["kind"] == kind)
-    )
-    if not kinds:
-        return []
-    mine = [row for row in rows if row["kind"] == kinds[0]]
-    moved = sum(row["bytes"] for row in mine)
-    spent = sum(row["sized_ns"] for row in mine)
-    lasted = sum(row["duration_ns"] for row in mine)
-    copies = "(SELECT unnest(json_extract(content, '$.copies[*]')) AS c)"
-    chosen = f"WHERE c->>'kind' = '{int(kinds[0])}' AND c->>'gb_per_s' IS NOT NULL"
-    query = facts.of(f"(SELECT sum((c->>'bytes')::BIGINT) / sum((c->>'sized_ns')::BIGINT) FROM {copies} {chosen})")  # noqa: S608 - names of ours alone
-    beside = next((row for row in mine if row["limit_gb_per_s"]), None)
-    took = facts.of(f"(SELECT sum((c->>'duration_ns')::BIGINT)::BIGINT FROM {copies} {chosen})")  # noqa: S608 - as well
-    words = [
-        joined(["Copies ", mine[0]["direction"], " take ", citations.time(lasted, took), " and move "]),
-        citations.cited(
-            f"{formatting.significant(moved / max(spent, 1))} GB/s", moved / max(spent, 1), query, "number"
-        ),
-    ]
-    if beside:
-        number = facts.document["copies"].index(beside)
-        limit = facts.at("copies", number, "limit_gb_per_s")
-        words += [
-            " of the ",
-            citations.cited(
-                f"{formatting.significant(beside['limit_gb_per_s'])} GB/s", beside["limit_gb_per_s"], limit, "number"
-            ),
-        ]
-        words += [" of ", citations.name(beside["bus"])]
-    return [joined([*words, "."])]
 
 
 def _notes(facts: Document) -> list[Markup]:
@@ -222,7 +172,8 @@ def tree_rows(facts: Document) -> list[tuple[str, Markup, list, str | None]]:
     device = facts.document["device"]
     shown = facts.document[COMM_AWARE]
     found = [("", "whole dataset", [], None)]
-    for group, one, most in GROUPS:
+    for group, one, limit in GROUPS:
+        most = min(limit, MOST_PARTS)
         names = list(device[group])
         single = group == "devices" and len(names) == len(
             device["ranks"]
@@ -255,7 +206,7 @@ def natural(name: str) -> list:
 
 
 def trees(facts: Document, table: "pa.Table") -> Markup:
-    """Return the trees of the flavour that the losses follow from, the other flavours behind a click.
+    """Return the trees of the flavour that the losses follow from.
 
     Parameters
     ----------
@@ -267,15 +218,12 @@ def trees(facts: Document, table: "pa.Table") -> Markup:
         f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
     )
     said = f"{whole} = {' × '.join(factors)}."
-    main, others = ([one for one in FLAVOURS if (one.name == COMM_AWARE) is wanted] for wanted in (True, False))
-    names = " and ".join(one.label for one in others)
-    folded = tag("details", tag("summary", f"Counted otherwise: {names}"), tree_table(facts, table, others))
+    main = [one for one in FLAVOURS if one.name == COMM_AWARE]
     return tag(
         "div",
         tag("h4", "Efficiency of devices"),
         tag("p", said, class_="note"),
         tree_table(facts, table, main),
-        folded,
     )
 
 
@@ -347,8 +295,13 @@ def colour(value: float | None) -> str:
     return theme.PAPER if value is None else theme.shade((value - LOW) / (HIGH - LOW), SHADES)
 
 
-def waterfall(facts: Document) -> Markup:
-    """Return where the device time goes, from what is useful to all that there was."""
+def waterfall(document: Mapping, name: str) -> Markup | None:
+    """Return where the device time of a dataset goes, from what is useful to all that there was; None where nothing was
+    measured.
+    """
+    facts = Document(document, name)
+    if document["why"] or not facts.total:
+        return None
     rows = []
     done = 0
     for key, words, fill in shown_parts(facts.document["waterfall_ns"]):
@@ -374,11 +327,8 @@ def waterfall(facts: Document) -> Markup:
             tag("td", ""),
         )
     )
-    note = "Time of all devices together."
     table = tag("table", tag("tbody", rows), class_="waterfall")
-    return tag(
-        "div", tag("h4", "Where the device time goes"), tag("p", note, class_="note"), tag("div", table, class_="wide")
-    )
+    return tag("div", tag("h3", "Time of all devices"), tag("div", table, class_="wide"), class_="sheet")
 
 
 def lost_map(table: "pa.Table", name: str) -> Markup | None:

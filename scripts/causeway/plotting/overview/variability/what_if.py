@@ -17,7 +17,7 @@ from causeway.plotting.figures.kernels import Kernel
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SHOWN = 8
+SHOWN = 3
 HOST = "host"
 """Kind of the pieces of critical paths that are calls and host code."""
 NO_CHANGE = 0.05
@@ -144,16 +144,9 @@ def what_would_help(
     if of_run:
         heads.append(("run, replayed", "n"))
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
-    words = (
-        "Counterfactuals of the fitted model within what was observed, the other causes as they were, if no unmeasured"
-        " common cause."
-    )
-    words += " Gains of several rows overlap; the first ones of each target are shown, ranked by the GPU time won."
+    words = "What the fitted model says of one change, within what was observed; gains of several rows overlap."
     if of_run:
-        words += (
-            " The last column replays the whole run with that: less than the kernel gains where something else runs"
-            " meanwhile or limits the run, more where ranks wait for the slowest."
-        )
+        words += " The last column replays the run with it."
     return tag(
         "div",
         tag("h3", "What would help", id=f"{dataset}--help"),

@@ -1,0 +1,39 @@
+"""What a kernel is called: the same words on every page."""
+
+import re
+
+from causeway.core.formatting import elided
+
+LONGEST = 48
+"""Characters of a kernel's name in a sentence."""
+_LIBRARY = re.compile(r"sm\d+_xmma|ampere_|volta_|turing_|hopper_|maxwell_|cutlass_\d")
+_TILE = re.compile(r"(?:tilesize|tile)?_?(\d{2,3}x\d{2,3}(?:x\d{1,3})?)")
+_LAYOUT = re.compile(r"_([tn]{2})(?:_[tn])?(?:_|$|>)")
+_TYPE = re.compile(r"bf16|tf32|f64|f32|f16|i8|fp16|sgemm|hgemm|dgemm")
+_TYPES = {"sgemm": "f32", "hgemm": "f16", "dgemm": "f64", "fp16": "f16"}
+
+
+def matrix_product(name: str) -> str | None:
+    """Return a matrix product of a library by its types, layout and tile; None of every other kernel.
+
+    >>> matrix_product("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x256x8_ffma_kernel__5x_cublas")
+    'cuBLAS GEMM f32 TN, tile 64x256x8'
+    >>> matrix_product("ampere_sgemm_128x64_tn"), matrix_product("softmax_warp_forward")
+    ('cuBLAS GEMM f32 TN, tile 128x64', None)
+    """
+    low = name.lower()
+    tile = _TILE.search(low)
+    if "gemm" not in low or tile is None or not _LIBRARY.search(low):
+        return None
+    kind = _TYPE.search(low)
+    of = f" {_TYPES.get(kind[0], kind[0])}" if kind else ""
+    layout = _LAYOUT.search(low)
+    library = "CUTLASS" if "cutlass" in low else "cuBLAS"
+    return f"{library} GEMM{of}{f' {layout[1].upper()}' if layout else ''}, tile {tile[1]}"
+
+
+def kernel_words(name: str, longest: int = LONGEST, tail: int = 14) -> str:
+    """Return what a kernel is called in a sentence: a matrix product by what it is, any other by its short name, cut in
+    its middle.
+    """
+    return matrix_product(name) or elided(" ".join(name.split()), longest, tail=tail)
