@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from causeway.causal.attribution.slow_table import write_slow_launches
 from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
-from causeway.causal.data.prior_knowledge import added
 from causeway.causal.data.scopes import (
     DATASET_SCOPE,
     Kernel,
@@ -49,6 +48,7 @@ from causeway.causal.report.kernel_agreement import agreement, contradictions
 from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.causal.report.kernel_support import borne_out, with_kernels_variance
 from causeway.core.logs import LOG
+from causeway.core.names.prior_knowledge import added
 from causeway.core.tables import write_json
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parts import Parts

@@ -37,57 +37,6 @@ def block_numbers(series: np.ndarray, n_rows: int) -> np.ndarray:
     return np.arange(n_rows) // length
 
 
-def fold_numbers(blocks: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """Return for each row the number of its fold: of every `folds` successive blocks one goes to each, in random order.
-
-    An episode in time lies in all folds, and what comes back every so many blocks, as the layers of a step do, is not
-    always in the same one, where its effect could never be learnt.
-
-    Parameters
-    ----------
-    blocks : ndarray of int, shape (n_rows,)
-        The number of each row's block, 0 .. n_blocks - 1.
-    folds : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (n_rows,)
-        0 .. folds - 1.
-    """
-    rounds = -(-(int(blocks.max()) + 1) // folds)
-    return rng.permuted(np.tile(np.arange(folds), (rounds, 1)), axis=1).ravel()[blocks]
-
-
-def half_samples(blocks: np.ndarray, draws: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return masks of rows: random halves of the blocks and their complements, in turn.
-
-    Parameters
-    ----------
-    blocks : ndarray of int, shape (n_rows,)
-        The number of each row's block, 0 .. n_blocks - 1.
-    draws : int
-        How many masks.
-    rng : Generator
-
-    Returns
-    -------
-    list of ndarray of bool, shape (n_rows,)
-
-    References
-    ----------
-    R. D. Shah, R. J. Samworth, Variable selection with error control: another look at stability selection, J. R. Stat.
-    Soc. B 75 (2013) 55.
-    """
-    n_blocks = int(blocks.max()) + 1
-    masks: list[np.ndarray] = []
-    while len(masks) < draws:
-        half = np.zeros(n_blocks, dtype=bool)
-        half[rng.permutation(n_blocks)[: n_blocks // 2]] = True
-        masks += [half[blocks], ~half[blocks]]
-    return masks[:draws]
-
-
 def resampled_rows(blocks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the rows of a resample of whole blocks, as many blocks as there are, drawn with replacement.
 

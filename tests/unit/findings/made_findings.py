@@ -32,7 +32,6 @@ def statement(**changes):
         "explained": sized(27.0, unit="percent of the variance"),
         "role": "exposure",
         "lever": "bytes in flight from the host",
-        "probability": 0.93,
         "evidence": Evidence(table="t", query="SELECT 1", value=1),
         "worth": Worth(ns=500, low=400, high=600),
         "link": "overview.html#demo",
@@ -47,9 +46,7 @@ def statement(**changes):
 
 def loss(percent, key="transfers", dataset="demo", **changes):
     """A loss of a share of the GPU time."""
-    facts = dict.fromkeys(
-        ("target", "direction", "monotone", "p99", "spread", "explained", "role", "lever", "probability", "sign")
-    )
+    facts = dict.fromkeys(("target", "direction", "monotone", "p99", "spread", "explained", "role", "lever", "sign"))
     facts |= {"quantity": "lost GPU time", "scope": "dataset", "slopes": (), "subject": dataset, "dataset": dataset}
     facts |= {"worth": Worth(ns=round(10 * percent)), "headline": f"{percent} % of the GPU time is lost to {key}."}
     effect = Effect(value=percent, unit="percent of the GPU time")

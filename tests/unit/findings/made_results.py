@@ -45,7 +45,7 @@ def kernel(number=0, share=0.6, target_sum=4_000_000.0):
 
 def in_time(mean=4.2, cost=540_000.0, spread=12.0):
     """What a cause does to the duration, as `contributions.parquet` has it, with intervals of a fifth each side."""
-    found = {"role": "exposure", "monotone": True, "probability": 0.93, "launches": 900, "determines_time": False}
+    found = {"role": "exposure", "monotone": True, "launches": 900, "determines_time": False}
     for name, value in (("mean", mean), ("p99", 2 * mean), ("spread", spread)):
         ends = sorted((0.8 * value, 1.2 * value))
         found |= {f"{name}_change_percent": value, f"{name}_change_low": ends[0], f"{name}_change_high": ends[1]}

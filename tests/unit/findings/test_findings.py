@@ -44,7 +44,7 @@ def test_a_cause_carries_effect_interval_evidence_and_worth():
     assert finding.worth == Worth(ns=540_000, low=432_000, high=648_000)
     assert finding.recoverable_ns == 540_000
     assert (finding.subject, finding.quantity, finding.direction) == ("k0", "mean time", "raises")
-    assert (finding.role, finding.lever, finding.probability) == ("exposure", "bytes in flight from the host", 0.93)
+    assert (finding.role, finding.lever) == ("exposure", "bytes in flight from the host")
     assert finding.headline == (
         "k0: mean time rises 4.2 % from low to high bytes copied host-to-device; its variation costs 540 µs of GPU time."
     )
@@ -305,7 +305,7 @@ def test_the_document_fits_its_schema_and_a_wrong_one_does_not(tmp_path):
     found = summarise(all_findings([analysis(searches)], [quality("refused")]), {}, "0123456789abcdef")
     write_json(found, tmp_path / "findings.json", "findings")
     assert json.loads((tmp_path / "findings.json").read_text()) == found
-    for change in ({"verdict": "true"}, {"surplus": 1}, {"recoverable_ns": -1}, {"headline": ""}, {"probability": 2}):
+    for change in ({"verdict": "true"}, {"surplus": 1}, {"recoverable_ns": -1}, {"headline": ""}):
         wrong = {**found, "findings": [{**found["findings"][0], **change}]}
         with pytest.raises(TableError, match="findings"):
             write_json(wrong, tmp_path / "wrong.json", "findings")

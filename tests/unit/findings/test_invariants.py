@@ -26,7 +26,6 @@ BROKEN = {
         {"effect": Effect(value=4.0, low=2.0, high=None, unit=CHANGE)},
         {"effect": Effect(value=math.nan, low=2.0, high=3.0, unit=CHANGE)},
         {"worth": Worth(ns=500, low=510, high=600)},
-        {"probability": 1.1},
     ],
     "direction_contradicts": [
         {"effect": sized(-4.2)},

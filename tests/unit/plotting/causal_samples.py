@@ -62,7 +62,7 @@ def in_time(number, causes):
     """What a cause does to the duration; the fifth of five undecided, the fourth of four not monotone."""
     size = (causes - number) * 0.7 + 1.0
     sign = -1.0 if number % 5 in (1, 2) else 1.0
-    found = {"role": ("exposure", "lever", "mediator")[number % 3], "probability": 0.9, "launches": 9_000}
+    found = {"role": ("exposure", "lever", "mediator")[number % 3], "launches": 9_000}
     for name, factor in (("mean", 1.0), ("p50", 0.8), ("p99", 2.5), ("spread", 3.0)):
         change = sign * factor * size
         low, high = sorted((0.6 * change, 1.4 * change))
@@ -110,7 +110,7 @@ def graph_of(
         "stability",
         "q_value",
     )
-    keys += ("robustness", "verdict", "probability")
+    keys += ("robustness", "verdict")
     edges = [
         {"source": row["feature"], "target": target, "kind": "directed", **{key: row[key] for key in keys}}
         for row in rows

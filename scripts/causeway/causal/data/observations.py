@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from causeway.causal.data.prior_knowledge import Knowledge, knowledge_of
 from causeway.causal.statistics.basis import normal_scores, two_valued
+from causeway.core.names.prior_knowledge import Knowledge, knowledge_of
 from causeway.core.schemas import BLOCKS
 
 

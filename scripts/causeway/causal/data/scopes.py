@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from causeway.causal.data.counter_names import leaked_by_name
 from causeway.causal.data.observations import Dropped, Feature, Observations
-from causeway.causal.data.prior_knowledge import Knowledge
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
+from causeway.core.names.prior_knowledge import Knowledge
 from causeway.core.schemas import BLOCKS
 from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
 from causeway.events.distinct_texts import distinct_texts

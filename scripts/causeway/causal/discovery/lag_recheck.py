@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from causeway.causal.data.observations import Candidate, Dropped, Observations
-from causeway.causal.data.prior_knowledge import CLOCK, LAG
 from causeway.causal.selection.drifts import refused_beside_waves
 from causeway.causal.selection.lagged import refused_under_lags
 from causeway.causal.selection.stages import Stages
+from causeway.core.names.prior_knowledge import CLOCK, LAG
 
 REASON = "refused under own lags: what is new in it at a launch goes with nothing that is new in the deviation"
 NO_DRIFT = "refused as a drift: other slow waves of the deviation are as large"

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Observations
-from causeway.causal.data.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.mean_and_scale import run_stages
@@ -23,6 +22,7 @@ from causeway.causal.selection.forward import ALPHA
 from causeway.causal.selection.linear_model import LinearModel, effective_test_size
 from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.multiple_testing import bonferroni
+from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
 MAX_P = 0.05
 """Largest p-value of a total effect, adjusted for the tests of the whole search: convention."""

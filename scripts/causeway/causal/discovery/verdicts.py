@@ -5,8 +5,8 @@ results.
 import numpy as np
 from scipy.special import chndtrinc, fdtri
 
-from causeway.causal.data.prior_knowledge import CLOCK, LAG
 from causeway.causal.selection.forward import ALPHA, MIN_TEST_SIZE
+from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW
 

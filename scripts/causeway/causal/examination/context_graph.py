@@ -15,11 +15,11 @@ import numpy as np
 
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node
-from causeway.causal.data.prior_knowledge import MEDIATOR
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.models.scope_model import RANKS
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
+from causeway.core.names.prior_knowledge import MEDIATOR
 
 MOST_MEDIATORS = 10
 """Mediators beside the causes, those most correlated with one of them: as many as a graph can show."""

@@ -30,9 +30,9 @@ from scipy.special import ndtr
 
 from causeway.causal.data.feature_roles import IN_FLIGHT
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
-from causeway.causal.data.prior_knowledge import CLOCK
 from causeway.causal.effects.evidence import Evidence
 from causeway.core.feature_registry import DEVICE_METRICS
+from causeway.core.names.prior_knowledge import CLOCK
 from causeway.core.vocabulary import FRAGILE_BELOW
 
 LEVEL = 0.01

@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome
-from causeway.causal.data.prior_knowledge import CLOCK, EXPOSURE, LAG, LEVER, MEDIATOR
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.categorical import NOT_KNOWN
 from causeway.core.files.whole_files import write_whole
+from causeway.core.names.prior_knowledge import CLOCK, EXPOSURE, LAG, LEVER, MEDIATOR
 from causeway.core.tables import read_table, table_metadata, write_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 

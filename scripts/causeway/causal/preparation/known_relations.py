@@ -11,10 +11,10 @@ import numpy as np
 from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAYOUT
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Outcome
-from causeway.causal.data.prior_knowledge import LEVER, knowledge_of
 from causeway.causal.preparation.categorical import MAX_LEVELS, category_candidates
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.codes import GPU_TIME
+from causeway.core.names.prior_knowledge import LEVER, knowledge_of
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.events.distinct_texts import distinct_texts
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.data.prior_knowledge import CLOCK, EXPOSURE
 from causeway.causal.preparation.categorical import PLACEMENT
 from causeway.causal.preparation.known_relations import STRONG
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.core.names.prior_knowledge import CLOCK, EXPOSURE
 from causeway.events.distinct_texts import distinct_texts
 
 

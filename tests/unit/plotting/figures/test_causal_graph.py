@@ -34,7 +34,6 @@ def edge(**changes):
         "stability": 0.95,
         "robustness": 0.38,
         "verdict": "supported",
-        "probability": 0.86,
     }
     return base | changes
 
@@ -49,7 +48,7 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
         "raises the deviation, 34 % [27, 41]",
     )
     assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers the deviation, 34 % [27, 41]")
-    assert raises.details == ("supported, probability 0.86, robust 0.38",)
+    assert raises.details == ("supported, robust 0.38",)
     assert arrow_of(edge(target="memory_stall")).label == "raises the memory stall, 34 % [27, 41]"
     of_level = arrow_of(edge(sign="-") | {"level": "2", "sign_of": "value"})
     assert of_level.label == "= 2: lowers the value, 34 % [27, 41]", "the number is a level, not an amount"

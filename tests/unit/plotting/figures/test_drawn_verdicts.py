@@ -13,8 +13,8 @@ ROW = {
     "variance_low": 9.0,
     "variance_high": 12.5,
 }
-ROW |= {"kernels_percent": 12.5, "kernels_variance_percent": 0.09, "probability": 0.858, "sign": "+"}
-OTHER = ROW | {"feature": "idle_before_ns", "verdict": "inconclusive", "probability": 0.22, "variance_percent": 30.0}
+ROW |= {"kernels_percent": 12.5, "kernels_variance_percent": 0.09, "sign": "+"}
+OTHER = ROW | {"feature": "idle_before_ns", "verdict": "inconclusive", "variance_percent": 30.0}
 OTHER |= {"variance_low": 20.0, "variance_high": 40.0, "kernels_percent": 100.0, "kernels_variance_percent": 100.0}
 OTHER |= {"sign": "-"}
 REST = {"feature": "unexplained", "verdict": "supported", "variance_percent": 58.0, "variance_low": 50.0}
@@ -22,7 +22,6 @@ REST |= {
     "variance_high": 66.0,
     "kernels_percent": None,
     "kernels_variance_percent": None,
-    "probability": None,
     "sign": "?",
 }
 ROWS = [ROW, OTHER, REST]
@@ -30,7 +29,7 @@ ROWS = [ROW, OTHER, REST]
 
 def graph_of(rows):
     """A graph whose edges say what rows say."""
-    same = ("verdict", "probability", "variance_percent", "variance_low", "variance_high", "sign")
+    same = ("verdict", "variance_percent", "variance_low", "variance_high", "sign")
     same += ("kernels_percent", "kernels_variance_percent")
     edges = [
         {key: row[key] for key in same}

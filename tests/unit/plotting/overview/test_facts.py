@@ -91,7 +91,7 @@ def test_the_day_of_a_clock_that_counts_from_1970_is_stated(tmp_path, monkeypatc
 
 def finding(headline, kind, severity):
     found = {"headline": headline, "sentence": headline, "kind": kind, "severity": severity, "verdict": "inconclusive"}
-    found |= dict.fromkeys(("recoverable_ns", "recoverable_share", "n", "probability", "suggestion", "based_on"))
+    found |= dict.fromkeys(("recoverable_ns", "recoverable_share", "n", "suggestion", "based_on"))
     found |= dict.fromkeys(("effect", "p99", "spread", "explorer", "replay", "worth_low"))
     evidence = {"table": "a.parquet", "query": "SELECT 1"}
     return found | {"also": [], "link": "overview.html#x", "quantity": "mean time", "evidence": evidence}

@@ -230,7 +230,6 @@ def findings_of(*sizes):
         "explorer": None,
         "suggestion": None,
         "also": [],
-        "probability": None,
         "quantity": "mean time",
     }
     one |= dict.fromkeys(("effect", "p99", "spread", "worth_low", "worth_high"))

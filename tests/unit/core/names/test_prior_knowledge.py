@@ -2,10 +2,10 @@
 
 import pytest
 
-from causeway.causal.data.prior_knowledge import added, knowledge_of, table
-from causeway.core import prior_knowledge
+from causeway.core.names import prior_knowledge
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURE_BY_NAME
+from causeway.core.names.prior_knowledge import added, knowledge_of, table
 
 
 def role_of(name, tier):
