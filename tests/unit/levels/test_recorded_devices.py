@@ -63,7 +63,7 @@ def test_shares_of_all_devices_count_those_that_are_idle(explored):
                 for name, low, high in (("compute", -5, 30), ("communication", 30, 99)):
                     busy = sum(share(edges, max(begin, low), min(end, high)) for edges in BUSY.values())
                     expected = busy * MS / width / len(there)
-                    assert values[names.index(name), cell] == pytest.approx(expected, abs=1e-6), (width, begin, name)
+                    assert values[names.index(name), cell] == pytest.approx(expected, rel=2**-9), (width, begin, name)
                 seen += len(there) == 3
     assert seen > 10
 

@@ -26,7 +26,17 @@ def tile(path, kind):
     """Return the numbers of a tile."""
     key, text = re.fullmatch(r'CW\.tile\("([^"]+)","([^"]+)"\)\n', path.read_text(encoding="ascii")).groups()
     assert key == path.stem
-    return np.frombuffer(gzip.decompress(base64.b64decode(text)), kind)
+    held = np.frombuffer(gzip.decompress(base64.b64decode(text)), np.uint8)
+    return held.reshape(np.dtype(kind).itemsize, -1).T.copy().view(kind).ravel()
+
+
+def test_a_value_is_kept_to_two_parts_in_a_thousand():
+    values = np.array([0.0, 1.0, 0.5, np.nan, 1e-30, 123.456, -3.14159, 1 / 3])
+    kept = tiles.rounded(values)
+    assert kept[:3].tolist() == [0, 1, 0.5]
+    assert np.isnan(kept[3])
+    assert np.allclose(kept[4:], values[4:], rtol=2**-9, atol=0)
+    assert len(np.unique(tiles.rounded(np.linspace(1, 2, 10_000)))) == 2**tiles.KEPT_BITS + 1
 
 
 @pytest.fixture
@@ -53,10 +63,10 @@ def test_level_tiles_hold_shares_and_means(run):
                 for cell in np.flatnonzero(~np.isnan(cells[0, row])).tolist():
                     start = levels.index["origin_ns"] + (first + cell) * width
                     held = busy.get((start, (lane["node"], lane["rank"], lane["device"])), {"compute_ns": 0})
-                    assert cells[0, row, cell] == np.float32(held["compute_ns"] / width)
+                    assert cells[0, row, cell] == tiles.rounded([held["compute_ns"] / width])
     top = tile(home / "explorer" / "tiles" / "0_a_0.js", np.float32).reshape(len(names), 1, -1)
     varied = [value for start, *_, name, value in values[0] if name == "variability"]
-    assert top[names.index("variability"), 0, 0] == np.float32(sum(varied) / len(varied))
+    assert top[names.index("variability"), 0, 0] == tiles.rounded([sum(varied) / len(varied)])
 
 
 @pytest.mark.parametrize(("copy", "low"), [(5_000_000, -2_000_000), (9_000_000, 0)])
@@ -155,7 +165,7 @@ def test_tiles_hold_the_critical_path_of_each_rank_as_every_nanosecond_says(run)
                     np.add.at(wanted, (kinds[inside], cell[inside]), 1)
                 whole = wanted.sum(axis=0)
                 with np.errstate(invalid="ignore"):
-                    shares = np.where(whole > 0, wanted / whole, np.nan).astype(np.float32)
+                    shares = tiles.rounded(np.where(whole > 0, wanted / whole, np.nan))
                 assert np.array_equal(cells[tiles.BUILT_IN : tiles.BUILT_IN + len(PATH), row], shares, equal_nan=True)
                 seen += int((whole > 0).sum())
     assert seen > 500

@@ -12,7 +12,7 @@ from causeway.core.formatting import elided
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.citations import figure_links
+from causeway.plotting.drawing.citations import figure_links, interactive_link
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, target_axis, unit_stated
@@ -295,5 +295,11 @@ def _target(
         "causes": why(view.name, one.target, one.searches, kernels),
         "linked_copies": linked_copies(view.name, one.target, one.linked_copies, kernels),
         "effects_in_kernels": effects_in_kernels(view.name, one.target, one.across_kernels, kernels),
-        "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", "),
+        "figures": joined(
+            [
+                *figure_links(links, "target", f"{view.name}/{one.target}"),
+                interactive_link(view.name, one.target),
+            ],
+            ", ",
+        ),
     }
