@@ -94,7 +94,8 @@ def write_level_tiles(
     metric whether it is ever anything but 0.
 
     A tile `{level}_{block}_{number}` holds `rounded` values by metric, row and cell, NaN where there is nothing; block
-    `a` has one row, all devices together: of `BUSY` the mean over those that are recorded then, also if they do nothing.
+    `a` has one row, all devices together: of `BUSY` the mean over those that are recorded then, also if they do
+    nothing.
     """
     rows = {lane["lane"]: row for row, lane in enumerate(devices_of(levels))}
     owner = {(lane["rank"], lane["device"]): rows[lane["lane"]] for lane in devices_of(levels)}
