@@ -7,7 +7,7 @@ import numpy as np
 from causeway.core import formatting
 from causeway.plotting.drawing.target_labels import target_axis, unit_stated
 from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
-from causeway.plotting.interactive.look import figure
+from causeway.plotting.interactive.look import compact, figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -33,7 +33,9 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
     words = f"Of {target_axis(target)}. Diamonds: bins kept for the causal analysis."
     medians = lanes.median_high / size
     if len(lanes.ranks) > MOST_LANES:
-        cells = go.Heatmap(x=middle, y=[str(rank) for rank in lanes.ranks], z=medians, coloraxis="coloraxis")
+        cells = go.Heatmap(
+            x=compact(middle), y=[str(rank) for rank in lanes.ranks], z=compact(medians), coloraxis="coloraxis"
+        )
         cells.update(hovertemplate="rank %{y}, %{x:.4g}: median %{z:.4g}<extra></extra>")
         scale = {"colorbar": {"title": {"text": name}}}
         return figure([cells], meta=words, xaxis=x, yaxis={"title": "rank", "type": "category"}, coloraxis=scale)
@@ -42,9 +44,9 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
         marked = lanes.kept[row]
         traces.append(
             go.Scatter(
-                x=middle,
-                y=medians[row],
-                customdata=np.column_stack([lanes.low[row], lanes.high[row]]) / size,
+                x=compact(middle),
+                y=compact(medians[row]),
+                customdata=compact(np.column_stack([lanes.low[row], lanes.high[row]]) / size),
                 name=f"rank {rank}",
                 mode="lines+markers",
                 line={"width": 1.3},

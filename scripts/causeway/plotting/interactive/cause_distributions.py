@@ -8,7 +8,7 @@ import numpy as np
 from causeway.core import formatting
 from causeway.core.errors import CausewayError
 from causeway.core.vocabulary import UNEXPLAINED
-from causeway.plotting.interactive.look import figure, label
+from causeway.plotting.interactive.look import compact, figure, label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def distribution_by_cause(
     for cause in causes:
         groups, order = groups_of(launches[cause], units.get(cause, ""))
         for group in order:
-            x = (value[groups == group] / size).to_numpy(np.float32)
+            x = compact((value[groups == group] / size).to_numpy())
             box = go.Box(x=x, name=label(group), visible=cause == causes[0], boxpoints="outliers", marker={"size": 3})
             traces.append(box)
             of_cause.append(cause)

@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from causeway.core.formatting import elided
+from causeway.numeric.kept_bits import with_bits
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import escape
 
@@ -54,6 +57,11 @@ def figure(traces: list, page: str = LIGHT, **layout: Any) -> "go.Figure":
     import plotly.graph_objects as go
 
     return go.Figure(traces, {"template": template(page), "height": 420, **layout})
+
+
+def compact(values: Any) -> np.ndarray:
+    """Return numbers as plotly shows them: float32 to one part in 8,000, so that pages stay small."""
+    return with_bits(values, 12)
 
 
 def label(text: object, limit: int = NAME) -> str:

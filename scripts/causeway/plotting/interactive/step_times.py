@@ -7,7 +7,7 @@ import numpy as np
 
 from causeway.core import formatting
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
-from causeway.plotting.interactive.look import figure
+from causeway.plotting.interactive.look import compact, figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ def step_times(steps: Mapping, table: "pd.DataFrame") -> "go.Figure":
         traces.append(
             go.Scatter(
                 x=numbers,
-                y=rows["duration_ns"].to_numpy() / size,
+                y=compact(rows["duration_ns"].to_numpy() / size),
                 text=[_why(slow.get((rank, number))) for number in numbers],
                 name=f"rank {rank}",
                 mode="lines+markers",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -66,7 +67,7 @@ def write_index(datasets: Sequence[str], pairs: Sequence[Path], out: Path) -> No
             item["why"] = str(error)
         shown.append(item)
     sections = [{"id": "compared", "heading": "Compared runs", "figures": shown}] if shown else []
-    links = [(interactive_page(dataset), dataset) for dataset in datasets]
+    links = [(quote(interactive_page(dataset)), dataset) for dataset in datasets]
     _write("Interactive figures", sections, drawn, links, out / INDEX)
     write_whole(out / LIBRARY, (files("plotly") / "package_data" / LIBRARY).read_bytes())
 
