@@ -299,12 +299,12 @@ class ResultsFolder:
         Raises
         ------
         CausewayError
-            As there, and if there are several datasets or pairs, or none of that name.
+            As there, if there is no such figure, and if there are several datasets or pairs, or none of that name.
         """
         if name in FIGURES:
             return self.datasets[_only(name, of, self.datasets)].figure(name, target, dark)
         if name != COMPARISON:
-            raise no_figure(name)
+            raise CausewayError(no_figure(name))
         pairs = {path.parent.name: path.parent for path in sorted(self.folder.glob("compare/*/comparison.json"))}
         return _for_page(draw_pair(pairs[_only(name, of, pairs)]), dark)
 

@@ -4,9 +4,18 @@ import numpy as np
 
 
 def with_bits(values: np.ndarray, bits: int) -> np.ndarray:
-    """Return values of any shape as float32 rounded to `bits` (1 to 22) behind the leading one, halves away from 0.
+    """Return numbers rounded to few bits.
 
-    The relative error is at most 2 to the power of -(bits + 1); powers of two, 0 and NaN stay what they are.
+    Parameters
+    ----------
+    values : ndarray of float, any shape
+    bits : int
+        Behind the leading one, 1 to 22.
+
+    Returns
+    -------
+    ndarray of float32, the same shape
+        Off by at most 2 to the power of -(bits + 1) of a value; powers of two, 0 and NaN stay what they are.
     """
     dropped = np.uint32(23 - bits)
     held = np.ascontiguousarray(values, np.float32).view(np.uint32)

@@ -5,7 +5,7 @@ page, with the numbers as typed arrays, compressed (gzip, which browsers unpack 
 first bytes stand together, then all second ones: alike, they compress to half.
 
 No plotting library does this: they draw what is in memory, and a run has more cells than a page may hold. uPlot draws
-the lanes; plotly would take 5 MB for them and the same program around it.
+the swim lanes; plotly would take 5 MB for them and the same program around it.
 """
 
 import base64
@@ -30,8 +30,8 @@ BLOCK_ROWS = 32
 """Devices of a tile."""
 TILE_LAUNCHES = 1 << 13
 KEPT_BITS = 7
-"""Bits behind the leading one that a value of a level keeps: 0.4 %, less than a pixel of a lane or a shade of a row.
-With all 23, tiles are half of a report.
+"""Bits behind the leading one that a value of a level keeps: 0.4 %, less than a pixel of a swim lane or a shade of a
+row. With all 23, tiles are half of a report.
 """
 GZIP = 16 + zlib.MAX_WBITS
 """What zlib calls a stream with gzip's header and checksum."""

@@ -21,6 +21,8 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
     ----------
     bins, ranking : Table
         The tables of that name; `bins` has at least one row.
+    target : str
+        For the axis.
     """
     import plotly.graph_objects as go
 

@@ -76,7 +76,20 @@ def distribution_by_cause(
 
 
 def groups_of(values: "pd.Series", unit: str) -> tuple[np.ndarray, list[str]]:
-    """Return the group of each value in words, and the groups from the lowest or most frequent one on."""
+    """Return the groups of a column.
+
+    Parameters
+    ----------
+    values : Series, n_rows values
+    unit : str
+
+    Returns
+    -------
+    groups : ndarray of object, shape (n_rows,)
+        The group of each value in words: its level, or the third that it is in.
+    order : list of str
+        The groups, from the lowest or most frequent one on.
+    """
     import pandas as pd
 
     is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)

@@ -59,8 +59,18 @@ def figure(traces: list, page: str = LIGHT, **layout: Any) -> "go.Figure":
     return go.Figure(traces, {"template": template(page), "height": 420, **layout})
 
 
-def compact(values: Any) -> np.ndarray:
-    """Return numbers as plotly shows them: float32 to one part in 8,000, so that pages stay small."""
+def compact(values: np.ndarray) -> np.ndarray:
+    """Return numbers as figures hold them, so that pages stay small.
+
+    Parameters
+    ----------
+    values : ndarray of float, any shape
+
+    Returns
+    -------
+    ndarray of float32, the same shape
+        Off by at most one part in 8,000.
+    """
     return with_bits(values, 12)
 
 

@@ -49,7 +49,7 @@ class Choice:
         return cls(**{name: value for name, value in chosen.items() if value is not None})
 
 
-def coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
+def _coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the launches of the kept bins of a target as parallel coordinates."""
     home = folder / target
     kernels = read_table(home / "kernels.parquet", "kernel_summary")
@@ -74,7 +74,7 @@ def coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
     )
 
 
-def bins(folder: Path, target: str, choice: Choice) -> "go.Figure":
+def _bins(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the bins of a target over time."""
     tables = [read_table(folder / target / f"{name}.parquet", name) for name in ("bins", "ranking")]
     if not tables[0].num_rows:
@@ -82,7 +82,7 @@ def bins(folder: Path, target: str, choice: Choice) -> "go.Figure":
     return bins_over_time(*tables, target)
 
 
-def by_cause(folder: Path, target: str, choice: Choice) -> "go.Figure":
+def _by_cause(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return how launches are distributed by each cause of a target."""
     table = _kept_launches(folder, target, choice)
     units = {name.name: unit_of(name) for name in table.schema}
@@ -93,7 +93,7 @@ def by_cause(folder: Path, target: str, choice: Choice) -> "go.Figure":
     return distribution_by_cause(launches, _contributions(folder / target), units, unit)
 
 
-def steps(folder: Path, target: str, choice: Choice) -> "go.Figure":
+def _steps(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the duration of each step."""
     if not (folder / "steps.parquet").is_file():
         raise CausewayError("counters and tables have no steps; traces have")
@@ -104,7 +104,7 @@ def steps(folder: Path, target: str, choice: Choice) -> "go.Figure":
     return step_times(document, table.to_pandas())
 
 
-def roof(folder: Path, target: str, choice: Choice) -> "go.Figure":
+def _roof(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the roofline of a dataset of counters."""
     table = _kept_launches(folder, target, choice)
     names = [name for name in table.column_names if OPERATIONS.fullmatch(name) or "dram" in name]
@@ -120,11 +120,11 @@ def roof(folder: Path, target: str, choice: Choice) -> "go.Figure":
 
 
 FIGURES: Mapping[str, Callable[[Path, str, Choice], "go.Figure"]] = {
-    "bins": bins,
-    "distribution_by_cause": by_cause,
-    "parallel_coordinates": coordinates,
-    "step_times": steps,
-    "roofline": roof,
+    "bins": _bins,
+    "distribution_by_cause": _by_cause,
+    "parallel_coordinates": _coordinates,
+    "step_times": _steps,
+    "roofline": _roof,
 }
 """Figures of a dataset by name, in the order of a page."""
 OF_DATASET = ("step_times", "roofline")
@@ -158,13 +158,13 @@ def draw(folder: Path, name: str, target: str, choice: Choice) -> "go.Figure":
         If there is no such figure, with the names of all; or if what it shows was not recorded, which it names.
     """
     if name not in FIGURES:
-        raise no_figure(name)
+        raise CausewayError(no_figure(name))
     return FIGURES[name](folder, target, choice)
 
 
-def no_figure(name: str) -> CausewayError:
-    """Return the error of a name that no figure has."""
-    return CausewayError(f"there is no figure {name}; there are {', '.join(sorted([*FIGURES, COMPARISON]))}")
+def no_figure(name: str) -> str:
+    """Return what is said of a name that no figure has."""
+    return f"there is no figure {name}; there are {', '.join(sorted([*FIGURES, COMPARISON]))}"
 
 
 def draw_pair(folder: Path) -> "go.Figure":

@@ -16,13 +16,13 @@ OPERATIONS = re.compile(r"sm(sp)?__sass_thread_inst_executed_op_[dfh](add|mul|fm
 BYTES = "dram_bytes"
 RATE = "dram_bytes_per_second"
 SHARES = ("gpu_dram", "dram__throughput_avg_pct_of_peak_sustained_elapsed")
-"""Memory throughput as a share of the device's peak, which tells the peak."""
+"""Memory throughput as a share of the device's peak, from which the peak follows."""
 
 
 def roofline(launches: "pd.DataFrame", names: Mapping[str, str]) -> "go.Figure":
     """Return a point for each kernel, the median of its launches: operations per byte and per second, both logarithmic.
 
-    The sloping roof is the memory's peak, where the counters tell it; the peak of operations is in no counter.
+    The sloping roof is the memory's peak, where counters have it; the peak of operations is in no counter.
 
     Parameters
     ----------
