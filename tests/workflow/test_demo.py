@@ -10,12 +10,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from import_trace import environment_of, importers
 from jsonschema import Draft202012Validator
 
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from feature_columns import unregistered
-from import_trace import environment_of, importers
 from looks import unreadable
 from notebook_cells import cells_run
 from queried import wrong_findings
