@@ -10,7 +10,6 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from import_trace import environment_of, importers
 from jsonschema import Draft202012Validator
 
 from causeway.core.tables import read_json, read_table
@@ -19,7 +18,7 @@ from feature_columns import unregistered
 from looks import unreadable
 from notebook_cells import cells_run
 from queried import wrong_findings
-from support import ROOT, copy_checkout, run_snakemake
+from support import ROOT, copy_checkout, importers, run_snakemake, tracing_environment
 
 EXAMPLE = ROOT / "config" / "example" / "h100.sqlite"
 
@@ -30,7 +29,7 @@ def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     checkout = copy_checkout(folder / "checkout")
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in environment_of(folder / "trace").items():
+        for name, value in tracing_environment(folder / "trace").items():
             patched.setenv(name, value)
         run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", root=checkout)
     assert run.returncode == 0, run.stdout[-6000:]
