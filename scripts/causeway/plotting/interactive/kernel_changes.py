@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from causeway.core.errors import CausewayError
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE
 from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.figures.comparison import of_kernels
 from causeway.plotting.interactive.look import FLOOR, figure, label
 
@@ -48,6 +49,7 @@ def comparison(document: Mapping, rows: Sequence[Mapping]) -> "go.Figure":
         "array": [high - at for (_, high), at in zip(ends, change, strict=True)],
         "arrayminus": [at - low for (low, _), at in zip(ends, change, strict=True)],
         "symmetric": False,
+        "color": FLOOR,
     }
     points = go.Scatter(
         x=change,
@@ -60,7 +62,8 @@ def comparison(document: Mapping, rows: Sequence[Mapping]) -> "go.Figure":
         marker={"size": 8, "color": [COLOURS.get(row["verdict"], FLOOR) for row in shown]},
         hovertemplate="%{text}: %{x:+.3g} % [%{customdata[0]:+.3g}, %{customdata[1]:+.3g}]<extra></extra>",
     )
-    names = [label(row["candidate"], 28) for row in shown]
+    short = short_names((row["candidate"] for row in shown if row["level"] == "kernel"), 30)
+    names = [label(short.get(row["candidate"], row["candidate"])) for row in shown]
     axis = {"tickvals": y, "ticktext": names, "range": [-0.6, len(shown) - 0.4]}
     x = {"title": "change, % (left: faster, right: slower)", "zeroline": True}
     words = "Time for the same launches; grey: noise floor. Orange is slower, blue faster, grey neither."

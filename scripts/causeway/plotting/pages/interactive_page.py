@@ -63,6 +63,7 @@ def write_index(datasets: Sequence[str], pairs: Sequence[Path], out: Path) -> No
         item = {"id": f"pair-{number}", "words": f"Changes by kernel, {pair.name}", "below": None, "why": None}
         try:
             drawn[item["id"]] = draw_pair(pair)
+            item["below"] = drawn[item["id"]].layout.meta
         except CausewayError as error:
             item["why"] = str(error)
         shown.append(item)
