@@ -29,7 +29,7 @@ PHOTOGRAPHED = {
     "causal_graphs": (f"{TARGET}/causal_graphs/index.html", 1280, 720),
     "examined_causes": (f"{TARGET}/examined_causes.html", 1280, 800),
     "parallel_coordinates": (f"{TARGET}/parallel_coordinates.svg", 1120, 570),
-    "coordinates_page": (f"{TARGET}/parallel_coordinates/index.html", 1280, 640),
+    "interactive": ("interactive/dataset-demo.html", 1280, 1500),
     "explorer": ("demo/explorer/index.html", 1280, 880),
 }
 """Page, width and height in pixels: too large to copy, or no single file."""

@@ -1,6 +1,6 @@
 """Figures, findings, explorers and the overview: finished tables drawn and put into words; no statistic of a run is computed here.
 
-Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: figures/, {target}/figures/, findings.json, overview.html, explorer/,
+Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: figures/, {target}/figures/, findings.json, overview.html, interactive/, explorer/,
 stall_reasons.parquet, datasets.json, provenance.json, schemas/, checksums.json. Steps: plot_figures of each traced dataset, plot_measurements of each
 counter or table column, write_overview.
 """
@@ -110,7 +110,9 @@ rule write_overview:
         collectives=expand("<results>/{dataset}/collective_sizes.parquet", dataset=TRACED),
         levels=expand("<results>/{dataset}/levels", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
-        figures=default_figures("overview", "explorer"),
+        features=each_target("<results>/{dataset}/{target}/features.parquet"),
+        contributions=each_target("<results>/{dataset}/{target}/causal/dataset/contributions.parquet"),
+        figures=default_figures("overview", "explorer", "interactive"),
         schemas=[document_schemas()],
         assets=[assets("plotting/drawing"), assets("levels/explorer")],
         lib=modules("findings", "levels", "plotting", "variability"),
@@ -118,6 +120,7 @@ rule write_overview:
         explorers=[shown("explorer", dataset=dataset) for dataset in TRACED],
         stalls=expand("<results>/{dataset}/stall_reasons.parquet", dataset=COUNTED),
         page=shown("overview"),
+        interactive=shown("interactive"),
         findings="<results>/findings.json",
         listing="<results>/datasets.json",
         provenance="<results>/provenance.json",
@@ -141,6 +144,11 @@ rule write_overview:
         links=overview_links(),
         levels=bool(config["levels"]["metrics"]),
         launches=config["levels"]["explorer_launches"],
+        coordinates={
+            "rows": config["figures"]["coordinates_rows"],
+            "axes": config["figures"]["coordinates_axes"],
+            "seed": config["seed"],
+        },
         listing=as_parameter(listing()),
         settings=as_parameter(config),
         steps=steps_of_workflow,

@@ -110,3 +110,37 @@ def real_exports():
     """Return the names, under `REAL`, of the exports of the clone."""
     manifest = json.loads((OF_THE_CLONE / "manifest.json").read_text(encoding="utf-8"))
     return [entry["path"] for entry in manifest]
+
+
+TRACE_FILE = "CAUSEWAY_IMPORT_TRACE"
+TRACED_LIBRARIES = ("pyarrow", "pandas", "mpi4py", "dowhy", "causallearn", "seaborn", "plotly")
+TRACING = f"""
+import builtins, os
+whole = builtins.__import__
+seen = set()
+def traced(name, globals=None, locals=None, fromlist=(), level=0):
+    importer = str((globals or {{}}).get("__name__"))
+    pair = (name.partition(".")[0], importer)
+    if pair not in seen and pair[0] in {TRACED_LIBRARIES!r} and importer.startswith("causeway."):
+        seen.add(pair)
+        with open(os.environ["{TRACE_FILE}"], "a", encoding="utf-8") as file:
+            file.write(" ".join(pair) + "\\n")
+    return whole(name, globals, locals, fromlist, level)
+builtins.__import__ = traced
+"""
+"""A hook that each process of a run loads by itself: it notes which of our modules imports a library."""
+
+
+def tracing_environment(folder):
+    """Return the variables of the environment with which a run writes its imports to `folder/imports.txt`."""
+    hook = folder / "hook"
+    hook.mkdir(parents=True)
+    (hook / "sitecustomize.py").write_text(TRACING, encoding="utf-8")
+    path = os.pathsep.join(filter(None, [str(hook), os.environ.get("PYTHONPATH")]))
+    return {"PYTHONPATH": path, TRACE_FILE: str(folder / "imports.txt")}
+
+
+def importers(folder):
+    """Return the modules of ours that imported each library, by the library's name."""
+    pairs = [line.split() for line in (folder / "imports.txt").read_text(encoding="utf-8").splitlines()]
+    return {library: sorted({module for name, module in pairs if name == library}) for library in TRACED_LIBRARIES}

@@ -24,11 +24,18 @@ MUTANTS = {
         "plotting/drawing/markup.py", 'return UNFIT.sub("\\ufffd", str(text))', "return str(text)", MARKUP
     ),
     "labels of axes are not escaped": _of(
-        "plotting/pages/coordinates_page.py",
+        "plotting/interactive/brushed_launches.py",
         '"<br>".join(escape(line) for line in',
         '"<br>".join(str(line) for line in',
         ("plotting/figures/test_coordinates.py",),
         "cannot_hold_a_link",
+    ),
+    "labels of interactive figures are not escaped": _of(
+        "plotting/interactive/look.py",
+        "str(escape(elided(str(text), limit)))",
+        "elided(str(text), limit)",
+        ("plotting/interactive/test_named_figures.py",),
+        "no_name_becomes_markup",
     ),
     "the block of queries lets a tag end": _of(
         "plotting/drawing/citations.py",

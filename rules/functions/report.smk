@@ -134,13 +134,11 @@ FIGURES = {
             label="where kernels agree and differ",
         ),
         Figure(
-            name="parallel_coordinates_page",
-            per="target",
-            file="figures/parallel_coordinates",
-            category=WHY,
-            label="parallel coordinates, interactive",
-            caption="parallel_coordinates",
-            overview="parallel coordinates",
+            name="interactive",
+            per="run",
+            file="interactive",
+            category="1. Overview",
+            label="interactive figures",
         ),
         Figure(
             name="parallel_coordinates",

@@ -4,7 +4,7 @@ Three ground floors, `core`, `numeric` and `events`, and a wing for each stage. 
 wing: what one makes and another needs travels as a table on disk. The command line and the Python interface stand above
 them.
 
-Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `waiting`,
+Imports run from left to right: `command_line` > `api` > `readers`, `inputs`, `variability`, `efficiency`, `waiting`,
 `causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `simulate`, `telemetry` > `events` > `numeric` >
 `core`.
 """

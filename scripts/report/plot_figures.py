@@ -24,7 +24,6 @@ from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreeme
 from causeway.plotting.figures.kernels import draw_kernels
 from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
 from causeway.plotting.pages.causal_graphs import draw_causal_graphs
-from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
 from causeway.plotting.pages.examined_causes import draw_examined_causes
 
 if TYPE_CHECKING:
@@ -122,9 +121,7 @@ def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
 
 
 def draw_coordinates(job, folder: Path, names: dict[str, str], unit: str) -> None:
-    """Draw parallel coordinates of the launches of the kept bins: a page for brushing, and a figure of the same
-    lines.
-    """
+    """Draw parallel coordinates of the launches of the kept bins; the interactive pages have the same lines."""
     about = {"dataset": job.wildcards.dataset, "target": folder.name}
     contributions = read_table(folder / "causal" / "dataset" / "contributions.parquet", "contributions").to_pylist()
     params = job.params
@@ -140,11 +137,7 @@ def draw_coordinates(job, folder: Path, names: dict[str, str], unit: str) -> Non
     )
     LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
     about |= {"of_kernels": any(row["kernels_percent"] is not None for row in contributions)}
-    page = folder / "figures" / "parallel_coordinates"
-    write(draw_coordinates_page(chosen, **about), page / "index.html")
-    if chosen is not None:
-        write_plotly_script(page)
-    write(draw_parallel_coordinates(chosen, **about), page.with_suffix(".svg"))
+    write(draw_parallel_coordinates(chosen, **about), folder / "figures" / "parallel_coordinates.svg")
 
 
 if "snakemake" in globals():

@@ -22,9 +22,13 @@ from causeway.core.tables import SCHEMA_FOLDER, read_json, read_table, write_jso
 from causeway.findings.collection import ResultFiles, findings_document
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.numeric.parts import Parts
+from causeway.plotting.drawing.citations import interactive_page
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.device_time.step_waterfall import usual_step
+from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
+from causeway.plotting.pages.interactive_page import INDEX, LIBRARY, write_index
+from causeway.plotting.pages.interactive_page import write_page as write_interactive_page
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -57,6 +61,17 @@ def main(job) -> None:
                     params.launches,
                     needs,
                 )
+            for path in given.quality:
+                name = dataset_of(path)
+                page = Path(made.interactive) / interactive_page(name)
+                draw_page = partial(write_interactive, job, path)
+                tables = ("features", "contributions", "kernels", "bins", "ranking", "steps", "step_tables")
+                inputs = [file for table in tables for file in given[table] if Path(path).parent in Path(file).parents]
+                parts.do(f"interactive figures of {name}", draw_page, [page], inputs, params.coordinates)
+            index = [Path(made.interactive) / name for name in (INDEX, LIBRARY)]
+            pairs = [*given.comparisons, *(Path(path).with_suffix(".parquet") for path in given.comparisons)]
+            names = [dataset_of(path) for path in given.quality]
+            parts.do("list of interactive figures", lambda: write_list(job), index, pairs, names)
             drawn = {*map(str, given.figures)}
             inputs = [*(path for path in given if str(path) not in drawn), made.findings, *made.stalls]
             needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
@@ -136,6 +151,19 @@ def write_explorer_of(job, page: str) -> None:
         job.params.launches,
         home / "path_pieces.parquet",
     )
+
+
+def write_interactive(job, path: str) -> None:
+    """Write the interactive figures of a dataset, whose quality document is given."""
+    home = Path(path).parent
+    targets = [Path(kernels).parent.name for kernels in job.input.kernels if home in Path(kernels).parents]
+    write_interactive_page(home, targets, Choice(**job.params.coordinates), Path(job.output.interactive))
+
+
+def write_list(job) -> None:
+    """Write the list of interactive pages, with the figures of compared pairs."""
+    pairs = [Path(path).parent for path in job.input.comparisons]
+    write_index([dataset_of(path) for path in job.input.quality], pairs, Path(job.output.interactive))
 
 
 def write_page(job) -> None:

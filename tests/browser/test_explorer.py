@@ -270,7 +270,7 @@ def test_the_lane_of_collectives_counts_devices(made, watched):
     for x, count in zip(xs, counts, strict=True):
         if count is not None:
             start = levels.index["origin_ns"] + round(x * 1e9 - width / 2)
-            assert count == pytest.approx(total.get(start, 0) / width, rel=1e-5, abs=1e-9)
+            assert count == pytest.approx(total.get(start, 0) / width, rel=2**-7, abs=1e-9)
             held += count > 0
     assert held > 10
 

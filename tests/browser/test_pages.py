@@ -2,24 +2,20 @@
 
 import plotting_samples as samples
 import pytest
-from causal_samples import FEATURES, contribution_rows, graph_of
-from variability_samples import HOSTILE, NAMES, kernels_table, write_rows
+from causal_samples import graph_of
+from variability_samples import HOSTILE, NAMES
 
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.coordinate_axes import coordinates_of
 from causeway.plotting.pages.causal_graphs import draw_causal_graphs
-from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
 from looks import unreadable
 from report import write_overview
 
 NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
 
-FEATURES = (("<img src=x onerror=alert(1)>", "context", "contention", "bytes"), *FEATURES)
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """An overview of a usual and an unreadable dataset, a page of graphs, a page of parallel coordinates."""
+    """An overview of a usual and an unreadable dataset, a page of graphs."""
     root = tmp_path_factory.mktemp("pages")
     samples.write_dataset(
         root / "results", "demo", ("kernel_variability", "memory_stall"), names=NAMES, scopes=8, causes=14
@@ -34,17 +30,6 @@ def made(tmp_path_factory):
     ]
     for name, drawing in draw_causal_graphs(graphs, "Causes").items():
         write(drawing, root / "graphs" / name)
-    kernels = kernels_table(NAMES[:3])
-    write_rows(root, kernels, features=FEATURES)
-    names = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
-    rows = contribution_rows(features=FEATURES)[0]
-    chosen = coordinates_of(
-        root / "features.parquet", rows, names, dataset="demo", target="kernel_variability", unit="ns", most=500, seed=1
-    )
-    write(
-        draw_coordinates_page(chosen, dataset="demo", target="kernel_variability"), root / "coordinates" / "index.html"
-    )
-    write_plotly_script(root / "coordinates")
     return root
 
 
@@ -52,7 +37,7 @@ def no_sideways_scroll(page):
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html", "graphs/k1.svg", "coordinates/index.html"])
+@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html", "graphs/k1.svg"])
 def test_a_page_is_silent_needs_no_network_and_fits(made, watched, name):
     page = watched.show(made / name)
     page.wait_for_timeout(300)
@@ -63,7 +48,7 @@ def test_a_page_is_silent_needs_no_network_and_fits(made, watched, name):
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
-@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html", "coordinates/index.html"])
+@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html"])
 def test_every_text_of_a_page_can_be_read(made, watched, name, width):
     """With everything open: no text over another, none cut off, none fainter than AA asks for."""
     watched.page.set_viewport_size({"width": width, "height": 900})
@@ -115,31 +100,3 @@ def test_the_heat_map_tells_what_a_cell_holds(made, watched):
     assert page.locator("#demo .map output").first.inner_text().startswith("rank 0, ")
     page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 5)
     assert page.locator("#demo .map output").first.inner_text() == ""
-
-
-def test_parallel_coordinates_are_drawn_and_brushed(made, watched):
-    page = watched.show(made / "coordinates" / "index.html")
-    page.wait_for_selector(".parcoords .axis-title, .axis-title")
-    titles = page.locator(".axis-title").all_text_contents()
-    assert titles[0].startswith("kernel")
-    assert titles[-1].startswith("kernel_")
-    brushed = """new Promise(function (done) {
-      var plot = document.getElementById('parallel-coordinates');
-      Plotly.restyle(plot, {'dimensions[1].constraintrange': [[0, 5]]}).then(function () {
-        done(plot.data[0].dimensions[1].constraintrange.length);
-      });
-    })"""
-    assert page.evaluate(brushed) in (1, 2)
-    assert page.evaluate("Array.from(document.querySelectorAll('canvas')).some(function (c) { return c.width > 300; })")
-    assert watched.said == []
-
-
-def test_hostile_names_are_text_in_the_interactive_page(made, watched):
-    page = watched.show(made / "coordinates" / "index.html")
-    page.wait_for_timeout(300)
-    assert page.title() == "Parallel coordinates of kernel variability, demo"
-    ticks = page.locator("#parallel-coordinates text").all_text_contents()
-    assert any("</title><scrip" in tick for tick in ticks)
-    assert page.locator("#parallel-coordinates img").count() == 0
-    assert "<img src=x onerror=alert(1)>" in page.locator(".axis-title").nth(1).text_content()
-    assert watched.said == []

@@ -19,7 +19,7 @@ from feature_columns import unregistered
 from looks import unreadable
 from notebook_cells import cells_run
 from queried import wrong_findings
-from support import ROOT, copy_checkout, run_snakemake
+from support import ROOT, copy_checkout, importers, run_snakemake, tracing_environment
 
 EXAMPLE = ROOT / "config" / "example" / "h100.sqlite"
 
@@ -29,11 +29,51 @@ def demo(tmp_path_factory):
     """Run the default configuration once, and its report; return the folder of the results."""
     folder = tmp_path_factory.mktemp("demo")
     checkout = copy_checkout(folder / "checkout")
-    run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", root=checkout)
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in tracing_environment(folder / "trace").items():
+            patched.setenv(name, value)
+        run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", root=checkout)
     assert run.returncode == 0, run.stdout[-6000:]
     run = run_snakemake(folder, "--report", "results/report.zip", root=checkout)
     assert run.returncode == 0, run.stdout[-6000:]
     return folder / "results"
+
+
+USED_FOR = {
+    "pyarrow": ("core.tables", "demo/kernel_variability/kernels.parquet"),
+    "mpi4py": ("numeric.mpi", "demo/kernel_variability/bins.parquet"),
+    "pandas": ("causal", "demo/kernel_variability/causal/dataset/model.parquet"),
+    "dowhy": ("causal", "demo/kernel_variability/causal/dataset/model.gml"),
+    "causallearn": ("causal", "demo/kernel_variability/causal/dataset/graph.json"),
+    "plotly": ("plotting", "interactive/dataset-demo.html"),
+}
+"""What the user asked for by name: the part of ours that imports it in a default run, and a file that it helps to make
+(docs/dependencies.md).
+"""
+
+
+@pytest.mark.parametrize("library", USED_FOR)
+def test_a_library_that_was_asked_for_is_imported_by_our_modules_and_makes_a_file(demo, library):
+    part, made = USED_FOR[library]
+    modules = importers(demo.parent / "trace")[library]
+    assert [module for module in modules if module.startswith(f"causeway.{part}")], modules
+    assert (demo / made).is_file()
+
+
+def test_dowhy_names_an_estimand_of_each_cause_and_estimates_it_again(demo):
+    rows = read_table(
+        demo / "demo/kernel_variability/causal/dataset/contributions.parquet", "contributions"
+    ).to_pylist()
+    causes = [row for row in rows if row["sentence"] is not None]
+    assert causes
+    assert all(row["estimand"] for row in causes)
+
+
+def test_the_report_fits_into_a_mail_and_has_plotly_once(demo):
+    with zipfile.ZipFile(demo / "report.zip") as archive:
+        names = archive.namelist()
+    assert (demo / "report.zip").stat().st_size <= 5e6
+    assert [name.rsplit("/", 1)[1] for name in names if "plotly" in name.rsplit("/", 1)[1]] == ["plotly.min.js"]
 
 
 def test_each_document_fits_the_schema_of_its_name_beside_it(demo):

@@ -1,7 +1,7 @@
 """A results folder with its datasets, findings and tables, each read when it is asked for."""
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,14 @@ from causeway.core.files.listing import MARKS
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import KERNEL_VARIABILITY
+from causeway.plotting.interactive.look import DARK, template
+from causeway.plotting.interactive.named_figures import COMPARISON, FIGURES, Choice, draw, draw_pair, no_figure
 
 if TYPE_CHECKING:
     import dowhy
     import duckdb
     import pandas as pd
+    import plotly.graph_objects as go
 
 BATCH_ROWS = 65536
 """Rows of a batch: a few MB of each column, so that a table larger than memory can be read."""
@@ -199,6 +202,29 @@ class DatasetResults:
         graph = str(self.folder / f"{name}.gml")
         return dowhy.CausalModel(frame, cause or causes[0], facts["causeway.value"], graph=graph)
 
+    def figure(self, name: str, target: str | None = None, dark: bool = False) -> "go.Figure":
+        """Return an interactive figure, which a notebook shows; reads what it draws.
+
+        Parameters
+        ----------
+        name : str
+            `bins`, `distribution_by_cause`, `parallel_coordinates`, `step_times` or `roofline`.
+        target : str or None
+            One of `targets`; None: `kernel_variability` where that is one, else the first.
+        dark : bool
+            For a dark page.
+
+        Raises
+        ------
+        CausewayError
+            If there is no such figure, or what it shows was not recorded.
+        """
+        target = target or (KERNEL_VARIABILITY if KERNEL_VARIABILITY in self.targets else next(iter(self.targets), ""))
+        if target not in self.targets:
+            known = ", ".join(self.targets) or "none"
+            raise CausewayError(f"{self.name}: {target or 'no target'} was not analysed; targets are: {known}")
+        return _for_page(draw(self.folder, name, target, Choice.of_run(self.root)), dark)
+
     @property
     def figures(self) -> list[Path]:
         """Figures and pages of the dataset: files ending in .svg, and the first pages of folders of pages."""
@@ -259,6 +285,29 @@ class ResultsFolder:
             raise CausewayError(f"{scope}: {names} has a model of it; name one dataset, `datasets[...].model(...)`")
         return having[0].model(scope, cause, target)
 
+    def figure(self, name: str, of: str | None = None, target: str | None = None, dark: bool = False) -> "go.Figure":
+        """Return an interactive figure: of a dataset as `DatasetResults.figure` does, or `comparison` of two.
+
+        Parameters
+        ----------
+        name : str
+        of : str or None
+            A dataset, or for `comparison` a pair, `before__after`; None: the only one.
+        target, dark
+            As there.
+
+        Raises
+        ------
+        CausewayError
+            As there, if there is no such figure, and if there are several datasets or pairs, or none of that name.
+        """
+        if name in FIGURES:
+            return self.datasets[_only(name, of, self.datasets)].figure(name, target, dark)
+        if name != COMPARISON:
+            raise CausewayError(no_figure(name))
+        pairs = {path.parent.name: path.parent for path in sorted(self.folder.glob("compare/*/comparison.json"))}
+        return _for_page(draw_pair(pairs[_only(name, of, pairs)]), dark)
+
     def query(self, statement: str) -> pa.Table:
         """Return the rows of one SELECT statement, columns named as in it; paths count from the results folder.
 
@@ -268,6 +317,17 @@ class ResultsFolder:
             If the statement is not one SELECT, or reads anything but the results.
         """
         return run_query(self.folder, statement)
+
+
+def _only(figure: str, of: str | None, names: Iterable[str]) -> str:
+    names = list(names)
+    if of in names or (of is None and len(names) == 1):
+        return of or names[0]
+    raise CausewayError(f"{figure}: name one with `of=`; there are {', '.join(names) or 'none'}")
+
+
+def _for_page(figure: "go.Figure", dark: bool) -> "go.Figure":
+    return figure.update_layout(template=template(DARK)) if dark else figure
 
 
 def _document(folder: Path, name: str) -> dict[str, Any]:

@@ -4,5 +4,5 @@ What happens here beside drawing: an order for the eye, colours by rank of the v
 into the columns that a screen can show, always by the largest value and always said beside the figure. What the results
 claim stands in `findings`.
 
-Imports run from left to right: `overview`, `pages` > `figures` > `drawing`.
+Imports run from left to right: `overview`, `pages` > `interactive` > `figures` > `drawing`.
 """

@@ -6,7 +6,9 @@ import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from variability_samples import FACTS, bins_table, ranking_table
 
+from causeway.core.tables import write_table
 from notebook_cells import cells_run
 from support import ROOT
 
@@ -24,6 +26,9 @@ def folder_of_results(root):
         path = dataset / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(columns), path)
+    bins = bins_table()
+    write_table(bins, dataset / "kernel_variability" / "bins.parquet", "bins", metadata=FACTS)
+    write_table(ranking_table(bins), dataset / "kernel_variability" / "ranking.parquet", "ranking")
     (dataset / "quality.json").write_text("{}")
     (dataset.parent / "findings.json").write_text(json.dumps({"findings": [{"sentence": "A sentence."}]}))
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from efficiency_samples import clocks, export
-from test_tiles import tile
+from test_tiles import of_all
 
 from causeway.core.tables import read_json
 from causeway.levels.explorer import tiles
@@ -53,9 +53,9 @@ def test_shares_of_all_devices_count_those_that_are_idle(explored):
     names = [metric["name"] for metric in index["metrics"]]
     seen = 0
     for number, width in enumerate(widths):
-        for path in (home / "tiles").glob(f"{number}_a_*.js"):
-            values = tile(path, np.float32).reshape(len(names), tiles.TILE_CELLS)
-            first = int(re.fullmatch(r"\d+_a_(-?\d+)", path.stem)[1]) * tiles.TILE_CELLS
+        for path in (home / "tiles").glob(f"{number}_0_*.js"):
+            values = of_all(path).reshape(len(names), tiles.TILE_CELLS)
+            first = int(re.fullmatch(r"\d+_0_(-?\d+)", path.stem)[1]) * tiles.TILE_CELLS
             for cell in np.flatnonzero(~np.isnan(values[0])).tolist():
                 begin = (first + cell) * width / MS
                 end = begin + width / MS
@@ -63,7 +63,7 @@ def test_shares_of_all_devices_count_those_that_are_idle(explored):
                 for name, low, high in (("compute", -5, 30), ("communication", 30, 99)):
                     busy = sum(share(edges, max(begin, low), min(end, high)) for edges in BUSY.values())
                     expected = busy * MS / width / len(there)
-                    assert values[names.index(name), cell] == pytest.approx(expected, abs=1e-6), (width, begin, name)
+                    assert values[names.index(name), cell] == pytest.approx(expected, rel=2**-8), (width, begin, name)
                 seen += len(there) == 3
     assert seen > 10
 

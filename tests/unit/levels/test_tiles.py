@@ -19,14 +19,21 @@ from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
+from causeway.numeric.kept_bits import with_bits
 from support import digests_under
 
 
-def tile(path, kind):
-    """Return the numbers of a tile."""
-    key, text = re.fullmatch(r'CW\.tile\("([^"]+)","([^"]+)"\)\n', path.read_text(encoding="ascii")).groups()
-    assert key == path.stem
-    return np.frombuffer(gzip.decompress(base64.b64decode(text)), kind)
+def tile(path, kind, key=None):
+    """Return the numbers of a tile, the one that its file is called after or another in it."""
+    found = dict(re.findall(r'^CW\.tile\("([^"]+)","([^"]+)"\)$', path.read_text(encoding="ascii"), re.M))
+    assert next(iter(found)) == path.stem
+    held = np.frombuffer(gzip.decompress(base64.b64decode(found[key or path.stem])), np.uint8)
+    return held.reshape(np.dtype(kind).itemsize, -1).T.copy().view(kind).ravel()
+
+
+def of_all(path, kind=np.float32):
+    """Return the numbers of all devices together, in the file of the first devices."""
+    return tile(path, kind, path.stem.replace("_0_", "_a_", 1))
 
 
 @pytest.fixture
@@ -53,10 +60,10 @@ def test_level_tiles_hold_shares_and_means(run):
                 for cell in np.flatnonzero(~np.isnan(cells[0, row])).tolist():
                     start = levels.index["origin_ns"] + (first + cell) * width
                     held = busy.get((start, (lane["node"], lane["rank"], lane["device"])), {"compute_ns": 0})
-                    assert cells[0, row, cell] == np.float32(held["compute_ns"] / width)
-    top = tile(home / "explorer" / "tiles" / "0_a_0.js", np.float32).reshape(len(names), 1, -1)
+                    assert cells[0, row, cell] == with_bits([held["compute_ns"] / width], tiles.KEPT_BITS)
+    top = of_all(home / "explorer" / "tiles" / "0_0_0.js").reshape(len(names), 1, -1)
     varied = [value for start, *_, name, value in values[0] if name == "variability"]
-    assert top[names.index("variability"), 0, 0] == np.float32(sum(varied) / len(varied))
+    assert top[names.index("variability"), 0, 0] == with_bits([sum(varied) / len(varied)], tiles.KEPT_BITS)
 
 
 @pytest.mark.parametrize(("copy", "low"), [(5_000_000, -2_000_000), (9_000_000, 0)])
@@ -80,7 +87,7 @@ def test_a_metric_is_seen_that_is_anything_but_0_in_a_tile(run):
     text = (home / "explorer" / "index.js").read_text(encoding="utf-8")
     metrics = json.loads(text.removeprefix("CW.start(").removesuffix(")\n"))["metrics"]
     everything = [
-        tile(path, np.float32).reshape(len(metrics), -1) for path in (home / "explorer" / "tiles").glob("[0-9]*_a_*.js")
+        of_all(path).reshape(len(metrics), -1) for path in (home / "explorer" / "tiles").glob("[0-9]*_0_*.js")
     ]
     largest = np.nan_to_num(np.abs(np.concatenate(everything, axis=1))).max(axis=1)
     assert [metric["seen"] for metric in metrics] == (largest > 0).tolist()
@@ -155,7 +162,7 @@ def test_tiles_hold_the_critical_path_of_each_rank_as_every_nanosecond_says(run)
                     np.add.at(wanted, (kinds[inside], cell[inside]), 1)
                 whole = wanted.sum(axis=0)
                 with np.errstate(invalid="ignore"):
-                    shares = np.where(whole > 0, wanted / whole, np.nan).astype(np.float32)
+                    shares = with_bits(np.where(whole > 0, wanted / whole, np.nan), tiles.KEPT_BITS)
                 assert np.array_equal(cells[tiles.BUILT_IN : tiles.BUILT_IN + len(PATH), row], shares, equal_nan=True)
                 seen += int((whole > 0).sum())
     assert seen > 500

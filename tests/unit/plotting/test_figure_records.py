@@ -51,7 +51,7 @@ def test_the_overview_links_to_pages_where_a_browser_finds_them():
     links = overview_links()
     assert {link["per"] for link in links} == {"target", "dataset", "pair"}
     assert {"per": "dataset", "file": "explorer/index.html", "words": "explorer"} in links
-    words = ["every graph", "causes examined", "parallel coordinates", "bins", "kernels"]
+    words = ["every graph", "causes examined", "bins", "kernels"]
     assert [link["words"] for link in links if link["per"] == "target" and link["words"] in words] == words
 
 

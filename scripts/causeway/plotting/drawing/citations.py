@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
-from causeway.plotting.drawing.markup import joined, plain, tag
+from causeway.plotting.drawing.markup import escape, joined, plain, tag
 
 QUERY = re.compile(r' data-query="([^"]*)"')
 PLACE = re.compile(r' data-place="([^"]*)"')
@@ -128,7 +129,8 @@ def away(words: object, path: str, inside: str | None = None, **more: object) ->
     path : str
         Relative to the results folder, where the page lies; may end in an anchor (`#...`).
     inside : str, optional
-        The file under which the report's archive has it; without one the link is plain text there.
+        The file under which the report's archive has it, and on a second line the name of a page beside that file;
+        without one the link is plain text there.
     **more : object
         Further attributes.
     """
@@ -152,6 +154,18 @@ def figure_links(links: Iterable[Mapping[str, str]], per: str, folder: str) -> l
     return [away(words, path, path) for words, path in paths]
 
 
+def interactive_page(dataset: str) -> str:
+    """Return the name of a dataset's page of interactive figures, which no other file beside it can have."""
+    return f"dataset-{dataset}.html"
+
+
+def interactive_link(dataset: str, target: str) -> Markup:
+    """Return a link to the interactive figures of a target, one of the pages beside the list of them."""
+    page = quote(interactive_page(dataset))
+    path = f"interactive/{page}#{quote(target)}"
+    return away("interactive figures", path, f"interactive/index.html\n{page}")
+
+
 def settled(page: str, results: str) -> tuple[Markup, Markup]:
     """Return a page with its queries numbered, and the block that lists them.
 
@@ -172,8 +186,9 @@ def settled(page: str, results: str) -> tuple[Markup, Markup]:
     def place(match: re.Match) -> str:
         if not match[1]:
             return ""
-        digest = hashlib.sha256(f"{results}/{match[1]}".encode()).hexdigest()[:16]
-        return f' data-archived="../{digest}/{PurePosixPath(match[1]).name}"'
+        item, _, beside = html.unescape(match[1]).partition("\n")
+        digest = hashlib.sha256(f"{results}/{item}".encode()).hexdigest()[:16]
+        return f' data-archived="../{digest}/{escape(beside or PurePosixPath(item).name)}"'
 
     done = PLACE.sub(place, QUERY.sub(number, page))
     numbered = Markup(done)  # noqa: S704 - the page was markup, what was put in is ours

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from causeway.plotting.figures.coordinate_axes import Coordinates
 
 
+HEIGHTS = 560
+"""Heights at which a line crosses an axis, half a point apart: finer ones would only make the file larger."""
+
+
 def title_of(dataset: str, target: str) -> str:
     """Return the heading of both figures."""
     return f"Parallel coordinates of {target_name(target)}, {dataset}"
@@ -78,6 +82,7 @@ def _static(coordinates: "Coordinates"):
     figure, axis = plt.subplots(figsize=(width, 5.9))
     figure.subplots_adjust(left=(2.3 if kernels_first else 0.5) / width, right=1 - 2.2 / width, top=0.71, bottom=0.05)
     heights = np.column_stack([(a.values - a.low) / (a.high - a.low) for a in axes])
+    heights = np.rint(heights * HEIGHTS) / HEIGHTS
     order = np.argsort(coordinates.quantile, kind="stable")
     points = np.empty((len(order), count, 2))
     points[:, :, 0] = np.arange(count)

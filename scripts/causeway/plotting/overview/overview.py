@@ -12,7 +12,7 @@ from causeway.core.formatting import elided
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.citations import figure_links
+from causeway.plotting.drawing.citations import figure_links, interactive_link
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, unit_stated
@@ -284,6 +284,7 @@ def _target(
     does.
     """
     name = target_name(one.target)
+    of_target = figure_links(links, "target", f"{view.name}/{one.target}")
     little = little_at_stake(findings, one.target)
     shown = {
         "id": anchor(view.name, one.target),
@@ -292,7 +293,7 @@ def _target(
         "why_empty": None if kernels else _why_empty(view.quality, one.target),
         "based_on": _based_on(view),
         "little": little,
-        "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", ") if kernels else None,
+        "figures": joined([*of_target, interactive_link(view.name, one.target)], ", ") if kernels else None,
     }
     if not kernels or little is not None:
         return shown

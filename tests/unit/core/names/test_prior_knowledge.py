@@ -2,9 +2,9 @@
 
 import pytest
 
-from causeway.core.names import prior_knowledge
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURE_BY_NAME
+from causeway.core.names import prior_knowledge
 from causeway.core.names.prior_knowledge import added, knowledge_of, table
 
 

@@ -1,7 +1,5 @@
 """Parallel coordinates: which lines, which axes, on which scale; drawn alike in both figures."""
 
-import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +22,7 @@ from causeway.plotting.figures.coordinate_axes import (
     wanted_axes,
 )
 from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
-from causeway.plotting.pages.coordinates_page import draw_coordinates_page, interactive, write_plotly_script
+from causeway.plotting.interactive.brushed_launches import parallel_coordinates
 
 
 def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7, wanted=()):
@@ -42,13 +40,6 @@ def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7, wanted=())
         seed=seed,
         wanted=wanted,
     )
-
-
-def write_page(picture, folder):
-    """Write the interactive page as its entry script does."""
-    write(draw_coordinates_page(picture, dataset="demo", target="kernel_variability"), folder / "index.html")
-    if picture is not None:
-        write_plotly_script(folder)
 
 
 def test_rows_are_those_of_kept_bins_and_the_number_is_said():
@@ -113,8 +104,8 @@ def test_wanted_columns_replace_the_causes_and_the_same_lines_are_drawn(tmp_path
     assert [axis.name for axis in picture.axes] == ["kernel", "transfer_copy_kind", "device", "kernel_variability"]
     assert picture.selection == usual.selection + " (no axis for grid_none: absent, or the same in all lines)"
     assert (picture.axes[-1].values == usual.axes[-1].values).all()
-    write_page(picture, tmp_path / "page")
-    assert "no axis for grid_none" in (tmp_path / "page" / "index.html").read_text()
+    write(draw_parallel_coordinates(picture, dataset="demo", target="kernel_variability"), tmp_path / "still.svg")
+    assert "no axis for grid_none" in (tmp_path / "still.svg").read_text()
 
 
 def test_codes_become_names(tmp_path):
@@ -168,45 +159,36 @@ def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
     for folder in ("a", "b"):
         picture = chosen(tmp_path / folder, **CASES[case])
         assert (picture is None) == (case == "no launch")
-        write_page(picture, tmp_path / folder / "page")
-        write(
-            draw_parallel_coordinates(picture, dataset="demo", target="kernel_variability"),
-            tmp_path / folder / "still.svg",
-        )
-    for file in [*(tmp_path / "a" / "page").iterdir(), tmp_path / "a" / "still.svg"]:
-        assert file.read_bytes() == (tmp_path / "b" / file.relative_to(tmp_path / "a")).read_bytes()
-    page = (tmp_path / "a" / "page" / "index.html").read_text()
-    still = (tmp_path / "a" / "still.svg").read_text()
-    assert (tmp_path / "a" / "page" / "plotly-gl2d.min.js").exists() == (case != "no launch")
-    assert parsed(still.encode()) is not None
-    for text in (page, still):
-        assert "<b onload" not in text
-        assert "document.title='owned'" not in text
-        assert "<a href='javascript" not in text
-        assert "cdn" not in text
-    assert "Parallel coordinates of kernel variability, demo" in page
+        if picture is not None:
+            (tmp_path / folder / "figure.json").write_text(parallel_coordinates(picture).to_json(engine="json"))
+        still = draw_parallel_coordinates(picture, dataset="demo", target="kernel_variability")
+        write(still, tmp_path / folder / "still.svg")
+    for name in ("figure.json", "still.svg")[case == "no launch" :]:
+        text = (tmp_path / "a" / name).read_text()
+        assert text == (tmp_path / "b" / name).read_text()
+        for tag in ("<b onload", "document.title='owned'</script", "<a href='javascript"):
+            assert tag not in text
+    assert parsed((tmp_path / "a" / "still.svg").read_bytes()) is not None
 
 
-def test_an_axis_of_the_interactive_page_cannot_hold_a_link(tmp_path):
+def test_an_axis_of_the_interactive_figure_cannot_hold_a_link(tmp_path):
     """plotly.js drops `<img>` by itself but makes a live link of `<a href>`: only the escape stands against it."""
     picture = chosen(tmp_path)
     link = '<a href="//e.x/">'
     first = replace(picture.axes[0], name=link, note=link)
     picture = replace(picture, axes=[first, *picture.axes[1:]], quartiles=[(0.0, link)])
-    figure = interactive(picture)["data"][0]
-    texts = [figure["dimensions"][0]["label"].replace("<br>", ""), *figure["line"]["colorbar"]["ticktext"]]
-    for text in texts:
+    figure = parallel_coordinates(picture)
+    ticks = figure.layout.coloraxis.colorbar.ticktext
+    for text in [figure.data[0].dimensions[0].label.replace("<br>", ""), *ticks]:
         assert "&lt;a" in text
         assert "<" not in text
 
 
-def test_the_page_and_the_still_have_the_same_axes_in_the_same_order(tmp_path):
+def test_both_figures_have_the_same_axes_in_the_same_order(tmp_path):
     picture = chosen(tmp_path)
-    write_page(picture, tmp_path / "page")
     write(draw_parallel_coordinates(picture, dataset="demo", target="kernel_variability"), tmp_path / "still.svg")
-    page = (tmp_path / "page" / "index.html").read_text()
-    labels = [json.loads(f'"{label}"').split("<br>") for label in re.findall(r'"label":"(.*?)"', page)]
-    assert ["".join(lines) for lines in labels] == [axis.name + axis.note.replace("\n", "") for axis in picture.axes]
+    labels = [axis.label.replace("<br>", "") for axis in parallel_coordinates(picture).data[0].dimensions]
+    assert labels == [axis.name + axis.note.replace("\n", "") for axis in picture.axes]
     drawn = [
         element.text
         for element in parsed((tmp_path / "still.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text")

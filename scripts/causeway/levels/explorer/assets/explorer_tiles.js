@@ -29,10 +29,17 @@ function tile(key, text) {
   for (var i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   new Response(new Response(bytes).body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer().then(function (buffer) {
     pending.delete(key);
-    cache.set(key, key[0] === "n" ? new Float64Array(buffer) : new Float32Array(buffer));
+    if (cache.has(key)) return;
+    cache.set(key, key[0] === "n" ? new Float64Array(numbers(buffer, 8)) : new Float32Array(numbers(buffer, 4)));
     loaded += buffer.byteLength;
     schedule();
   });
+}
+// in a tile all first bytes stand together, then all second ones
+function numbers(buffer, size) {
+  var held = new Uint8Array(buffer), bytes = new Uint8Array(held.length), count = held.length / size;
+  for (var b = 0, at = 0; b < size; b++) for (var i = 0; i < count; i++) bytes[i * size + b] = held[at++];
+  return bytes.buffer;
 }
 function get(key) {
   var held = cache.get(key);
@@ -40,7 +47,7 @@ function get(key) {
   if (!pending.has(key)) {
     pending.set(key, true);
     var s = make("script");
-    s.src = "tiles/" + key + ".js";
+    s.src = "tiles/" + key.replace("_a_", "_0_") + ".js";  // all devices together stand in the file of the first block
     s.onload = function () { s.remove(); };
     s.onerror = function () { s.remove(); pending.delete(key); schedule(); };
     document.head.appendChild(s);
