@@ -12,6 +12,12 @@ from measured_samples import write_measured
 from variability_samples import FACTS, MS, NAMES, bins_table, kernels_table, ranking_table, write_rows
 
 from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.plotting.drawing.page import inline
+
+
+def as_svg(drawing):
+    """Return a figure of matplotlib as it stands in a page; markup as text."""
+    return str(inline(drawing) if hasattr(drawing, "savefig") else drawing)
 
 
 def parsed(svg):
@@ -222,6 +228,7 @@ def job_of(root, out, datasets=("demo",)):
             across_kernels=each("causal/across_kernels.parquet"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
+            figures=[],
             replayed=[str(path / "replayed_what_ifs.parquet") for path in places if path.name == "kernel_variability"],
             linked=[str(path / "kept.parquet") for path in places if path.name == "memory_stall"],
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],

@@ -82,6 +82,8 @@ class DatasetView:
         `stall_reasons`; None where the dataset has no counters.
     levels : mapping or None
         `levels/index.json`, whose notes are on the analyst's own metrics; None without such metrics.
+    figures : mapping of str to Markup
+        Drawings that stand in the page, by the names of their files.
     """
 
     name: str
@@ -101,6 +103,7 @@ class DatasetView:
     collectives: "pa.Table | None" = None
     stalls: "pa.Table | None" = None
     levels: Mapping | None = None
+    figures: Mapping[str, Markup] = field(default_factory=dict)
 
 
 def draw_overview(
@@ -207,14 +210,19 @@ def _dataset(
             for target, found in kernels
         ],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
-        "steps": which_steps(view.steps, view.steps_table, view.name, slow) if view.steps else None,
+        "steps": (
+            which_steps(view.steps, view.steps_table, view.name, slow, view.figures.get("steps"))
+            if view.steps
+            else None
+        ),
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
 
 
 def _time_lost(view: DatasetView, kernels: Sequence[tuple[TargetView, Sequence[Kernel]]]) -> list[Markup]:
-    waiting = why_devices_wait(view.waiting, view.steps_table, view.name) if view.waiting is not None else []
+    figures = [view.figures[name] for name in ("waiting", "step_waterfall") if name in view.figures]
+    waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []

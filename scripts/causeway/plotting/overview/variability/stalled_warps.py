@@ -11,6 +11,7 @@ from causeway.core.queries import of_table
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.warp_stalls import LABEL, draw_warp_stalls, stalls_by_kernel
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
         tag("th", "kernel"),
         *(tag("th", word, class_="n") for word in ("launches", "all recorded", *map(WARP_STALLS.get, reasons))),
     ]
+    drawing = inline(draw_warp_stalls(table, dataset=name))
     return joined(
         [
             tag("h3", "What warps wait for", id=f"{name}--stalls"),
             tag("p", NOTE, class_="note"),
-            tag("figure", draw_warp_stalls(table, dataset=name), class_="drawing", data_repeats="stall_reasons"),
+            tag("figure", drawing, class_="drawing", data_repeats="stall_reasons"),
             tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", body)), class_="wide"),
         ]
     )
