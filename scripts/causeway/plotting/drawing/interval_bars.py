@@ -45,7 +45,8 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
         What is measured, with its unit.
     """
     ends = [0.0, *(end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None)]
-    low, high = min(ends), max(ends)
+    low = min(ends)
+    high = max(ends)
     span = (high - low) or 1.0
 
     def place(*values: float | None) -> str | None:

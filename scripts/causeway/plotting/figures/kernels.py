@@ -169,7 +169,8 @@ def _spreads(axis: "Axes", kernels: Sequence[Kernel], unit: str) -> None:
     import numpy as np
     from matplotlib.collections import PolyCollection
 
-    shapes, words = [], []
+    shapes = []
+    words = []
     for row, kernel in enumerate(kernels):
         counts = np.asarray(kernel.histogram, float)
         if counts.any():
@@ -187,7 +188,8 @@ def _timelines(axis: "Axes", kernels: Sequence[Kernel]) -> None:
     """Draw the timeline of each kernel and a dot at its largest value."""
     from matplotlib.collections import LineCollection
 
-    lines, peaks = [], []
+    lines = []
+    peaks = []
     for row, kernel in enumerate(kernels):
         pieces, peak = timeline_of(kernel.timeline, row + 0.4)
         lines += pieces
