@@ -86,7 +86,7 @@ def test_two_processes_on_one_gpu_are_one_device_and_wait_for_each_other(analyse
         assert ms(turns) == pytest.approx(200, abs=1.5)
     page = text_of(case.overview())
     assert "2 ranks , 1 device" in page or "2 ranks, 1 device" in page
-    assert "they wait for each other for 398 ms" in page
+    assert "each waits 199 ms of 399 ms for the others’ work" in page.replace("'", "’")
     for false in ("run at once for 0", "2 devices", "of its own stream", "drop the event between", "Devices wait for 398",
                   "between work of one stream", "idle for 398"):  # fmt: skip
         assert false not in page
