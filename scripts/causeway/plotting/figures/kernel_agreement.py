@@ -32,7 +32,7 @@ def cells_of(rows: Sequence[Mapping], names: Mapping[str, str]) -> "pd.DataFrame
     """
     import pandas as pd
 
-    table = pd.DataFrame([dict(row) for row in rows if row["kernel"] in names], columns=COLUMNS)
+    table = pd.DataFrame([dict(row) for row in rows if row["kernel"] in names], columns=COLUMNS, dtype=object)
     table = table[table.kernel.isin([kernel for kernel in names if (table.kernel == kernel).any()][:MOST_KERNELS])]
     strength = table[["kernel_variance_percent", "dataset_variance_percent"]].astype(float).max(axis=1).fillna(0)
     order = strength.groupby(table.feature).max().reset_index().sort_values([0, "feature"], ascending=[False, True])
@@ -45,7 +45,8 @@ def cells_of(rows: Sequence[Mapping], names: Mapping[str, str]) -> "pd.DataFrame
             "percent": table.kernel_variance_percent,
             "verdict": table.kernel_verdict,
             "opposite": table.state == "opposite",
-        }
+        },
+        dtype=object,
     )
     cells["hover"] = [
         f"{cell.kernel}, {cell.feature}: {', '.join(filter(None, (state, cell.verdict)))}"

@@ -107,12 +107,15 @@ def test_the_matrix_frames_what_is_opposite():
         "level": None,
     }
     rows = [row | {"state": "opposite"}, row | {"kernel": "l", "kernel_sign": "+", "state": "same"}]
-    drawing = as_svg(draw_kernel_agreement(rows, {"k": "one", "l": "two"}, "t", "kernel_variability"))
+    without = dict.fromkeys(("kernel_sign", "kernel_variance_percent", "kernel_verdict"))
+    rows.append(row | without | {"kernel": "m", "state": "no cause here"})
+    drawing = as_svg(draw_kernel_agreement(rows, {"k": "one", "l": "two", "m": "three"}, "t", "kernel_variability"))
     assert drawing.count("stroke: #dd7a1f") == 1
     assert {"▼ 40", "▲ 40", "▲ 30", "one", "two", "whole dataset"} <= set(words_of(drawing))
+    assert "three, x: no cause here<" in drawing
     assert "No cause was found" in as_svg(draw_kernel_agreement([], {"k": "one"}, "t", "kernel_variability"))
     unsure = [one | {"kernel_verdict": "inconclusive", "dataset_verdict": "refuted"} for one in rows]
-    grey = as_svg(draw_kernel_agreement(unsure, {"k": "one", "l": "two"}, "t", "kernel_variability"))
+    grey = as_svg(draw_kernel_agreement(unsure, {"k": "one", "l": "two", "m": "three"}, "t", "kernel_variability"))
     assert theme.LOWERS_ON_COLOUR in drawing
     assert not [colour for colour in (theme.LOWERS_ON_COLOUR, "#d9dde2", "#fbdcd9") if colour in grey]
 
