@@ -70,6 +70,8 @@ def write(drawing: "Markup | Figure", path: str | Path) -> None:
     between a number and its unit.
     """
     text = f"{drawing}\n" if isinstance(drawing, Markup) else theme.svg_text(drawing)
+    if isinstance(drawing, Markup) and text.startswith("<svg") and f'fill="{theme.PAPER}"' in text[:800]:
+        text = text.replace(">", f"><style>{theme.dark()}</style>", 1)  # as `theme.svg_text` has it
     if Path(path).suffix == ".html":
         text = OUTSIDE_OF_TAGS.sub(lambda found: found[1] or unbroken(found[2]), text)
     write_whole(path, text)
