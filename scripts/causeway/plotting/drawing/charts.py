@@ -161,8 +161,10 @@ def stacked(axis: "Axes", frame: "pd.DataFrame", colours: dict[str, str], words,
     labels(axis, list(frame.index))
 
 
-def key(where: "Axes | Figure", colours: dict[str, str], names: Sequence[str], columns: int = 5) -> None:
-    """Write what colours mean: above an axis, or below all axes of a figure."""
+def key(
+    where: "Axes | Figure", colours: dict[str, str], names: Sequence[str], columns: int = 5, above: str = ""
+) -> None:
+    """Write what colours mean: above an axis, or below all axes of a figure; lines of text stand `above` that."""
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
@@ -170,8 +172,9 @@ def key(where: "Axes | Figure", colours: dict[str, str], names: Sequence[str], c
     if isinstance(where, Axes):
         place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
     handles = [Patch(facecolor=colours[name], edgecolor=theme.GRID, linewidth=0.5) for name in names]
+    title = {"title": above or None, "alignment": "left", "title_fontproperties": {"size": theme.SMALL * 0.75}}
     style = {"handlelength": 1.1, "handleheight": 1.1, "columnspacing": 1.6}
-    where.legend(handles, [plain(name) for name in names], ncols=columns, **place, **style)
+    where.legend(handles, [plain(name) for name in names], ncols=columns, **place, **style, **title)
 
 
 def shaded(axis: "Axes", codes: "np.ndarray", words: "np.ndarray", colours: Sequence[str], bold: int = -1) -> None:

@@ -227,8 +227,9 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
+    import seaborn as sns
     from matplotlib.colors import LogNorm, Normalize
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     size, name, log, least = scale_of(lanes.median_high, unit)
     values = lanes.median_high / size
@@ -236,21 +237,25 @@ def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
     below = f"{target_axis(target)}; empty: no launches; orange dots: kept for the causal analysis"
     below += "; colour on a log scale" if log else ""
     figure, axis = charts.sheet(title, below, min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 0.7)
-    image = axis.imshow(
+    label = f"median {target_name(target)}" + (f" ({name})" if name else "")
+    sns.heatmap(
         np.where(np.isnan(values), np.nan, np.maximum(values, least / size)),
+        ax=axis,
         cmap=theme.colormap(),
         norm=LogNorm(least / size, top) if log else Normalize(0, top),
-        aspect="auto",
-        extent=(0, lanes.edges[-1] / _axis_x(axis, lanes), len(lanes.ranks) - 0.5, -0.5),
+        rasterized=True,
+        xticklabels=False,
+        yticklabels=False,
+        cbar_kws={"label": label, "format": FuncFormatter(_thousands), "aspect": 30},
     )
-    label = f"median {target_name(target)}" + (f" ({name})" if name else "")
-    figure.colorbar(image, ax=axis, label=label, format=FuncFormatter(_thousands), aspect=30).outline.set_visible(False)
     rows, columns = np.nonzero(lanes.kept)
-    middles = (columns + 0.5) * (lanes.edges[1] / lanes.edges[-1]) * axis.get_xlim()[1]
-    axis.plot(middles, rows, linestyle="none", marker=".", markersize=3, color=theme.DIVERGING[-2], rasterized=True)
-    charts.labels(axis, [str(rank) for rank in lanes.ranks])
-    axis.yaxis.set_major_locator(charts.every_row(len(lanes.ranks), 24))
-    axis.set_ylim(len(lanes.ranks) - 0.5, -0.5)
+    dots = {"linestyle": "none", "marker": ".", "markersize": 3, "color": theme.DIVERGING[-2], "rasterized": True}
+    axis.plot(columns + 0.5, rows + 0.5, **dots)
+    step = max(1, -(-len(lanes.ranks) // 24))
+    axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
     axis.set_ylabel("rank")
-    axis.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    x_size = _axis_x(axis, lanes)
+    last = lanes.edges[-1] / x_size
+    ticks = [tick for tick in MaxNLocator(8).tick_values(0, last) if 0 <= tick <= last]
+    axis.set_xticks(np.array(ticks) * x_size / lanes.edges[1], [_thousands(tick, 0) for tick in ticks], rotation=0)
     return figure

@@ -18,6 +18,7 @@ from causeway.core.vocabulary import (
 )
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.markup import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,9 +146,7 @@ def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
             words += "\n" + "\n".join(textwrap.wrap(host["why"], 50)) if host["why"] else ""
             axes[1, 1].text(0, 1, words, va="top", color=theme.MUTED)
         colours = {words: colour for _, colour, _, words in STEPS} | {ABOVE[2]: ABOVE[0], "–: not defined": theme.PAPER}
-        charts.key(figure, colours, list(colours), 7)
-        if lines:
-            figure.supxlabel("\n".join(lines), x=0.015, ha="left", fontsize=9, color=theme.MUTED)
+        charts.key(figure, colours, list(colours), 7, plain("\n".join(lines)))
     return figure
 
 

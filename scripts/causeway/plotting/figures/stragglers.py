@@ -141,10 +141,12 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
         ],
     )
     middles = np.arange(len(shown)) + 0.5
-    left.set(xlim=(0, len(shown)), ylim=(len(shown), 0), aspect="equal", anchor="W")
+    left.set(xlim=(0, len(shown)), ylim=(len(shown), 0))
     left.set_yticks(middles, [f"rank {name}" for name in names])
-    every = slice(None, None, max(1, -(-len(shown) // 16)))
-    left.set_xticks(middles[every], names[every])
+    every = max(1, -(-len(shown) // 16))
+    late = [place for place, at in enumerate(shown) if ranks[at]["pattern"] != "none"]
+    named = late + [place for place in range(0, len(shown), every) if all(abs(place - one) >= every for one in late)]
+    left.set_xticks(middles[named], [names[place] for place in named])
     left.set_title("Rows wait for columns")
     words = f"empty: nobody waited; darkest: {formatting.time(int(largest))}"
     left.set_xlabel(words + (f"; {len(shown)} of {len(ranks)} ranks" if len(ranks) > len(shown) else ""), loc="left")
