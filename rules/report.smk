@@ -42,6 +42,7 @@ rule plot_figures:
         stragglers=shown("efficiency_stragglers"),
         steps=shown("steps"),
         waiting=shown("waiting"),
+        step_waterfall=shown("step_waterfall"),
     log:
         "<logs>/plot_figures/{dataset}.log",
     benchmark:

@@ -82,6 +82,13 @@ FIGURES = {
             label="why devices wait",
         ),
         Figure(
+            name="step_waterfall",
+            per="dataset",
+            file="figures/step_waterfall.svg",
+            category=WHERE,
+            label="waterfall of a step",
+        ),
+        Figure(
             name="efficiency_stragglers",
             per="dataset",
             file="figures/stragglers.svg",

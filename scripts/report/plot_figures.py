@@ -11,13 +11,14 @@ from causeway.findings.figures import consistent_graph
 from causeway.numeric.parts import Parts
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.kernel_labels import short_names
-from causeway.plotting.drawing.page import write
+from causeway.plotting.drawing.page import svg_of, write
 from causeway.plotting.drawing.target_labels import unit_stated
 from causeway.plotting.figures import efficiency, stragglers
 from causeway.plotting.figures.bins import draw_bins
 from causeway.plotting.figures.causal_graph import draw_causal_graph
 from causeway.plotting.figures.coordinate_axes import coordinates_of
 from causeway.plotting.figures.device_time import lost_time
+from causeway.plotting.figures.device_time.step_waterfall import draw_step_waterfall, usual_step
 from causeway.plotting.figures.device_time.steps import draw_steps
 from causeway.plotting.figures.device_time.waiting import draw_waiting
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
@@ -40,7 +41,7 @@ def main(job) -> None:
             choices = [job.params.axes, job.params.rows, job.params.seed]
             parts.do(f"figures of {target}", lambda folder=folder: draw_target(job, folder), made, inputs, choices)
         if hasattr(job.output, "waiting"):
-            names = ("efficiency", "lost_time", "rank_map", "stragglers", "steps", "waiting")
+            names = ("efficiency", "lost_time", "rank_map", "stragglers", "steps", "waiting", "step_waterfall")
             inputs = ("efficiency", "efficiency_table", "stragglers", "steps", "step_table", "waiting")
             made = [getattr(job.output, name) for name in names]
             parts.do(
@@ -65,6 +66,9 @@ def draw_device_time(job) -> None:
     waiting = read_rows_of_run(given.waiting, "waiting")
     why = table_metadata(given.waiting).get("why")
     write(draw_waiting(waiting, dataset=name, why=why), made.waiting)
+    table = read_table(given.step_table, "steps")
+    waits = read_rows_of_run(given.waiting, "waiting", usual_step(table))
+    write(draw_step_waterfall(table, waits, dataset=name), made.step_waterfall)
 
 
 def draw_target(job, folder: Path) -> None:
@@ -115,8 +119,8 @@ def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
         f"Causes of {target}: kernels and whole dataset",
         folder.name,
     )
-    write(matrix, folder / "figures" / "agreement.svg")
-    page = draw_examined_causes(searches, matrix, f"Causes of {target} examined, {dataset}", names)
+    write(matrix, path := folder / "figures" / "agreement.svg")
+    page = draw_examined_causes(searches, svg_of(path), f"Causes of {target} examined, {dataset}", names)
     write(page, folder / "figures" / "examined_causes.html")
 
 

@@ -23,8 +23,7 @@ from causeway.findings.collection import ResultFiles, findings_document
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.numeric.parts import Parts
 from causeway.plotting.drawing.citations import interactive_page
-from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.device_time.step_waterfall import usual_step
+from causeway.plotting.drawing.page import svg_of, write
 from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
 from causeway.plotting.pages.interactive_page import INDEX, LIBRARY, write_index
@@ -72,7 +71,7 @@ def main(job) -> None:
             pairs = [*given.comparisons, *(Path(path).with_suffix(".parquet") for path in given.comparisons)]
             names = [dataset_of(path) for path in given.quality]
             parts.do("list of interactive figures", lambda: write_list(job), index, pairs, names)
-            drawn = {*map(str, given.figures)}
+            drawn = {*map(str, given.figures)} - {*shown_figures(job)}
             inputs = [*(path for path in given if str(path) not in drawn), made.findings, *made.stalls]
             needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
             choices = [params.shown, params.links, params.levels]
@@ -181,6 +180,12 @@ def write_page(job) -> None:
     write(page, job.output.page)
 
 
+def shown_figures(job) -> list[str]:
+    """Return the figures that stand inside the page; it links to the others."""
+    names = {"steps.svg", "waiting.svg", "step_waterfall.svg"}
+    return [path for path in map(str, job.input.figures) if Path(path).name in names]
+
+
 def views(job) -> list[DatasetView]:
     """Return the datasets in the order of their quality documents, each with its targets in the order of their
     kernels tables.
@@ -197,10 +202,10 @@ def views(job) -> list[DatasetView]:
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
     steps = {dataset_of(path): read_json(path) for path in job.input.steps}
     step_tables = {dataset_of(path): read_table(path, "steps") for path in job.input.step_tables}
-    waiting = {
-        dataset_of(path): read_rows_of_run(path, "waiting", usual_step(step_tables[dataset_of(path)]))
-        for path in job.input.waiting
-    }
+    waiting = {dataset_of(path): read_rows_of_run(path, "waiting") for path in job.input.waiting}
+    drawn: dict[str, dict] = {}
+    for path in map(Path, shown_figures(job)):
+        drawn.setdefault(path.parents[1].name, {})[path.stem] = svg_of(path)
     paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
@@ -243,6 +248,7 @@ def views(job) -> list[DatasetView]:
             collectives=sizes.get(dataset),
             stalls=stalls.get(dataset),
             levels=levels.get(dataset),
+            figures=drawn.get(dataset, {}),
         )
         found.append(view)
     return found

@@ -14,6 +14,7 @@ from causeway.core.vocabulary import COULD_NOT_TELL, REGRESSED
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.document import summarise
 from causeway.findings.first_screen.plan import lines_of_pair
+from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.overview.comparisons import compared_runs
 from causeway.plotting.pages.comparison_page import draw_comparison
@@ -96,9 +97,10 @@ def test_runs_without_a_kernel_in_common_are_compared_as_far_as_they_can_be(resu
 
 def test_the_page_of_runs_without_a_kernel_in_common_is_drawn(results):
     document, rows = compare(results, ["good"], ["other"])
-    figures = {"changes": draw_changes(document, rows), "totals": draw_totals(document)}
+    figures = {"changes": inline(draw_changes(document, rows)), "totals": inline(draw_totals(document))}
     lines = lines_of_pair(document, rows, results)
-    page = str(draw_comparison(document, rows, ["a headline"], lines, **figures, ratios=draw_ratios(document, rows)))
+    figures["ratios"] = inline(draw_ratios(document, rows))
+    page = str(draw_comparison(document, rows, ["a headline"], lines, **figures))
     assert "have no kernel in common" in page
     assert lines[0].startswith("Run ")
     assert not [line for line in lines if "same launches" in line]
@@ -148,9 +150,9 @@ def test_the_finding_says_why_and_its_query_gives_it(results):
 def test_the_page_and_its_figures_say_why_and_no_number_of_what_was_not_measured(results):
     document, rows = compare(results, ["good"], ["empty"])
     figures = {
-        "changes": draw_changes(document, rows),
-        "totals": draw_totals(document),
-        "ratios": draw_ratios(document, rows),
+        "changes": inline(draw_changes(document, rows)),
+        "totals": inline(draw_totals(document)),
+        "ratios": inline(draw_ratios(document, rows)),
     }
     assert all("dataset empty cannot be compared" in str(one) for one in figures.values())
     page = str(draw_comparison(document, rows, ["a headline"], **figures))
@@ -295,9 +297,9 @@ def test_page_finding_and_overview_name_the_repeat(repeated):
     findings = comparison_findings(document, rows)
     assert all("empty, a repeat of the candidate, could not be measured" in one.assumption for one in findings)
     figures = {
-        "changes": draw_changes(document, rows),
-        "totals": draw_totals(document),
-        "ratios": draw_ratios(document, rows),
+        "changes": inline(draw_changes(document, rows)),
+        "totals": inline(draw_totals(document)),
+        "ratios": inline(draw_ratios(document, rows)),
     }
     page = str(draw_comparison(document, rows, ["a headline"], **figures))
     assert "empty, a repeat of the candidate, could not be measured" in page

@@ -16,6 +16,7 @@ from efficiency_samples import clocks, export
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES
 from causeway.efficiency.measure_efficiency import measure_efficiency
+from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.efficiency import draw_efficiency_trees
 from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
 
@@ -30,7 +31,7 @@ for flavour in FLAVOUR_NAMES:
     assert document[flavour]["busiest_share"] == 50 / 60, document[flavour]
     assert document[flavour]["regions"]["step"]["busiest_share"] == 0.5
     assert table[f"{flavour}_busiest_share"][0].as_py() == 50 / 60
-assert "busiest" in str(draw_efficiency_trees(document, "d")) and ".83" in str(draw_efficiency_trees(document, "d"))
+assert "busiest" in inline(draw_efficiency_trees(document, "d")) and ".83" in inline(draw_efficiency_trees(document, "d"))
 page = "".join(map(str, where_the_time_goes(document, table, "d")))
 assert 'title="busiest share">BD<' in page and "d/efficiency.json" in page
 assert "busiest_share" in DEVICE_RATIO_NAMES

@@ -3,6 +3,7 @@
 from causeway.core.tables import write_json
 from causeway.core.vocabulary import FLAVOUR_NAMES
 from causeway.efficiency.trees.scaling_series import measure_series
+from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.series import draw_series
 
 
@@ -36,7 +37,7 @@ def test_a_run_without_an_efficiency_is_no_reference_and_is_named(tmp_path):
     # 800 ns of kernels in the reference over 1000; times .5
     assert series["runs"][1]["device"]["global_efficiency"] == 0.8 * 0.5
     assert series["not_measured"] == [{"dataset": "four", "why": "no export has launches"}]
-    drawn = str(draw_series(found))
+    drawn = inline(draw_series(found))
     assert "reference one, the run with the fewest devices" in drawn
     assert "without an efficiency: four" in drawn
     assert "0 devices" not in drawn
@@ -52,4 +53,4 @@ def test_a_series_of_which_no_run_was_measured_has_no_reference(tmp_path):
         "runs": [],
         "not_measured": [{"dataset": "a", "why": "nothing"}],
     }
-    assert "no run was measured" in str(draw_series(found))
+    assert "no run was measured" in inline(draw_series(found))

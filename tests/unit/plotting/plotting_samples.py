@@ -12,6 +12,12 @@ from measured_samples import write_measured
 from variability_samples import FACTS, MS, NAMES, bins_table, kernels_table, ranking_table, write_rows
 
 from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.plotting.drawing.page import inline
+
+
+def as_svg(drawing):
+    """Return a figure of matplotlib as it stands in a page; markup as text."""
+    return str(inline(drawing) if hasattr(drawing, "savefig") else drawing)
 
 
 def parsed(svg):
@@ -205,6 +211,7 @@ def job_of(root, out, datasets=("demo",)):
             scopes=each("causal/scopes.json"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
+            figures=[],
             replayed=[str(path / "replayed_what_ifs.parquet") for path in places if path.name == "kernel_variability"],
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
             efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],

@@ -10,6 +10,7 @@ import pytest
 
 from causeway.core.codes import WARP_STALLS
 from causeway.core.tables import read_table
+from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.warp_stalls import draw_warp_stalls
 from causeway.plotting.overview.variability.stalled_warps import warp_stalls
 from causeway.variability import stall_summary
@@ -90,7 +91,7 @@ def test_the_overview_escapes_names(tmp_path):
     table = read_table(tmp_path / "d" / "stall_reasons.parquet", "stall_reasons")
     page = str(warp_stalls(table, "d"))
     assert "<script>" not in page
-    figure = str(draw_warp_stalls(table, dataset=HOSTILE))
+    figure = inline(draw_warp_stalls(table, dataset=HOSTILE))
     assert "<script>" not in figure
     assert figure.count("<title>") == 1 + 3 * len(WARP_STALLS)
     assert all(words in figure for words in WARP_STALLS.values())
@@ -102,7 +103,7 @@ def test_without_counters_of_warp_stalls_nothing_is_said(tmp_path):
     table = read_table(tmp_path / "s.parquet", "stall_reasons")
     assert table.num_rows == 0
     assert warp_stalls(table, "d") is None
-    assert "no counters of warp stalls" in str(draw_warp_stalls(table, dataset="d"))
+    assert "no counters of warp stalls" in inline(draw_warp_stalls(table, dataset="d"))
 
 
 def ratio(reason, latency=False):

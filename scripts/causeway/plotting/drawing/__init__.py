@@ -2,6 +2,6 @@
 
 One figure or page each stands in the other folders.
 
-Imports run from left to right: `interval_bars` > `citations`, `page`, `svg` > `kernel_labels`, `markdown`, `theme` >
-`graph_layout`, `markup`, `merged_cells`, `target_labels`.
+Imports run from left to right: `interval_bars` > `charts`, `citations`, `page`, `svg` > `kernel_labels`, `markdown`,
+`theme` > `graph_layout`, `markup`, `merged_cells`, `target_labels`.
 """

@@ -70,12 +70,23 @@ def write(drawing: "Markup | Figure", path: str | Path) -> None:
     between a number and its unit.
     """
     text = f"{drawing}\n" if isinstance(drawing, Markup) else theme.svg_text(drawing)
+    if isinstance(drawing, Markup) and text.startswith("<svg") and f'fill="{theme.PAPER}"' in text[:800]:
+        text = text.replace(">", f"><style>{theme.dark()}</style>", 1)  # as `theme.svg_text` has it
     if Path(path).suffix == ".html":
         text = OUTSIDE_OF_TAGS.sub(lambda found: found[1] or unbroken(found[2]), text)
     write_whole(path, text)
 
 
 def svg_of(path: str | Path) -> Markup:
-    """Return an SVG that this package wrote as it stands inside a page: without what precedes its element."""
-    text = Path(path).read_text(encoding="utf-8")
-    return Markup(text[text.index("<svg") :])  # noqa: S704 - names in it were escaped when it was drawn
+    """Return an SVG that this package wrote as it stands inside a page: see `inline`."""
+    return _in_a_page(Path(path).read_text(encoding="utf-8"))
+
+
+def inline(figure: "Figure") -> Markup:
+    """Return a figure as it stands inside a page: without what precedes its element, in the colours of the page."""
+    return _in_a_page(theme.svg_text(figure))
+
+
+def _in_a_page(text: str) -> Markup:
+    text = text[text.index("<svg") :].replace(f"<style>{theme.dark()}</style>", "", 1)
+    return Markup(text)  # noqa: S704 - names in it were escaped when it was drawn

@@ -12,14 +12,13 @@ import numpy as np
 
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
-from causeway.plotting.drawing import theme
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.merged_cells import cells_together, largest_by_cell
-from causeway.plotting.drawing.svg import notice
 from causeway.plotting.drawing.target_labels import stated, target_axis, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from markupsafe import Markup
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -131,7 +130,7 @@ def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     return notes
 
 
-def draw_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, *, dataset: str, target: str) -> "Markup | Figure":
+def draw_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, *, dataset: str, target: str) -> "Figure":
     """Return the bins of one target of a dataset, drawn.
 
     Parameters
@@ -150,19 +149,9 @@ def draw_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, *, dataset: s
         return notice(title, "0 bins", [why])
     with theme.drawing():
         draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
-        figure = draw(lanes, target, unit_stated(bins))
-        figure.suptitle(
-            title, x=0.012, y=1 - 0.12 / figure.get_figheight(), ha="left", va="top", fontsize=11.5, fontweight="bold"
-        )
+        figure = draw(lanes, target, unit_stated(bins), title)
         notes = "; ".join(notes_of(lanes, clocks))
-        figure.text(
-            0.012,
-            0.1 / figure.get_figheight(),
-            notes[:1].upper() + notes[1:] + ".",
-            ha="left",
-            va="bottom",
-            color=theme.MUTED,
-        )
+        figure.supxlabel(f"{notes[:1].upper()}{notes[1:]}.", x=0.015, ha="left", fontsize=9, color=theme.MUTED)
     return figure
 
 
@@ -191,16 +180,15 @@ def _thousands(value: float, _: int) -> str:
     return formatting.significant(value, 4)
 
 
-def _draw_lanes(lanes: Lanes, target: str, unit: str):
-    import matplotlib.pyplot as plt
+def _draw_lanes(lanes: Lanes, target: str, unit: str, title: str):
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     count = len(lanes.ranks)
     each = min(1.7, max(0.62, 9.0 / count))
-    height = each * count + 1.75
-    figure, axes = plt.subplots(count, 1, sharex=True, sharey=True, squeeze=False, figsize=(10.4, height))
-    figure.subplots_adjust(left=0.115, right=0.985, top=1 - 0.85 / height, bottom=0.88 / height, hspace=0.14)
     size, name, log, least = scale_of(np.concatenate([lanes.low, lanes.median_high, lanes.high]), unit)
+    below = target_axis(target) + (f", in {name}" if name else "") + (" (log axis, 0 at its foot)" if log else "")
+    below += "; line: median; band: quartiles; orange: bins kept for the causal analysis"
+    figure, axes = charts.sheet(title, below, each * count + 0.7, count, sharex=True, sharey=True, squeeze=False)
     x_size = _axis_x(axes[-1, 0], lanes)
     edges = lanes.edges / x_size
     for row, rank in enumerate(lanes.ranks):
@@ -209,35 +197,26 @@ def _draw_lanes(lanes: Lanes, target: str, unit: str):
             np.maximum(values[row], least) / size
             for values in (lanes.low, lanes.median_low, lanes.median_high, lanes.high)
         )
-        if log:
-            axis.set_yscale("log")
         axis.grid(axis="y")
         runs = _runs(lanes.kept[row])
         for left, right in runs:
             axis.axvspan(edges[left], edges[right], ymin=0.94, color=theme.DIVERGING[-2], linewidth=0)
             if len(runs) <= SHADED:
-                axis.axvspan(edges[left], edges[right], ymax=0.94, color=theme.DIVERGING[5], linewidth=0)
+                axis.axvspan(edges[left], edges[right], ymax=0.94, color=theme.DIVERGING[6], alpha=0.4, linewidth=0)
         axis.stairs(high, edges, baseline=low, fill=True, color=theme.SEQUENTIAL[4], alpha=0.35, linewidth=0)
         if lanes.merged > 1:
             axis.stairs(middle_high, edges, baseline=middle_low, fill=True, color=theme.SEQUENTIAL[6], linewidth=0.6)
         axis.stairs(middle_high, edges, baseline=None, color=theme.SEQUENTIAL[6], linewidth=1.4)
-        axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", labelpad=10, color=theme.INK)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].set_xlim(edges[0], edges[-1])
+        axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK)
+    axis = axes[0, 0]
     top = float(np.nanmax(lanes.high)) / size
-    axes[0, 0].set_ylim(least / size if log else 0, (top * 1.6 if log else top * 1.12) or 1.0)
-    axes[0, 0].xaxis.set_major_formatter(FuncFormatter(_thousands))
-    axes[0, 0].yaxis.set_major_formatter(FuncFormatter(_thousands))
-    if log:
-        axes[0, 0].yaxis.set_major_locator(LogLocator(numticks=4))
-        axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
-    else:
-        axes[0, 0].yaxis.set_major_locator(MaxNLocator(3))
-    scale = " (log axis, 0 at its foot)" if log else ""
-    below = f"{target_axis(target)}, in {name}{scale}" if name else f"{target_axis(target)}{scale}"
-    signs = "line: median; band: quartiles; orange: bins kept for the causal analysis"
-    figure.text(0.012, 1 - 0.4 / height, below, ha="left", va="top")
-    figure.text(0.985, 1 - 0.4 / height, signs, ha="right", va="top", color=theme.MUTED)
+    axis.set_xlim(edges[0], edges[-1])
+    axis.set_yscale("log" if log else "linear")
+    axis.set_ylim(least / size if log else 0, (top * 1.6 if log else top * 1.12) or 1.0)
+    axis.yaxis.set_major_locator(LogLocator(numticks=4) if log else MaxNLocator(3))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    for one in (axis.xaxis, axis.yaxis):
+        one.set_major_formatter(FuncFormatter(_thousands))
     return figure
 
 
@@ -247,55 +226,36 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
 
-def _draw_map(lanes: Lanes, target: str, unit: str):
-    import matplotlib.pyplot as plt
+def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
     import seaborn as sns
     from matplotlib.colors import LogNorm, Normalize
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    height = min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 1.75
-    figure, axis = plt.subplots(figsize=(10.4, height))
-    figure.subplots_adjust(left=0.075, right=0.88, top=1 - 0.85 / height, bottom=0.88 / height)
-    scale = figure.add_axes(
-        (0.895, 1 - 3.35 / height, 0.014, 2.5 / height)
-    )  # as tall as the lowest map, however many ranks
     size, name, log, least = scale_of(lanes.median_high, unit)
     values = lanes.median_high / size
     top = float(np.nanmax(values)) or 1.0
-    norm = LogNorm(least / size, top) if log else Normalize(0, top)
-    shown = np.where(np.isnan(values), np.nan, np.maximum(values, least / size))
+    below = f"{target_axis(target)}; empty: no launches; orange dots: kept for the causal analysis"
+    below += "; colour on a log scale" if log else ""
+    figure, axis = charts.sheet(title, below, min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 0.7)
     label = f"median {target_name(target)}" + (f" ({name})" if name else "")
     sns.heatmap(
-        shown,
+        np.where(np.isnan(values), np.nan, np.maximum(values, least / size)),
         ax=axis,
         cmap=theme.colormap(),
-        norm=norm,
-        mask=np.isnan(shown),
+        norm=LogNorm(least / size, top) if log else Normalize(0, top),
         rasterized=True,
         xticklabels=False,
         yticklabels=False,
-        cbar_ax=scale,
-        cbar_kws={"label": label, "format": FuncFormatter(_thousands)},
+        cbar_kws={"label": label, "format": FuncFormatter(_thousands), "aspect": 30},
     )
     rows, columns = np.nonzero(lanes.kept)
-    axis.plot(
-        columns + 0.5,
-        rows + 0.5,
-        linestyle="none",
-        marker=".",
-        markersize=3,
-        color=theme.DIVERGING[-2],
-        rasterized=True,
-    )
+    dots = {"linestyle": "none", "marker": ".", "markersize": 3, "color": theme.DIVERGING[-2], "rasterized": True}
+    axis.plot(columns + 0.5, rows + 0.5, **dots)
     step = max(1, -(-len(lanes.ranks) // 24))
     axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
     axis.set_ylabel("rank")
     x_size = _axis_x(axis, lanes)
-    width = (lanes.edges[1] - lanes.edges[0]) / x_size
-    ticks = MaxNLocator(8).tick_values(0, lanes.edges[-1] / x_size)
-    ticks = ticks[(ticks >= 0) & (ticks <= lanes.edges[-1] / x_size)]
-    axis.set_xticks(ticks / width, [formatting.significant(tick, 4) for tick in ticks], rotation=0)
-    signs = "white: no launches; orange dots: kept for the causal analysis" + ("; colour on a log scale" if log else "")
-    figure.text(0.012, 1 - 0.4 / height, target_axis(target), ha="left", va="top")
-    figure.text(0.985, 1 - 0.4 / height, signs, ha="right", va="top", color=theme.MUTED)
+    last = lanes.edges[-1] / x_size
+    ticks = [tick for tick in MaxNLocator(8).tick_values(0, last) if 0 <= tick <= last]
+    axis.set_xticks(np.array(ticks) * x_size / lanes.edges[1], [_thousands(tick, 0) for tick in ticks], rotation=0)
     return figure

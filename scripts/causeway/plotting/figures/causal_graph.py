@@ -219,6 +219,8 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     arrows, rest, omitted = arrows_into(graph)
     if not arrows:
         return draw_no_cause(graph, scope)
+    if len(arrows) == 1:
+        return draw_one_cause(graph, scope, arrows[0], rest, alone)
     nodes = {node["name"]: node for node in graph["nodes"]}
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
@@ -419,6 +421,37 @@ def legend(width: float, fragile: bool, target: str, of_kernels: bool = False) -
         parts.append(text(x + sign, y + 4.5, word, theme.SMALL, colour=theme.MUTED))
         x += room
     return parts, y + 18
+
+
+def draw_one_cause(graph: Mapping, scope: str, arrow: Arrow, rest: Arrow | None, alone: bool) -> Markup:
+    """Return in words what a graph with one cause has: an arrow between two boxes would say no more."""
+    about, rests = headline(graph, scope)
+    others = _others(arrow.source, {node["name"]: node for node in graph["nodes"]})
+    members = [f"and {len(others)} that move with it"] if others else []
+    y = 66.0 if alone else 22.0
+    parts = []
+    width = 560.0
+    for one in [arrow] + ([rest] if rest else []):
+        words = f"{elided(one.source, 60)}: {one.label}"
+        lines = [", ".join(line) for line in (members if one is arrow else [], [*one.details]) if line]
+        numbered = list(enumerate(lines, 1))
+        room = LINE * (len(lines) + 1)
+        ink = theme.MUTED if one.colour == theme.UNDECIDED else one.colour
+        parts.append(
+            tag(
+                "g",
+                tag("title", one.hover),
+                tag("path", d=f"M{MARGIN + 3} {y - 12}v{room}", stroke=one.colour, stroke_width=4.0),
+                text(MARGIN + 16, y, words, colour=ink, font_weight="bold"),
+                [text(MARGIN + 16, y + LINE * n, line, theme.SMALL, colour=theme.MUTED) for n, line in numbered],
+                data_cause=elided(one.source, 300),
+            )
+        )
+        width = max(width, *(text_width(line, theme.SIZE, bold=True) + 50 for line in (words, *lines)))
+        y += room + 14
+    head = [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)]
+    width = max(width, text_width(about, 15, bold=True) + 2 * MARGIN if alone else 0.0)
+    return document(width, y, about, head if alone else [], parts)
 
 
 def draw_no_cause(graph: Mapping, scope: str) -> Markup:

@@ -1,8 +1,9 @@
 """Efficiency trees of devices and hosts as a table: one cell per ratio, coloured by thresholds."""
 
+import math
+import textwrap
 from collections.abc import Mapping, Sequence
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
@@ -15,16 +16,18 @@ from causeway.core.vocabulary import (
     TREE_LEVELS,
     factors_of,
 )
-from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.svg import MARGIN, document, notice, text
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.markup import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_SHOWN = {"node": 8, "rank": 16, "device": 16, "region": 12}
 GROUPS = tuple((key, one, MOST_SHOWN[one]) for one, key in TREE_LEVELS.items())
 """Parts of a dataset: their key, what one is called, and how many are shown."""
-WIDTH = 1180.0
-CELL = 62.0
-ROW = 24.0
 MOST_SHARED = 8
 STEPS = (
     (0.9, theme.DIVERGING[2], theme.INK, ".90 and more"),
@@ -81,178 +84,92 @@ def _shown(trees: Mapping, group: str, most: int) -> list[str]:
     return sorted(sorted(trees, key=lambda name: (efficiency(name), number(name)))[:most], key=number)
 
 
-def draw_efficiency_trees(efficiency: Mapping, name: str) -> Markup:
+def tree_rows(rows: Sequence[tuple[str, str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> "pd.DataFrame":
+    """Return the ratios of each row, named with its time, by flavour and ratio; a row of words alone has none."""
+    import pandas as pd
+
+    names = [f"{elided(label, 44)}, {_elapsed(trees)}" if trees else label for _, label, trees in rows]
+    columns = pd.MultiIndex.from_product([flavours, [ratio.name for ratio in ratios]])
+    values = [[trees[flavour][name] if trees else None for flavour, name in columns] for _, _, trees in rows]
+    return pd.DataFrame(values, names, columns, dtype=float)
+
+
+def _elapsed(trees: Mapping) -> str:
+    return formatting.time(next(iter(trees.values()))["elapsed_ns"])
+
+
+def _table(axis: "Axes", ratios: "pd.DataFrame", heads: Sequence[str], title: str, named: bool) -> None:
+    """Draw ratios as a table; `named`: with the names of its rows."""
+    import numpy as np
+
+    values = ratios.to_numpy()
+    codes = np.digitize(values, [-1, *sorted(least for least, *_ in STEPS if least > 0), np.nextafter(1.0, 2)])
+    codes[np.isnan(values)] = 0
+    said = [[formatting.ratio(None if np.isnan(value) else value) for value in row] for row in values]
+    said = [[""] * len(row) if name.startswith("… and") else row for row, name in zip(said, ratios.index, strict=True)]
+    charts.shaded(axis, codes, np.array(said), [theme.PAPER, *(colour for _, colour, *_ in STEPS[::-1]), ABOVE[0]], 0)
+    axis.set_xticks(np.arange(len(heads)) + 0.5, heads, color=theme.MUTED)
+    axis.set_title(title, fontsize=9.4)
+    axis.set_yticks(np.arange(len(ratios)) + 0.5 if named else [], ratios.index if named else [], rotation=0)
+
+
+def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
     """Return the trees of a dataset and its parts as a table, devices and then hosts: one cell per ratio, coloured
     by thresholds.
     """
     if efficiency["why"]:
         return notice("Efficiency", name, [f"Nothing was measured: {efficiency['why']}."])
-    rows = _named(efficiency)
-    left = WIDTH - MARGIN - len(FLAVOURS) * (len(DEVICE_RATIOS) * CELL + 14)
-    top = 92.0
+    devices = tree_rows(_named(efficiency), FLAVOUR_NAMES, DEVICE_RATIOS)
+    host = efficiency["host"]
+    hosts = tree_rows(_hosts(host), ["host"], HOST_RATIOS) if host["possible"] else []
+    lines = shared_lines(efficiency.get("shared", []))
+    lines += [] if host["possible"] else [f"Efficiency of hosts. Not measured: {host['why']}."]
     factors = " × ".join(ratio.label for ratio in factors_of(PARALLEL, DEVICE_RATIOS))
-    words = elided(f"{name}: {DEVICE_RATIOS[0].label} = {factors}, in each flavour", 150)
-    parts = [
-        text(MARGIN, 26, "Efficiency of devices", 15, font_weight="bold"),
-        text(MARGIN, 45, words, theme.SMALL, colour=theme.MUTED),
-    ]
-    for number, flavour in enumerate(FLAVOURS):
-        x = left + number * (len(DEVICE_RATIOS) * CELL + 14)
-        parts.append(
-            text(x + len(DEVICE_RATIOS) * CELL / 2, top - 24, flavour.label, theme.SIZE, "middle", font_weight="bold")
+    below = elided(f"{name}: {DEVICE_RATIOS[0].label} = {factors}, in each flavour", 150)
+    with theme.drawing():
+        rows = [len(devices) + 2.2, len(hosts) + 2.6] if len(hosts) else [len(devices) + 2.2]
+        height = charts.ROW * math.fsum(rows) + 0.35 + 0.2 * len(lines)
+        figure, axes = charts.sheet(
+            "Efficiency of devices", below, height, len(rows), len(FLAVOURS), squeeze=False, height_ratios=rows
         )
-        parts += [
-            text(x + (at + 0.5) * CELL, top - 7, ratio.short, theme.SMALL, "middle", theme.MUTED)
-            for at, ratio in enumerate(DEVICE_RATIOS)
-        ]
-    parts.append(text(left - 12, top - 7, "time", theme.SMALL, "end", theme.MUTED))
-    group = ""
-    y = top
-    for kind, label, trees in rows:
-        if kind != group:
-            y = y + 8
-            group = kind
-        parts += _tree_row(label, trees, left, y)
-        y += ROW
-    y = _key(parts, y + 12)
-    y = _shared(efficiency.get("shared", []), parts, y)
-    y = _hosts(efficiency["host"], parts, y + 36)
-    return document(WIDTH, y + MARGIN, f"Efficiency trees of {name}", *parts)
+        for axis, flavour in zip(axes[0], FLAVOURS, strict=True):
+            heads = [ratio.short for ratio in DEVICE_RATIOS]
+            _table(axis, devices[flavour.name], heads, flavour.label, axis is axes[0, 0])
+        if len(hosts):
+            _table(axes[1, 0], hosts["host"], [ratio.short for ratio in HOST_RATIOS], "Efficiency of hosts", True)
+            for axis in axes[1, 1:]:
+                axis.axis("off")
+            words = (
+                "parallel: time of threads outside calls of the\nGPU runtime and MPI; offload: outside runtime"
+                "\ncalls; MPI = balance × communication"
+            )
+            words += "\n" + "\n".join(textwrap.wrap(host["why"], 50)) if host["why"] else ""
+            axes[1, 1].text(0, 1, words, va="top", color=theme.MUTED)
+        colours = {words: colour for _, colour, _, words in STEPS} | {ABOVE[2]: ABOVE[0], "–: not defined": theme.PAPER}
+        charts.key(figure, colours, list(colours), 7, plain("\n".join(lines)))
+    return figure
 
 
-def _tree_row(label: str, trees: Mapping, left: float, y: float) -> list[Markup]:
-    parts = [
-        text(
-            MARGIN,
-            y + 16,
-            _fitting(label, (left if trees else WIDTH) - MARGIN - 90),
-            theme.SMALL,
-            colour=theme.INK if trees else theme.MUTED,
-        )
-    ]
-    if not trees:
-        return parts
-    parts.append(
-        text(left - 12, y + 16, formatting.time(trees["device"]["elapsed_ns"]), theme.SMALL, "end", theme.MUTED)
-    )
-    for number, flavour in enumerate(FLAVOUR_NAMES):
-        for at, ratio in enumerate(DEVICE_RATIOS):
-            x = left + number * (len(DEVICE_RATIOS) * CELL + 14) + at * CELL
-            parts += _cell(trees[flavour][ratio.name], x, y, bold=at == 0)
-    return parts
-
-
-def _fitting(label: str, width: float) -> str:
-    """Return a label that is elided where it does not fit."""
-    fits = 0
-    most = min(len(label), int(width / 3))
-    while fits < most:
-        middle = (fits + most + 1) // 2
-        wide = text_width(elided(label, middle), theme.SMALL) > width
-        fits, most = (fits, middle - 1) if wide else (middle, most)
-    return elided(label, max(fits, 8))
-
-
-def _cell(value: float | None, x: float, y: float, bold: bool) -> list[Markup]:
-    """Return a cell with its ratio; white where that is not defined."""
-    fill = theme.PAPER
-    ink = theme.MUTED
-    if value is not None:
-        fill, ink = (
-            ABOVE[:2] if value > 1 else next((colour, text_) for least, colour, text_, _ in STEPS if value >= least)
-        )
-    weight = {"font_weight": "bold"} if bold else {}
-    box = tag("rect", x=x, y=y, width=CELL - 2, height=ROW - 2, fill=fill)
-    return [box, text(x + CELL / 2 - 1, y + 16, formatting.ratio(value), theme.SMALL, "middle", ink, **weight)]
-
-
-def _key(parts: list[Markup], y: float) -> float:
-    """Draw what colours mean; return where it ends."""
-    x = MARGIN
-    for fill, words in [(colour, words) for _, colour, _, words in STEPS] + [
-        (ABOVE[0], ABOVE[2]),
-        (theme.PAPER, "–: not defined"),
-    ]:
-        parts.append(tag("rect", x=x, y=y, width=14, height=14, fill=fill))
-        parts.append(text(x + 20, y + 11, words, theme.SMALL, colour=theme.MUTED))
-        x += 20 + text_width(words, theme.SMALL) + 18
-    return y + 14
-
-
-def _shared(gpus: Sequence[Mapping], parts: list[Markup], y: float) -> float:
-    """Draw a row for each GPU that several ranks share: what runs on it together, and on behalf of each; return
-    where they end.
-    """
-    if not gpus:
-        return y
-    columns = (330.0, 430.0, 530.0, 640.0, 660.0)
-    parts.append(text(MARGIN, y + 36, "GPUs that several ranks share", 15, font_weight="bold"))
-    heads = ("time", "kernels", "efficiency", "at once", "kernels of each rank/device")
-    parts += [
-        text(x, y + 60, words, theme.SMALL, "end" if x < columns[-1] else "start", theme.MUTED)
-        for x, words in zip(columns, heads, strict=True)
-    ]
-    y += 62
+def shared_lines(gpus: Sequence[Mapping]) -> list[str]:
+    """Return a line for each GPU that several ranks share: what runs on it together, and on behalf of each."""
+    lines = ["GPUs that several ranks share:"] if gpus else []
     for number, gpu in enumerate(gpus[:MOST_SHARED]):
-        y += 20
         each = ", ".join(f"{name}: {formatting.time(one['kernel_ns'])}" for name, one in gpu["devices"].items())
-        cells = (
-            formatting.time(gpu["elapsed_ns"]),
-            formatting.time(gpu["kernel_ns"]),
-            formatting.ratio(gpu[PARALLEL]),
-            formatting.time(gpu["at_once_ns"]),
-        )
-        parts.append(text(MARGIN, y, f"GPU {number + 1}, {len(gpu['devices'])} ranks", theme.SMALL))
-        parts += [text(x, y, words, theme.SMALL, "end") for x, words in zip(columns, cells, strict=False)]
-        parts.append(
-            text(columns[-1], y, _fitting(each, WIDTH - MARGIN - columns[-1]), theme.SMALL, colour=theme.MUTED)
-        )
-    if len(gpus) > MOST_SHARED:
-        y += 20
-        parts.append(text(MARGIN, y, f"… and {len(gpus) - MOST_SHARED} more", theme.SMALL, colour=theme.MUTED))
-    return y + 6
+        times = [formatting.time(gpu[f"{name}_ns"]) for name in ("elapsed", "kernel", "at_once")]
+        words = f"GPU {number + 1}, {len(gpu['devices'])} ranks: {times[0]}, kernels {times[1]}, efficiency"
+        lines.append(elided(f"{words} {formatting.ratio(gpu[PARALLEL])}, at once {times[2]}; kernels of {each}", 165))
+    return lines + ([f"… and {len(gpus) - MOST_SHARED} more"] if len(gpus) > MOST_SHARED else [])
 
 
-def _hosts(host: Mapping, parts: list[Markup], y: float) -> float:
-    """Draw the trees of hosts, or say why there are none; return where they end."""
-    parts.append(text(MARGIN, y, "Efficiency of hosts", 15, font_weight="bold"))
-    if not host["possible"]:
-        parts.append(text(MARGIN, y + 20, f"Not measured: {host['why']}.", theme.SMALL, colour=theme.MUTED))
-        return y + 24
-    words = (
-        "parallel: time of threads outside calls of the GPU runtime and MPI; offload: outside runtime calls; MPI ="
-        " balance × communication"
-    )
-    parts.append(
-        text(MARGIN, y + 19, words + (f"; {host['why']}" if host["why"] else ""), theme.SMALL, colour=theme.MUTED)
-    )
-    left = WIDTH - MARGIN - len(FLAVOURS) * (len(DEVICE_RATIOS) * CELL + 14)
-    y = y + 50
-    parts += [
-        text(left + (at + 0.5) * CELL, y - 7, ratio.short, theme.SMALL, "middle", theme.MUTED)
-        for at, ratio in enumerate(HOST_RATIOS)
-    ]
-    parts.append(text(left - 12, y - 7, "time", theme.SMALL, "end", theme.MUTED))
-    rows = [("", "whole dataset", host)]
+def _hosts(host: Mapping) -> list[tuple[str, str, Mapping]]:
+    """Return the rows of the table of hosts: group, name and its ratios."""
+    rows = [("", "whole dataset", {"host": host})]
     for group, one, most in GROUPS:
         if group in host and (group != "ranks" or len(host[group]) > 1):
-            names = _shown(host[group], group, most)
-            rows += [(group, f"{one} {name}" if group != "regions" else name, host[group][name]) for name in names]
+            rows += [
+                (group, f"{one} {name}" if group != "regions" else name, {"host": host[group][name]})
+                for name in _shown(host[group], group, most)
+            ]
             if len(host[group]) > most:
                 rows.append((group, _more(len(host[group]) - most, one, group), {}))
-    before = ""
-    for group, label, tree in rows:
-        y = y + 8 * (group != before)
-        before = group
-        width = (left if tree else WIDTH) - MARGIN - 90
-        parts.append(
-            text(MARGIN, y + 16, _fitting(label, width), theme.SMALL, colour=theme.INK if tree else theme.MUTED)
-        )
-        if not tree:
-            y += ROW
-            continue
-        parts.append(text(left - 12, y + 16, formatting.time(tree["elapsed_ns"]), theme.SMALL, "end", theme.MUTED))
-        for at, ratio in enumerate(HOST_RATIOS):
-            parts += _cell(tree[ratio.name], left + at * CELL, y, bold=at == 0)
-        y += ROW
-    return y
+    return rows

@@ -1,26 +1,78 @@
 """Where kernels agree with the whole dataset: a matrix of causes by kernel, signs in words and colours."""
 
 from collections.abc import Mapping, Sequence
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import SUPPORTED
-from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.svg import MARGIN, document, notice, text
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.markup import plain
 
-CELL = (62.0, 26.0)
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
 MOST_FEATURES = 30
 MOST_KERNELS = 24
 HEAD = 34
 """Letters of a kernel's name over its column; a number behind it, which tells equal names apart, may add some."""
-NO_CAUSE = {"state": ""} | dict.fromkeys(("kernel_sign", "kernel_variance_percent", "kernel_verdict"))
+WHOLE = "whole dataset"
+COLUMNS = ["feature", "kernel", "state"]
+COLUMNS += [f"{scope}_{fact}" for scope in ("kernel", "dataset") for fact in ("sign", "variance_percent", "verdict")]
+FILLS = ("", "?", "+", "-")
+"""What the colours of cells stand for: no cause, not supported or undecided, raises, lowers."""
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
-def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str, target: str) -> Markup:
+def cells_of(rows: Sequence[Mapping], names: Mapping[str, str]) -> "pd.DataFrame":
+    """Return the cells with the columns feature, kernel (its short name), sign, percent, verdict, opposite and hover;
+    the weaker causes left out, features by strength, the whole dataset first.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame([dict(row) for row in rows if row["kernel"] in names], columns=COLUMNS, dtype=object)
+    table = table[table.kernel.isin([kernel for kernel in names if (table.kernel == kernel).any()][:MOST_KERNELS])]
+    strength = table[["kernel_variance_percent", "dataset_variance_percent"]].astype(float).max(axis=1).fillna(0)
+    order = strength.groupby(table.feature).max().reset_index().sort_values([0, "feature"], ascending=[False, True])
+    table = table[table.feature.isin(order.feature[:MOST_FEATURES])]
+    cells = pd.DataFrame(
+        {
+            "feature": table.feature,
+            "kernel": table.kernel.map(names),
+            "sign": table.kernel_sign,
+            "percent": table.kernel_variance_percent,
+            "verdict": table.kernel_verdict,
+            "opposite": table.state == "opposite",
+        },
+        dtype=object,
+    )
+    cells["hover"] = [
+        f"{cell.kernel}, {cell.feature}: {', '.join(filter(None, (state, cell.verdict)))}"
+        for cell, state in zip(cells.itertuples(), table.state, strict=True)
+    ]
+    whole = table.drop_duplicates("feature")
+    whole = pd.DataFrame(
+        {
+            "feature": whole.feature,
+            "kernel": WHOLE,
+            "sign": whole.dataset_sign,
+            "percent": whole.dataset_variance_percent,
+            "verdict": whole.dataset_verdict,
+            "opposite": False,
+            "hover": [
+                f"{WHOLE}, {feature}: {verdict or 'no cause here'}"
+                for feature, verdict in zip(whole.feature, whole.dataset_verdict, strict=True)
+            ],
+        }
+    )
+    cells = pd.concat([whole, cells])
+    rank = {feature: place for place, feature in enumerate(order.feature)}
+    return cells.sort_values("feature", key=lambda column: column.map(rank), kind="stable").reset_index(drop=True)
+
+
+def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str, target: str) -> "Figure":
     """Return the matrix.
 
     Parameters
@@ -32,108 +84,51 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
         cut, and look alike.
     title, target : str
     """
-    kernels = [kernel for kernel in names if any(row["kernel"] == kernel for row in rows)][:MOST_KERNELS]
-    strength: dict[str, float] = {}
-    for row in rows:
-        largest = max(row["kernel_variance_percent"] or 0.0, row["dataset_variance_percent"] or 0.0)
-        strength[row["feature"]] = max(strength.get(row["feature"], 0.0), largest)
-    features = sorted(strength, key=lambda feature: (-strength[feature], feature))[:MOST_FEATURES]
-    if not features or not kernels:
+    import numpy as np
+    from matplotlib.patches import Rectangle
+
+    cells = cells_of(rows, names)
+    if cells.empty:
         return notice(
             title, "kernels beside the whole dataset", ["No cause was found, in no kernel and not in the dataset."]
         )
-    cells = {(row["feature"], row["kernel"]): row for row in rows}
-    heads = ["whole dataset", *(names[kernel] for kernel in kernels)]
-    labels = max(text_width(elided(feature, 40), theme.SIZE) for feature in features)
-    slant = max(text_width(elided(head, HEAD + 6), theme.SMALL) for head in heads) * 0.72 + 14
-    left = MARGIN + labels + 12
-    top = 58.0 + slant
-    width, height = CELL
-    parts = []
-    for place, head in enumerate(heads):
-        x = left + width * (place + 0.5)
-        turned = f"rotate(-46 {x:.1f} {top - 8:.1f})"
-        parts.append(
-            text(
-                x,
-                top - 8,
-                elided(head, HEAD + 6),
-                theme.SMALL,
-                "start",
-                transform=turned,
-                font_weight="bold" if not place else None,
-            )
+    features = list(dict.fromkeys(cells.feature))
+    kernels = [name for name in (WHOLE, *names.values()) if (cells.kernel == name).any()]
+    codes = np.zeros((len(features), len(kernels)), int)
+    words = np.full(codes.shape, "", object)
+    framed = []
+    for cell in cells.itertuples():
+        place = features.index(cell.feature), kernels.index(cell.kernel)
+        if isinstance(cell.sign, str):
+            codes[place] = FILLS.index(cell.sign) if cell.verdict == SUPPORTED and cell.sign in FILLS else 1
+            words[place] = f"{MARKS.get(cell.sign, '◇')} {formatting.percent(cell.percent).removesuffix(' %')}"
+        framed += [place] if cell.opposite else []
+    left_out = len({row["feature"] for row in rows}) - len(features)
+    below = f"number: % of {variance_of(target)}, within configurations; of the whole dataset each kernel alike"
+    notes = "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; orange frame: opposite"
+    notes += " to the whole dataset; grey: not supported there"
+    notes += f"\n{left_out} weaker causes are not drawn; the table lists all" if left_out else ""
+    with theme.drawing():
+        width = max(charts.WIDTH, 4 + 0.66 * len(kernels) + 2)
+        figure, axis = charts.sheet(title, below, 0.27 * len(features) + 2.9, width=width)
+        charts.shaded(axis, codes, words, [theme.PANEL, "#eceff2", "#d9dde2", "#fbdcd9"])
+        for text, (row, column) in zip(axis.texts, np.argwhere(words != ""), strict=True):
+            text.set_color({2: theme.ON_COLOUR, 3: theme.LOWERS_ON_COLOUR}.get(codes[row, column], "#4d555e"))
+        for row, column in framed:
+            axis.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=theme.DIVERGING[-2], linewidth=1.8))
+        hovers = [
+            axis.add_patch(Rectangle((kernels.index(c.kernel), features.index(c.feature)), 1, 1, alpha=0, linewidth=0))
+            for c in cells.itertuples()
+        ]
+        charts.hover(hovers, cells.hover)
+        axis.set_xticks(
+            np.arange(len(kernels)) + 0.5,
+            [plain(elided(kernel, HEAD + 6)) for kernel in kernels],
+            rotation=46,
+            ha="left",
+            rotation_mode="anchor",
+            color=theme.INK,
         )
-    for line, feature in enumerate(features):
-        y = top + height * line
-        parts.append(text(left - 10, y + height / 2 + 4.5, elided(feature, 40), theme.SIZE, "end"))
-        first = next((cells[feature, kernel] for kernel in kernels if (feature, kernel) in cells), None)
-        parts.append(
-            _cell(
-                left,
-                y,
-                first and first["dataset_sign"],
-                first and first["dataset_variance_percent"],
-                first and first["dataset_verdict"],
-                False,
-                f"whole dataset, {feature}: {(first and first['dataset_verdict']) or 'no cause here'}",
-            )
-        )
-        for place, kernel in enumerate(kernels, start=1):
-            row = cells.get((feature, kernel), NO_CAUSE)
-            hover = f"{names[kernel]}, {feature}: {row['state'] or 'no cause here'}"
-            hover += f", {row['kernel_verdict']}" if row["kernel_verdict"] else ""
-            parts.append(
-                _cell(
-                    left + width * place,
-                    y,
-                    row["kernel_sign"],
-                    row["kernel_variance_percent"],
-                    row["kernel_verdict"],
-                    row["state"] == "opposite",
-                    hover,
-                )
-            )
-    bottom = top + height * len(features)
-    left_out = len(strength) - len(features)
-    notes = [
-        "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; orange frame: opposite to the"
-        " whole dataset",
-        f"number: % of {variance_of(target)}, within configurations; of the whole dataset each kernel alike",
-        "grey: not supported there",
-    ]
-    notes += [f"{left_out} weaker causes are not drawn; the table lists all"] if left_out else []
-    below = [text(MARGIN, bottom + 22 + 17 * i, note, theme.SMALL, colour=theme.MUTED) for i, note in enumerate(notes)]
-    wide = max(
-        left + width * len(heads) + slant + MARGIN, *(text_width(note, theme.SMALL) + 2 * MARGIN for note in notes)
-    )
-    return document(
-        wide, bottom + 30 + 17 * len(notes), title, text(MARGIN, 24, title, 15, font_weight="bold"), parts, below
-    )
-
-
-def _cell(
-    x: float, y: float, sign: str | None, percent: float | None, verdict: str | None, opposite: bool, hover: str
-) -> Markup:
-    width, height = CELL
-    coloured = sign if verdict == SUPPORTED else "?"
-    fill = "#f6f8fa" if sign is None else {"+": "#e3e6ea", "-": "#fbe3e1"}.get(coloured, "#f1f3f5")
-    colour = {"+": theme.RAISES, "-": theme.LOWERS}.get(coloured or "", theme.MUTED)
-    edge, thick = ("#dd7a1f", 2.4) if opposite else (theme.PAPER, 1.5)
-    words = "" if sign is None else f"{MARKS.get(sign, '◇')} {formatting.percent(percent).removesuffix(' %')}"
-    inset = thick / 2
-    return tag(
-        "g",
-        tag("title", hover),
-        tag(
-            "rect",
-            x=x + inset,
-            y=y + inset,
-            width=width - thick,
-            height=height - thick,
-            fill=fill,
-            stroke=edge,
-            stroke_width=thick,
-        ),
-        text(x + width / 2, y + height / 2 + 4.5, words, theme.SMALL, "middle", colour) if words else None,
-    )
+        axis.set_yticks(np.arange(len(features)) + 0.5, [plain(elided(feature, 40)) for feature in features])
+        figure.supxlabel(notes, x=0.015, ha="left", fontsize=9, color=theme.MUTED)
+    return figure

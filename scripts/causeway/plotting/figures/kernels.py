@@ -2,27 +2,27 @@
 in a page.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import TRACE_TARGETS, target_name
-from causeway.plotting.drawing import theme
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.kernel_labels import full_name, short_names
-from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.svg import MARGIN, bar, document, histogram, notice, sparkline, text
+from causeway.plotting.drawing.markup import text_width
 from causeway.plotting.drawing.target_labels import unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-MOST_ROWS = 40
-ROW = 32.0
+MOST_ROWS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ def columns_of(target: str) -> list[tuple[str, float, str]]:
     ]
 
 
-def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MOST_ROWS) -> Markup:
-    """Return the kernels of a dataset as a table of small figures.
+def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MOST_ROWS) -> "Figure":
+    """Return the kernels of a dataset as rows of small figures.
 
     Parameters
     ----------
@@ -118,79 +118,99 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
         return notice(title, "0 kernels", [why])
     unit = unit_stated(table)
     shown = kernels[:most]
-    columns = columns_of(target)
-    name_width = max(max(text_width(k.short, theme.SIZE) for k in shown) + 26, 160)
-    lefts = [MARGIN + name_width + math.fsum(width for _, width, _ in columns[:i]) + 14 for i in range(len(columns))]
-    width = lefts[-1] + columns[-1][1] + MARGIN
-    top = 96.0
-    head = [text(MARGIN, top - 12, "kernel", theme.SMALL, colour=theme.MUTED)]
-    for left, (heading, room, align) in zip(lefts, columns, strict=True):
-        head.append(
-            text(left if align == "start" else left + room - 14, top - 12, heading, theme.SMALL, align, theme.MUTED)
-        )
-    largest = max(k.share for k in shown)
-    rows = [
-        _row(k, position, top + position * ROW, lefts, columns, largest, unit, width)
-        for position, k in enumerate(shown)
-    ]
-    rest = kernels[most:]
     said = (
         f"{formatting.counted(sum(k.launches for k in kernels), 'launch')} of"
         f" {formatting.counted(len(kernels), 'kernel')}"
     )
-    if rest:
+    if rest := kernels[most:]:
         share = formatting.share(math.fsum(k.share for k in rest))
         said += f"; {len(rest)} more, not drawn, with {share} of the variability together"
-    kinds = list(dict.fromkeys(k.kind for k in shown))
-    key = []
-    x = 0.0
-    for kind in kinds:
-        key += [
-            tag("circle", cx=x + 5, cy=-4, r=4.5, fill=theme.class_colour(kind)),
-            text(x + 14, 0, kind, theme.SMALL, colour=theme.MUTED),
-        ]
-        x += text_width(kind, theme.SMALL) + 34
-    return document(
-        width,
-        top + len(shown) * ROW + 34,
-        title,
-        text(MARGIN, 24, title, 15, font_weight="bold"),
-        text(MARGIN, 43, said + ".", theme.SMALL, colour=theme.MUTED),
-        head,
-        tag("line", x1=MARGIN, x2=width - MARGIN, y1=top - 4, y2=top - 4, stroke=theme.FAINT),
-        rows,
-        tag("g", key, transform=f"translate({MARGIN:.0f} {top + len(shown) * ROW + 20:.0f})"),
-    )
+    headings = [heading for heading, _, _ in columns_of(target)]
+    with theme.drawing():
+        height = 1.2 * charts.ROW * len(shown) + 0.75
+        figure, axes = charts.sheet(title, f"{said}.", height, 1, 4, width_ratios=(2, 4.6, 1.5, 2))
+        figure.get_layout_engine().set(w_pad=0, wspace=0)
+        shares, words, spread, times = axes
+        charts.labels(shares, [kernel.short for kernel in shown])
+        charts.hover(shares.get_yticklabels(), [full_name(kernel.name) for kernel in shown])
+        colours = {kernel.kind: theme.class_colour(kernel.kind) for kernel in shown}
+        largest = max(kernel.share for kernel in shown)
+        shares.barh(range(len(shown)), [k.share for k in shown], color=[colours[k.kind] for k in shown], linewidth=0)
+        shares.set_xlim(0, 1.5 * largest or 1)
+        charts.words_at(
+            shares,
+            [kernel.share for kernel in shown],
+            [formatting.share(kernel.share if largest > 0 else None) for kernel in shown],
+        )
+        columns = [[formatting.share(kernel.value_share) for kernel in shown]]
+        columns += [[formatting.count(kernel.launches) for kernel in shown]]
+        columns += [[formatting.quantity(kernel.median, unit) for kernel in shown]]
+        columns += [[formatting.spread(kernel.robust_cv) for kernel in shown]]
+        style = {"ha": "right", "va": "center", "in_layout": False}
+        for place, (heading, column) in enumerate(zip(headings[1:5], columns, strict=True)):
+            for row, text in enumerate([heading, *column], -1):
+                words.text(place + 0.9, row, text, color=theme.INK if row >= 0 else theme.MUTED, **style)
+        words.set_xlim(0, 4)
+        _spreads(spread, shown, unit)
+        _timelines(times, shown)
+        for axis, heading in ((shares, headings[0]), (spread, headings[5]), (times, headings[6])):
+            axis.annotate(heading, (0, -1), xycoords=axis.get_yaxis_transform(), va="center", color=theme.MUTED)
+        for axis in axes:
+            axis.set(xticks=[], ylim=(len(shown) - 0.5, -1.5))
+            if axis is not shares:
+                axis.set_yticks([])
+            axis.spines[:].set_visible(False)
+            for row in range(1, len(shown), 2):
+                axis.axhspan(row - 0.5, row + 0.5, color=theme.PANEL, zorder=0, linewidth=0)
+        charts.key(figure, colours, list(colours))
+    return figure
 
 
-def _row(
-    kernel: Kernel, position: int, y: float, lefts: list[float], columns: list, largest: float, unit: str, width: float
-) -> Markup:
-    base = y + ROW / 2 + 4.5
+def _spreads(axis: "Axes", kernels: Sequence[Kernel], unit: str) -> None:
+    """Draw the histogram of each kernel; a class with few launches keeps a sliver, so that an outlier is seen."""
+    import numpy as np
+    from matplotlib.collections import PolyCollection
 
-    def cell(column: int, words: str) -> Markup:
-        return text(lefts[column] + columns[column][1] - 14, base, words, theme.SIZE, "end")
+    shapes = []
+    words = []
+    for row, kernel in enumerate(kernels):
+        counts = np.asarray(kernel.histogram, float)
+        if counts.any():
+            heights = np.where(counts > 0, np.maximum(0.8 * counts / counts.max(), 0.06), 0)
+            edges = np.linspace(0, 1, len(counts) + 1).repeat(2)
+            shapes.append(np.column_stack([edges, row + 0.4 - np.concatenate([[0], heights.repeat(2), [0]])]))
+            spread = f"from {formatting.quantity(kernel.smallest, unit)} to {formatting.quantity(kernel.largest, unit)}"
+            words.append(f"{spread}, in {len(counts)} classes of equal ratio")
+    bars = axis.add_collection(PolyCollection(shapes, facecolor=theme.SEQUENTIAL[5], linewidth=0))
+    charts.hover(bars, words)
+    axis.set_xlim(-0.02, 1.1)
 
-    place = {"y": y + 3}
-    spread = (
-        f"from {formatting.quantity(kernel.smallest, unit)} to {formatting.quantity(kernel.largest, unit)},"
-        " in 32 classes of equal ratio"
-    )
-    return tag(
-        "g",
-        (
-            tag("rect", x=MARGIN - 6, y=y, width=width - 2 * MARGIN + 12, height=ROW, fill="#f6f8fa")
-            if position % 2
-            else None
-        ),
-        tag("circle", cx=MARGIN + 5, cy=y + ROW / 2, r=4.5, fill=theme.class_colour(kernel.kind)),
-        tag("g", tag("title", full_name(kernel.name)), text(MARGIN + 16, base, kernel.short)),
-        bar(kernel.share, largest, theme.SEQUENTIAL[5], width=92, height=16, x=lefts[0], y=y + ROW / 2 - 8),
-        text(lefts[0] + 100, base, formatting.share(kernel.share if largest > 0 else None)),
-        cell(1, formatting.share(kernel.value_share)),
-        cell(2, formatting.count(kernel.launches)),
-        cell(3, formatting.quantity(kernel.median, unit)),
-        cell(4, formatting.spread(kernel.robust_cv)),
-        tag("g", tag("title", spread), histogram(kernel.histogram, 108, 26, x=lefts[5], **place)),
-        sparkline(kernel.timeline, 150, 26, x=lefts[6], **place),
-    )
+
+def _timelines(axis: "Axes", kernels: Sequence[Kernel]) -> None:
+    """Draw the timeline of each kernel and a dot at its largest value."""
+    from matplotlib.collections import LineCollection
+
+    lines = []
+    peaks = []
+    for row, kernel in enumerate(kernels):
+        pieces, peak = timeline_of(kernel.timeline, row + 0.4)
+        lines += pieces
+        peaks += peak
+    axis.add_collection(LineCollection(lines, color=theme.MUTED, linewidth=0.9, capstyle="round", joinstyle="round"))
+    axis.scatter(*zip(*peaks, strict=True), color=theme.DIVERGING[-2], s=8, linewidth=0, zorder=3) if peaks else None
+    axis.set_xlim(-0.02, 1.02)
+
+
+def timeline_of(values: Sequence[float | None], base: float) -> tuple[list, list]:
+    """Return the pieces of a line over equal slices, as lists of (x from 0 to 1, `base` less 0 to 0.8), and its peak.
+
+    No piece crosses a slice without a value; a value alone is a piece of two equal points, which is drawn as a dot.
+    """
+    top = max((value for value in values if value is not None), default=0.0) or 1.0
+    points = [
+        None if value is None else (place / max(len(values) - 1, 1), base - 0.8 * value / top)
+        for place, value in enumerate(values)
+    ]
+    pieces = [list(run) for known, run in itertools.groupby(points, key=lambda point: point is not None) if known]
+    peak = min((point for piece in pieces for point in piece), key=lambda point: (point[1], point[0]), default=None)
+    return [piece if len(piece) > 1 else piece * 2 for piece in pieces], [] if peak is None else [peak]

@@ -1,17 +1,21 @@
 """Which rank: who waits for whom, and components of variance."""
 
+import math
+import textwrap
 from collections.abc import Mapping
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import VARIANCE_PARTS
-from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.markup import tag, text_width, wrapped
-from causeway.plotting.drawing.svg import MARGIN, document, text
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.markup import plain
 
-WIDTH = 1180.0
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 MOST_RANKS = 32
 """Mean deviations of log durations below this are not worth a sentence."""
 PARTS = tuple((key, key, colour) for key, colour in zip(VARIANCE_PARTS, theme.PARTS, strict=True))
@@ -81,121 +85,121 @@ def _clock(clock: Mapping | None) -> str:
     )
 
 
-def draw_stragglers(stragglers: Mapping, name: str) -> Markup:
+def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
     """Return the matrix of waits of the largest communicator, where somebody is waited for, and the components of
     variance as bars.
     """
     groups = sorted(stragglers["groups"], key=lambda group: -group["waiting_ns"])
-    parts = [text(MARGIN, 26, "Which rank", 15, font_weight="bold")]
-    y = 52.0
-    for sentence in sentences(stragglers)[:6]:
-        for line in wrapped(sentence, WIDTH - 2 * MARGIN, theme.SMALL):
-            parts.append(text(MARGIN, y, line, theme.SMALL, colour=theme.MUTED))
-            y += 17
-    if groups and any(entry["pattern"] != "none" for entry in groups[0]["ranks"]):
-        y = _matrix(groups[0], parts, y + 12)
-    elif groups:
-        parts.append(
-            text(MARGIN, y + 8, "No rank is named as a straggler, so there is no table of who waits for whom.")
-        )
-        y += 16
-    return document(
-        WIDTH, _variance(stragglers["variance"], parts, y + 14), f"Stragglers and variance of {name}", *parts
-    )
+    lines = [line for one in sentences(stragglers)[:6] for line in textwrap.wrap(plain(one), 165)]
+    is_late = bool(groups) and any(entry["pattern"] != "none" for entry in groups[0]["ranks"])
+    if groups and not is_late:
+        lines.append("No rank is named as a straggler, so there is no table of who waits for whom.")
+    order = sorted(groups[0]["ranks"], key=lambda one: -one["waiting_for_it_ns"])[:MOST_RANKS] if is_late else []
+    matrix = 0.26 * max(len(order), 3) + 0.75 if is_late else 0
+    variance = stragglers["variance"]
+    # the text that fills a row of its own is measured in lines
+    rows = {"words": 0.175 * len(lines) + 0.1, "waits": matrix, "variance": 1.0 if variance else 0}
+    rows = {row: high for row, high in rows.items() if high > 0.1}
+    with theme.drawing():
+        height = math.fsum(rows.values()) + (0.25 * len(PARTS) + 0.3 if variance else 0.1)
+        figure, axes = charts.sheet("Which rank", f"Stragglers and variance of {name}", height)
+        axes.remove()
+        grid = figure.add_gridspec(max(len(rows), 1), 2, height_ratios=list(rows.values()) or [1])
+        for place, row in enumerate(rows):
+            if row == "waits":
+                left, right = (figure.add_subplot(grid[place, column]) for column in (0, 1))
+                _matrix(groups[0], left, right)
+            else:
+                axis = figure.add_subplot(grid[place, :])
+                if row == "variance":
+                    _variance(figure, axis, variance)
+                else:
+                    axis.axis("off")
+                    axis.text(0, 1, "\n".join(lines), va="top", color=theme.MUTED, linespacing=1.4, in_layout=False)
+    return figure
 
 
-def _matrix(group: Mapping, parts: list[Markup], top: float) -> float:
-    """Draw who waits for whom; return where it ends."""
-    waits = group["matrix_ns"]
+def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
+    """Draw who waits for whom, and how often each rank is last; of many ranks those that are waited for longest."""
+    import numpy as np
+    from matplotlib.collections import PolyCollection
+
     ranks = group["ranks"]
-    order = sorted(range(len(ranks)), key=lambda at: -ranks[at]["waiting_for_it_ns"])[:MOST_RANKS]
-    shown = sorted(order)
-    largest = max((waits[i][j] for i in shown for j in shown), default=0)
-    cell = min(max(420.0 / len(shown), 15.0), 34.0)
-    left = MARGIN + 90
-    high = top + 40
-    parts.append(text(MARGIN, top + 4, "Rows wait for columns", theme.SIZE, font_weight="bold"))
-    taken: list[tuple[float, float]] = []
-    for place, j in sorted(
-        enumerate(shown), key=lambda item: (ranks[item[1]]["pattern"] == "none", item[0])
-    ):  # stragglers first
-        middle = left + (place + 0.5) * cell
-        half = text_width(str(ranks[j]["rank"]), theme.SMALL) / 2 + 3
-        if all(middle + half <= low or middle - half >= high_ for low, high_ in taken):
-            taken.append((middle - half, middle + half))
-            parts.append(text(middle, high - 6, ranks[j]["rank"], theme.SMALL, "middle", theme.MUTED))
-    for row, i in enumerate(shown):
-        parts.append(
-            text(left - 8, high + (row + 0.5) * cell + 4, f"rank {ranks[i]['rank']}", theme.SMALL, "end", theme.MUTED)
-        )
-        for column, j in enumerate(shown):
-            value = waits[i][j]
-            fill = theme.shade(value / largest) if value else "#f4f6f8"
-            place = {"x": left + column * cell, "y": high + row * cell, "width": cell - 1, "height": cell - 1}
-            parts.append(
-                tag(
-                    "rect",
-                    tag("title", f"rank {ranks[i]['rank']} for rank {ranks[j]['rank']}: {formatting.time(value)}"),
-                    fill=fill,
-                    **place,
-                )
-            )
-    x = left + cell * len(shown) + 60
-    parts.append(text(x, top + 4, "Share of collectives in which a rank is last", theme.SIZE, font_weight="bold"))
-    for row, i in enumerate(shown):
-        y = high + row * cell
-        share = ranks[i]["last_share"]
-        parts.append(
-            tag(
-                "rect",
-                x=x,
-                y=y + 2,
-                width=max(240 * share, 0.6),
-                height=min(cell - 4, 16),
-                fill=theme.CLASSES["communication"],
-            )
-        )
-        label = f"{formatting.percent(100 * share)} {ranks[i]['pattern'] if ranks[i]['pattern'] != 'none' else ''}"
-        parts.append(text(x + 240 * share + 6, y + min(cell - 4, 16), label, theme.SMALL))
-    bottom = high + cell * len(shown) + 12
-    words = f"white: nobody waited; darkest: {formatting.time(largest)}"
-    words += f"; the {len(shown)} of {len(ranks)} ranks that are waited for longest" if len(ranks) > len(shown) else ""
-    parts.append(text(left, bottom + 8, words, theme.SMALL, colour=theme.MUTED))
-    return bottom + 16
+    shown = sorted(sorted(range(len(ranks)), key=lambda at: -ranks[at]["waiting_for_it_ns"])[:MOST_RANKS])
+    waits = np.array(group["matrix_ns"], float)[np.ix_(shown, shown)]
+    largest = waits.max(initial=0)
+    names = [str(ranks[at]["rank"]) for at in shown]
+    corners = [((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)) for y in range(len(shown)) for x in range(len(shown))]
+    colours = [theme.shade(value / largest) if value else theme.PANEL for value in waits.ravel().tolist()]
+    cells = left.add_collection(PolyCollection(corners, facecolor=colours, edgecolor=theme.PAPER, linewidth=1))
+    charts.hover(
+        cells,
+        [
+            f"rank {row} for rank {column}: {formatting.time(group['matrix_ns'][i][j])}"
+            for i, row in zip(shown, names, strict=True)
+            for j, column in zip(shown, names, strict=True)
+        ],
+    )
+    middles = np.arange(len(shown)) + 0.5
+    left.set(xlim=(0, len(shown)), ylim=(len(shown), 0))
+    left.set_yticks(middles, [f"rank {name}" for name in names])
+    every = max(1, -(-len(shown) // 16))
+    late = [place for place, at in enumerate(shown) if ranks[at]["pattern"] != "none"]
+    named = late + [place for place in range(0, len(shown), every) if all(abs(place - one) >= every for one in late)]
+    left.set_xticks(middles[named], [names[place] for place in named])
+    left.set_title("Rows wait for columns")
+    words = f"empty: nobody waited; darkest: {formatting.time(int(largest))}"
+    left.set_xlabel(words + (f"; {len(shown)} of {len(ranks)} ranks" if len(ranks) > len(shown) else ""), loc="left")
+    shares = [ranks[at]["last_share"] for at in shown]
+    right.barh(range(len(shown)), shares, color=theme.CLASSES["communication"], linewidth=0)
+    charts.labels(right, [f"rank {name}" for name in names])
+    patterns = [ranks[at]["pattern"] for at in shown]
+    said = [
+        f"{formatting.percent(100 * share)} {'' if pattern == 'none' else pattern}".strip()
+        for share, pattern in zip(shares, patterns, strict=True)
+    ]
+    charts.words_at(right, shares, said)
+    right.set(xlim=(0, 1.3), xticks=[])
+    right.spines["bottom"].set_visible(False)
+    right.set_title("Share of collectives in which a rank is last")
+    for axis in (left, right):
+        axis.tick_params(length=0)
+        axis.spines[:].set_visible(False)
 
 
-def _variance(variance: Mapping | None, parts: list[Markup], top: float) -> float:
-    """Draw the components of variance, of all launches and within configurations; return the figure's height."""
-    if variance is None:
-        return top + MARGIN
-    parts.append(text(MARGIN, top + 12, "Components of the variance of log durations", theme.SIZE, font_weight="bold"))
-    words = (
+def variance_of_parts(variance: Mapping) -> tuple["pd.DataFrame", dict[str, str]]:
+    """Return the components as rows `all launches` and `within configurations`, and the words of each: its shares."""
+    import pandas as pd
+
+    rows = {"all launches": variance["shares"], "within configurations": variance["within"]}
+    frame = pd.DataFrame(
+        [{key: shares[key]["value"] if key in shares else 0 for key, _, _ in PARTS} for shares in rows.values()],
+        list(rows),
+    )
+    words = {
+        key: f"{label}: {_share(rows['all launches'][key])} of all launches" if key in rows["all launches"] else label
+        for key, label, _ in PARTS
+    }
+    for key in words:
+        if key in variance["within"]:
+            words[key] += f", {_share(variance['within'][key])} within configurations"
+    return frame.astype(float).fillna(0), words
+
+
+def _variance(figure: "Figure", axis: "Axes", variance: Mapping) -> None:
+    """Draw the components of variance, of all launches and within configurations, and list their shares."""
+    frame, words = variance_of_parts(variance)
+    colours = {key: colour for key, _, colour in PARTS}
+    charts.stacked(axis, frame, colours, lambda key, value: f"{key}: {formatting.percent(100 * value)}")
+    nothing = frame.sum(axis=1) == 0
+    charts.words_at(axis, [0] * len(frame), ["nothing varies" if alike else "" for alike in nothing])
+    axis.set(xlim=(0, 1), xticks=[])
+    axis.spines["bottom"].set_visible(False)
+    said = (
         f"{variance['launches']:,} launches, {variance['configurations']:,} configurations; outliers cut at four scales"
     )
-    parts.append(text(MARGIN, top + 30, words, theme.SMALL, colour=theme.MUTED))
-    left = MARGIN + 170
-    y = top + 42
-    for label, shares in (("all launches", variance["shares"]), ("within configurations", variance["within"])):
-        parts.append(text(left - 10, y + 15, label, theme.SMALL, "end"))
-        x = left
-        for key, _, colour in PARTS:
-            value = (shares[key]["value"] or 0) * (WIDTH - MARGIN - left) if key in shares else 0
-            parts.append(tag("rect", x=x, y=y, width=value, height=22, fill=colour, stroke=theme.PAPER))
-            x += value
-        if x == left:
-            parts.append(text(left, y + 15, "nothing varies", theme.SMALL, colour=theme.MUTED))
-        y += 28
-    for x, words in ((left + 245, "of all launches"), (left + 420, "within configurations")):
-        parts.append(text(x, y + 16, words, theme.SMALL, "end", theme.MUTED))
-    y += 36
-    for key, label, colour in PARTS:
-        parts.append(tag("rect", x=left, y=y - 10, width=10, height=10, fill=colour))
-        parts.append(text(left + 16, y, label, theme.SMALL))
-        for x, shares in ((left + 245, variance["shares"]), (left + 420, variance["within"])):
-            if key in shares:
-                parts.append(text(x, y, _share(shares[key]), theme.SMALL, "end"))
-        y += 18
-    return y + 4
+    axis.set_title(f"Components of the variance of log durations: {said}")
+    charts.key(figure, {words[key]: colours[key] for key in words}, list(words.values()), 1)
 
 
 def _share(share: Mapping) -> str:

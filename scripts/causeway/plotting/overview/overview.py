@@ -14,7 +14,7 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_na
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links, interactive_link
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.page import rendered
+from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, unit_stated
 from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
@@ -79,6 +79,8 @@ class DatasetView:
         `stall_reasons`; None where the dataset has no counters.
     levels : mapping or None
         `levels/index.json`, whose notes are on the analyst's own metrics; None without such metrics.
+    figures : mapping of str to Markup
+        Drawings that stand in the page, by the names of their files.
     """
 
     name: str
@@ -98,6 +100,7 @@ class DatasetView:
     collectives: "pa.Table | None" = None
     stalls: "pa.Table | None" = None
     levels: Mapping | None = None
+    figures: Mapping[str, Markup] = field(default_factory=dict)
 
 
 def draw_overview(
@@ -202,7 +205,11 @@ def _dataset(
         "time_lost": _time_lost(view) if view.efficiency else None,
         "targets": [_target(view, target, found, findings, links) for target, found in kernels],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
-        "steps": which_steps(view.steps, view.steps_table, view.name, slow) if view.steps else None,
+        "steps": (
+            which_steps(view.steps, view.steps_table, view.name, slow, view.figures.get("steps"))
+            if view.steps
+            else None
+        ),
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
@@ -217,12 +224,13 @@ def _figure(view: DatasetView) -> Markup | None:
     one = next((target for target in view.targets if target.kernels.num_rows), None)
     if one is None:
         return None
-    figure = draw_kernels(one.kernels, dataset=view.name, target=one.target, most=DRAWN)
+    figure = inline(draw_kernels(one.kernels, dataset=view.name, target=one.target, most=DRAWN))
     return tag("figure", figure, class_="sheet", data_repeats="kernels")
 
 
 def _time_lost(view: DatasetView) -> list[Markup]:
-    waiting = why_devices_wait(view.waiting, view.steps_table, view.name) if view.waiting is not None else []
+    figures = [view.figures[name] for name in ("waiting", "step_waterfall") if name in view.figures]
+    waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []

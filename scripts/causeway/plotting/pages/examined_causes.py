@@ -11,7 +11,6 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars
 from causeway.plotting.drawing.kernel_labels import full_name, scope_label, short_names
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.drawing.svg import notice
 
 REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustness value"}
 MOST_GROUPS = 12
@@ -102,8 +101,6 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         )
     if not bars:
         return None
-    if all(bar.value is None for bar in bars):
-        return notice(f"What if, {scope}", "nothing that could be set", [f"{bar.label}: {bar.words}" for bar in bars])
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
     return interval_bars(bars, f"What if, {scope}", below, "% change")
 

@@ -8,7 +8,7 @@ from causeway.core import formatting
 from causeway.core.vocabulary import FOR_THE_WORSE
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.kernel_labels import full_name, short_names
-from causeway.plotting.drawing.page import rendered
+from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.figures.comparison import LABEL, change_words, draw_history
 from causeway.plotting.pages.comparison_page import KINDS, METRICS
 
@@ -47,7 +47,7 @@ def _group(baseline: str, group: Sequence[Comparison]) -> dict:
     worse = _worse_kernels(known) if known else []
     return {
         "baseline": baseline,
-        "figure": draw_history(group),
+        "figure": inline(draw_history(group)),
         "runs": [_run(document, rows) for document, rows in group],
         "latest": known[-1][0]["candidate"]["dataset"] if known else None,
         "kernels": worse[:MOST_KERNELS],

@@ -96,7 +96,7 @@ def test_the_largest_arrows_are_drawn_each_with_its_label(causes):
         bool(re.search(r"\d %", text)) and "found in" not in text and not text.startswith("width") for text in drawn
     )
     assert percents == min(causes, MOST_ARROWS) + 1, "the unexplained share has an arrow of its own"
-    assert "unexplained" in drawn
+    assert any(text.startswith("unexplained") for text in drawn)
     assert any("weaker arrow" in text for text in drawn) == (causes > MOST_ARROWS)
     assert min(float(element.get("font-size")) for element in parsed(svg).iter(f"{SVG}text")) >= 12, "9 pt"
 

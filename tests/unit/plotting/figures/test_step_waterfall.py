@@ -1,13 +1,13 @@
 """The waterfall of a step: its parts are the whole step, each bar begins where the one above it ends."""
 
 import itertools
-import re
 
 import pyarrow as pa
 import pytest
+from plotting_samples import as_svg
 
 from causeway.core.schemas import OPTIONAL_COLUMNS, SCHEMAS
-from causeway.plotting.figures.device_time.step_waterfall import LEFT, draw_step_waterfall, parts_of, usual_step
+from causeway.plotting.figures.device_time.step_waterfall import bars_of, draw_step_waterfall, parts_of, usual_step
 
 STEPS = [
     (0, 0, 0, 900_000, True, 900_000, 0, 0, 0, 4),
@@ -38,7 +38,7 @@ def tables():
 def test_the_step_of_median_length_without_warm_up_is_drawn(tables):
     assert usual_step(tables[0]) == 2
     assert usual_step(tables[0].slice(0, 1)) is None
-    assert draw_step_waterfall(tables[0].slice(0, 0), tables[1], dataset="d") is None
+    assert "No step was found" in as_svg(draw_step_waterfall(tables[0].slice(0, 0), tables[1], dataset="d"))
 
 
 def test_parts_add_up_to_the_step_and_the_rank_that_loses_most_is_first(tables):
@@ -60,18 +60,17 @@ def test_the_time_of_several_devices_is_not_called_the_step(tables):
     """A step of 100 us on two devices: 150 us of compute, 50 us idle."""
     steps = table("steps", [(0, 1, 0, 100_000, False, 150_000, 0, 0, 50_000, 4)])
     waiting = table("waiting", [(0, 1, "launch_starved", "x", 1, 50_000)])
-    drawn = str(draw_step_waterfall(steps, waiting, dataset="d"))
+    drawn = as_svg(draw_step_waterfall(steps, waiting, dataset="d"))
     assert "rank 0: 100 µs; its devices together 200 µs<" in drawn
-    assert "rank 1: 110 µs<" in str(draw_step_waterfall(*tables, dataset="d"))
+    assert "rank 1: 110 µs<" in as_svg(draw_step_waterfall(*tables, dataset="d"))
 
 
 def test_each_bar_begins_where_the_one_above_it_ends(tables):
-    drawn = str(draw_step_waterfall(*tables, dataset="<script>"))
+    drawn = as_svg(draw_step_waterfall(*tables, dataset="<script>"))
     assert "the rank that loses most time first" in drawn
     assert "<script>" not in drawn
-    numbers = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', drawn)
-    bars = [(float(x), float(width)) for x, width in numbers if float(x) >= LEFT]
-    assert len(bars) == 9
-    for (x, width), (following, _) in itertools.pairwise(bars[:4]):
-        assert following == pytest.approx(x + width, abs=0.2)
+    bars = bars_of(parts_of(*tables, 2))
+    assert len(bars) == 2 + 9  # with the headings of two ranks
+    for before, after in itertools.pairwise(bars[1:5].itertuples()):
+        assert after.start == before.start + before.length
     assert "idle: launch-starved: 25 µs (23 %)" in drawn

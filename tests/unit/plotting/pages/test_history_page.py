@@ -3,7 +3,7 @@
 import re
 
 from compared_samples import compared, row_of
-from plotting_samples import parsed
+from plotting_samples import as_svg, parsed
 
 from causeway.plotting.figures.comparison import draw_history
 from causeway.plotting.pages.history_page import draw_history_page
@@ -86,10 +86,10 @@ def test_each_baseline_has_its_own_part_and_links_lead_to_the_comparisons():
 
 
 def test_the_figure_has_a_row_for_each_run_in_order():
-    svg = parsed(str(draw_history(history({"k": ["same"] * 5}))))
+    svg = parsed(as_svg(draw_history(history({"k": ["same"] * 5}))))
     labels = [one.text for one in svg.iter(f"{SVG}text")]
     assert [label for label in labels if re.fullmatch(r"v\d", label or "")] == ["v1", "v2", "v3", "v4", "v5"]
-    long = str(draw_history(history({"k": ["same"] * 100})))
+    long = as_svg(draw_history(history({"k": ["same"] * 100})))
     assert "60 of 100 runs, the latest last" in long
     assert ">v100<" in long
     assert ">v40<" not in long
@@ -97,7 +97,7 @@ def test_the_figure_has_a_row_for_each_run_in_order():
 
 def test_nothing_in_common_is_no_figure():
     pairs = [(document, []) for document, _ in history({"k": ["same"]})]
-    assert "No run has launches in common" in str(draw_history(pairs))
+    assert "No run has launches in common" in as_svg(draw_history(pairs))
 
 
 def test_names_from_an_export_are_escaped():

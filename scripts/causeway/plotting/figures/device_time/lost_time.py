@@ -1,23 +1,22 @@
 """Device time that is lost: the waterfall of all of it, and its map over ranks and time."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import WATERFALL
-from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.markup import tag, text_width
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.merged_cells import merged_rows, rank_labels
-from causeway.plotting.drawing.svg import MARGIN, document, notice, text
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 COLOURS = {
     "useful": theme.CLASSES["compute"],
@@ -33,7 +32,6 @@ ALIGNMENTS = {
     "one_export": "one clock",
     "zero": "each export begins at 0: ranks are not aligned",
 }
-WIDTH = 1180.0
 MOST_ROWS = 48
 
 
@@ -72,53 +70,35 @@ def lost_shares(table: "pa.Table") -> LostShares | None:
     return LostShares(ranks=ranks, shares=shares, bin_ns=rows[0]["elapsed_ns"])
 
 
-def draw_lost_time(efficiency: Mapping, name: str) -> Markup:
+def bars_of(parts: Mapping[str, int], total: int) -> "pd.DataFrame":
+    """Return the bars with the columns label, start and length (ns), colour, words, hover; `total` in ns."""
+    import pandas as pd
+
+    shown = shown_parts(parts)
+    bars = pd.DataFrame({"label": [words for _, words, _ in shown], "length": [parts[key] for key, _, _ in shown]})
+    bars["start"] = bars.length.cumsum() - bars.length
+    bars["colour"] = [colour for _, _, colour in shown]
+    bars["words"] = [f"{formatting.time(ns)}, {formatting.percent(100 * ns / total)}" for ns in bars.length.tolist()]
+    return bars.assign(hover=bars.label + ": " + bars.words)
+
+
+def draw_lost_time(efficiency: Mapping, name: str) -> "Figure":
     """Return the waterfall: device time from what is useful to all that there was, in GPU-seconds."""
-    parts = efficiency["waterfall_ns"]
     total = efficiency["elapsed_ns"] * efficiency["device"]["n_devices"]
     if efficiency["why"] or not total:
         return notice("Device time", name, [f"Nothing was measured: {efficiency['why'] or 'no time passed'}."])
     devices = formatting.counted(efficiency["device"]["n_devices"], "device")
     below = f"{elided(name, 60)}: {formatting.time(total)} of GPU time on {devices}"
-    left = 330.0
-    right = WIDTH - 170.0
-    top = 64.0
-    scale = (right - left) / total
-    drawn = [
-        text(MARGIN, 26, "Where the device time goes", 15, font_weight="bold"),
-        text(MARGIN, 45, below, theme.SMALL, colour=theme.MUTED),
-    ]
-    done = 0
-    shown = shown_parts(parts)
-    for number, (key, words, colour) in enumerate(shown):
-        y = top + 30 * number
-        value = parts[key]
-        x = left + done * scale
-        width = value * scale
-        drawn.append(text(left - 12, y + 15, words, theme.SMALL, "end"))
-        drawn.append(tag("line", x1=x, x2=x, y1=y - 8 if number else y, y2=y + 22, stroke=theme.GRID))
-        drawn.append(tag("rect", x=x, y=y, width=max(width, 0.6), height=22, fill=colour))
-        label = f"{formatting.time(value)}, {formatting.percent(100 * value / total)}"
-        drawn.append(text(x + width + 6, y + 15, label, theme.SMALL))
-        done += value
-    y = top + 30 * len(shown) + 4
-    drawn.append(tag("line", x1=left, x2=right, y1=y, y2=y, stroke=theme.FAINT))
-    name_, size = formatting.time_unit(total)
-    for tick in theme.nice_ticks(0.0, total / size, 6):
-        drawn.append(
-            text(
-                left + tick * size * scale,
-                y + 16,
-                f"{formatting.significant(tick)} {name_}",
-                theme.SMALL,
-                "middle",
-                theme.MUTED,
-            )
-        )
-    return document(WIDTH, y + 30, f"Device time of {name}", *drawn)
+    bars = bars_of(efficiency["waterfall_ns"], total)
+    with theme.drawing():
+        figure, axis = charts.sheet("Where the device time goes", below, charts.ROW * len(bars) + 0.4)
+        charts.cascade(axis, bars)
+        axis.set_xlim(0, total)
+        charts.time_axis(axis, total)
+    return figure
 
 
-def draw_rank_map(table: "pa.Table", name: str, note: str) -> Markup:
+def draw_rank_map(table: "pa.Table", name: str, note: str) -> "Figure":
     """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all
     of it.
     """
@@ -127,57 +107,30 @@ def draw_rank_map(table: "pa.Table", name: str, note: str) -> Markup:
         return notice("Efficiency over time", name, ["There are no events with times."])
     shown, groups = merged_rows(lost.shares, MOST_ROWS)
     n_rows, bins = shown.shape
-    labels = rank_labels(lost.ranks, groups)
-    left = MARGIN + max(text_width(label, theme.SMALL) for label in labels) + 10
-    top = 66.0
-    width = (WIDTH - MARGIN - left) / bins
-    height = min(max(170.0 / n_rows, 10.0), 34.0)
-    drawn = [text(MARGIN, 26, "Time lost, over time and ranks", 15, font_weight="bold")]
-    words = f"{name}: share of each slice of time in which no kernel runs"
-    words += f", largest of {len(groups[0])} ranks a row" if n_rows < len(lost.ranks) else ""
-    drawn.append(text(MARGIN, 45, elided(f"{words}; {note}", 170), theme.SMALL, colour=theme.MUTED))
-    drawn += _cells(shown, left, top, width, height)
-    every = max(1, round(15 / height + 0.49))
-    drawn += [
-        text(left - 6, top + (row + 0.5) * height + 4, label, theme.SMALL, "end", theme.MUTED)
-        for row, label in enumerate(labels)
-        if row % every == 0
-    ]
-    y = top + height * n_rows
-    span = bins * lost.bin_ns
-    unit, size = formatting.time_unit(span)
-    for tick in theme.nice_ticks(0.0, span / size, 8):
-        x = left + tick * size / span * (WIDTH - MARGIN - left)
-        anchor = "start" if tick == 0 else "end" if x > WIDTH - 50 else "middle"
-        drawn.append(text(x, y + 17, f"{formatting.significant(tick)} {unit}", theme.SMALL, anchor, theme.MUTED))
-    drawn += [
-        tag("rect", x=left + at * 8, y=y + 34, width=8.2, height=10, fill=theme.shade(at / 31)) for at in range(32)
-    ]
-    drawn += [
-        text(
-            left + 64 * quarter, y + 58, f"{25 * quarter} %", theme.SMALL, "middle" if quarter else "start", theme.MUTED
+    below = f"{elided(name, 60)}: share of each slice of time in which no kernel runs"
+    below += f", largest of {len(groups[0])} ranks a row" if n_rows < len(lost.ranks) else ""
+    with theme.drawing():
+        title = "Time lost, over time and ranks"
+        figure, axis = charts.sheet(title, f"{below}; {note}", 1.15 + max(0.16 * n_rows, 0.6))
+        span = bins * lost.bin_ns
+        image = axis.imshow(
+            shown, cmap=theme.colormap(), vmin=0, vmax=1, aspect="auto", extent=(0, span, n_rows - 0.5, -0.5)
         )
-        for quarter in range(5)
-    ]
-    drawn.append(
-        text(left + 290, y + 43, "without a kernel; 0 %: kernels run all the time", theme.SMALL, colour=theme.MUTED)
-    )
-    return document(WIDTH, y + 70, f"Time lost over time and ranks of {name}", *drawn)
-
-
-def _cells(values: np.ndarray, left: float, top: float, width: float, height: float) -> list[Markup]:
-    """Return cells of one shade as one path; none where a value is not a number."""
-    paths: dict[int, list[str]] = {}
-    for row, line in enumerate(values.tolist()):
-        for column, value in enumerate(line):
-            if math.isnan(value):
-                continue
-            place = (
-                f"M{left + column * width:.1f}"
-                f" {top + row * height:.1f}h{width + 0.15:.2f}v{height - 1:.1f}h-{width + 0.15:.2f}z"
-            )
-            paths.setdefault(round(31 * min(max(value, 0.0), 1.0)), []).append(place)
-    return [tag("path", d="".join(places), fill=theme.shade(level / 31)) for level, places in sorted(paths.items())]
+        charts.labels(axis, rank_labels(lost.ranks, groups))
+        axis.yaxis.set_major_locator(charts.every_row(n_rows, 30))
+        axis.set_ylim(n_rows - 0.5, -0.5)
+        charts.time_axis(axis, span)
+        figure.colorbar(
+            image,
+            ax=axis,
+            location="bottom",
+            format=lambda share, _: f"{100 * share:.0f} %",
+            label="without a kernel; 0 %: kernels run all the time",
+            aspect=40,
+            shrink=0.4,
+            anchor=(0, 1),
+        ).outline.set_visible(False)
+    return figure
 
 
 def aligned_by(clocks: Mapping) -> str:

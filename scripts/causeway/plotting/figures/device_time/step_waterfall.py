@@ -5,24 +5,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
-from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.results import rows_of_step
 from causeway.core.vocabulary import WAITING_REASONS
-from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.markup import tag
-from causeway.plotting.drawing.svg import MARGIN, document, text
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
 from causeway.plotting.figures.device_time.waiting import COLOURS, LABELS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Sequence
 
-WIDTH = 1180.0
-LEFT = 230.0
-RIGHT = 150.0
-ROW = 22.0
+    import pandas as pd
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
 MOST_RANKS = 4
 """Ranks that are drawn; those that lose most."""
 WORK = {
@@ -94,8 +92,29 @@ def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep
     return sorted(found, key=lambda one: (-one.lost_ns, one.rank))
 
 
-def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str) -> Markup | None:
-    """Return the usual step as bars of which each begins where the one above it ends; None without steps.
+def bars_of(shown: "Sequence[RankStep]") -> "pd.DataFrame":
+    """Return the bars with the columns label, start and length (ns), colour, words, hover; a row without a colour heads
+    those of a rank.
+    """
+    import pandas as pd
+
+    rows = []
+    for one in shown:
+        whole = sum(ns for _, ns in one.parts)
+        heading = f"rank {one.rank}: {formatting.time(one.duration_ns)}"
+        heading += f"; its devices together {formatting.time(whole)}" if whole > one.duration_ns else ""
+        rows.append((heading, 0, 0, "", "", ""))
+        before = 0
+        for part, ns in one.parts:
+            label, colour = WORK.get(part) or (f"idle: {LABELS[part]}", COLOURS[part])
+            words = f"{formatting.time(ns)} ({formatting.percent(100 * ns / whole)})"
+            rows.append((label, before, ns, colour, words, f"{label}: {words}"))
+            before += ns
+    return pd.DataFrame(rows, columns=["label", "start", "length", "colour", "words", "hover"])
+
+
+def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str) -> "Figure":
+    """Return the usual step as bars of which each begins where the one above it ends.
 
     Parameters
     ----------
@@ -105,51 +124,20 @@ def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str)
         For the title.
     """
     step = usual_step(steps)
-    if step is None:
-        return None
-    every = parts_of(steps, waiting, step)
+    every = [] if step is None else parts_of(steps, waiting, step)
     shown = every[:MOST_RANKS]
-    longest = max(sum(ns for _, ns in one.parts) for one in shown)
-    if not longest:
-        return None
-    title = f"Where the time of step {step} goes"
+    if not any(ns for one in shown for _, ns in one.parts):
+        return notice("Where the time of a step goes", dataset, ["No step was found, or none that takes time."])
     below = f"{elided(dataset, 60)}: a step of median length; each bar begins where the one above it ends"
     if len(every) > MOST_RANKS:
         below += f"; the {MOST_RANKS} of {len(every)} ranks that lose most time"
     elif len(every) > 1:
         below += "; the rank that loses most time first"
-    scale = (WIDTH - LEFT - RIGHT) / longest
-    drawn = [
-        text(MARGIN, 26, title, 15, font_weight="bold"),
-        text(MARGIN, 45, below, theme.SMALL, colour=theme.MUTED),
-    ]
-    top = 62.0
-    for one in shown:
-        drawn += _rank(one, top, scale)
-        top += ROW * (len(one.parts) + 1) + 12
-    return document(WIDTH, top + 4, f"{title}, {dataset}", *drawn)
-
-
-def _rank(one: RankStep, top: float, scale: float) -> list[Markup]:
-    """Return the heading and the bars of a rank."""
-    whole = sum(ns for _, ns in one.parts)
-    heading = f"rank {one.rank}: {formatting.time(one.duration_ns)}"
-    if whole > one.duration_ns:
-        heading += f"; its devices together {formatting.time(whole)}"
-    drawn = [text(MARGIN, top + 15, heading, theme.SMALL, font_weight="bold")]
-    before = 0
-    for number, (part, ns) in enumerate(one.parts, 1):
-        y = top + ROW * number
-        label, colour = WORK.get(part) or (f"idle: {LABELS[part]}", COLOURS[part])
-        x = LEFT + before * scale
-        width = max(ns * scale, 1.0)
-        words = f"{formatting.time(ns)} ({formatting.percent(100 * ns / whole)})"
-        drawn += [
-            text(LEFT - 10, y + 14, label, theme.SMALL, "end"),
-            tag("rect", tag("title", f"{label}: {words}"), x=x, y=y + 2, width=width, height=ROW - 5, fill=colour),
-            text(x + width + 6, y + 14, formatting.time(ns), theme.SMALL, colour=theme.MUTED),
-        ]
-        if before:
-            drawn.append(tag("line", x1=x, x2=x, y1=y - 3, y2=y + 2, stroke=theme.FAINT))
-        before += ns
-    return drawn
+    bars = bars_of(shown)
+    with theme.drawing():
+        figure, axis = charts.sheet(f"Where the time of step {step} goes", below, charts.ROW * len(bars) + 0.35)
+        charts.cascade(axis, bars)
+        charts.time_axis(axis, float((bars.start + bars.length).max()))
+        for label, colour in zip(axis.get_yticklabels(), bars.colour, strict=True):
+            label.set_fontweight("normal" if colour else "bold")
+    return figure

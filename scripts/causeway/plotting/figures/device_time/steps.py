@@ -3,21 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from markupsafe import Markup
-
 from causeway.core import formatting
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
-from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.svg import MARGIN, document, notice, text
+from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.charts import notice
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-WIDTH = 1180.0
-LEFT = 120.0
-HEIGHT = 84.0
 MOST_RANKS = 8
 """Ranks that are drawn: those that lose most time in slow steps, then the first."""
 MOST_LABELS = 3
@@ -26,7 +22,7 @@ COLUMNS = 900
 """Steps of a rank that are drawn one by one; of more, the longest of each column."""
 
 
-def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> Markup:
+def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
     """Return the duration of each step, a panel for each rank.
 
     Parameters
@@ -41,24 +37,41 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> Markup:
     title = f"Duration of each step, {name}"
     if not table.num_rows:
         return notice(title, "0 steps", [f"No steps were found: {steps['reason'] or 'no rank has any'}."])
-    columns = {key: table.column(key).to_numpy(zero_copy_only=False) for key in table.column_names}
-    ranks = _ranks(steps, np.unique(columns["rank"]).tolist())
-    zero = int(columns["start_ns"].min())
-    span = max(int((columns["start_ns"] + columns["duration_ns"]).max()) - zero, 1)
-    usual = columns["duration_ns"][~columns["warm_up"]]
-    top = 1.15 * float(usual.max() if usual.size else columns["duration_ns"].max())
-    parts = [text(MARGIN, 26, title, 15, font_weight="bold")]
-    parts.append(text(MARGIN, 46, _words(steps, ranks), theme.SMALL, colour=theme.MUTED))
-    y = 64.0
-    for rank in ranks:
-        mine = columns["rank"] == rank
-        rows = {key: values[mine] for key, values in columns.items()}
-        slow = [one for one in steps["slow"] if one["rank"] == rank]
-        parts += _panel(rank, rows, slow, (zero, span), top, y)
-        y += HEIGHT + 22
-    parts.append(text(LEFT, y, "0", theme.SMALL, colour=theme.MUTED))
-    parts.append(text(WIDTH - MARGIN, y, formatting.time(span), theme.SMALL, "end", theme.MUTED))
-    return document(WIDTH, y + 14, title, *parts)
+    frame = steps_of(steps, table)
+    ranks = _ranks(steps, sorted(frame["rank"].unique().tolist()))
+    usual = frame[~frame.warm_up] if not frame.warm_up.all() else frame
+    top = 1.15 * float(usual.duration_ns.max())
+    with theme.drawing():
+        figure, axes = charts.sheet(
+            title, _words(steps, ranks), 0.95 * len(ranks) + 0.4, len(ranks), squeeze=False, sharex=True, sharey=True
+        )
+        for rank, axis in zip(ranks, axes[:, 0], strict=True):
+            _panel(axis, frame[frame["rank"] == rank], top, [one for one in steps["slow"] if one["rank"] == rank])
+            axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK)
+        axes[0, 0].set_ylim(0, top * 1.04)
+        axes[0, 0].set_xlim(0, frame.end_ns.max())
+        charts.time_axis(axes[0, 0], float(frame.end_ns.max()))
+        charts.time_axis(axes[0, 0], top, "y", 3)
+    return figure
+
+
+def steps_of(steps: Mapping, table: "pa.Table") -> "pd.DataFrame":
+    """Return the steps with `end_ns` from the first start on, `middle_ns`, `slow` and the words on hover; of more than
+    `COLUMNS` steps of a rank the longest of each column of the panel.
+    """
+    frame = table.select(["rank", "step", "start_ns", "duration_ns", "warm_up"]).to_pandas()
+    start = frame.start_ns - frame.start_ns.min()
+    frame["end_ns"] = start + frame.duration_ns
+    frame["middle_ns"] = start + frame.duration_ns / 2
+    slow = {(one["rank"], one["step"]) for one in steps["slow"]}
+    frame["slow"] = [key in slow for key in zip(frame["rank"], frame.step, strict=True)]
+    if frame.groupby("rank").size().max() > COLUMNS:
+        column = (frame.middle_ns / max(frame.end_ns.max(), 1) * COLUMNS).astype(int)
+        frame = frame.loc[frame.groupby(["rank", column]).duration_ns.idxmax()]
+    words = [
+        f"step {step}: {formatting.time(ns)}" for step, ns in zip(frame.step, frame.duration_ns.tolist(), strict=True)
+    ]
+    return frame.assign(hover=words)
 
 
 def _ranks(steps: Mapping, ranks: Sequence[int]) -> list[int]:
@@ -76,61 +89,29 @@ def _words(steps: Mapping, ranks: Sequence[int]) -> str:
     return words + (f" {len(ranks)} of {found} ranks." if found > len(ranks) else "")
 
 
-def _panel(
-    rank: int, rows: Mapping[str, np.ndarray], slow: Sequence[Mapping], time: tuple[int, int], top: float, y: float
-) -> list[Markup]:
-    """Return one rank's panel, whose upper edge is at `y`."""
-    x = LEFT + (rows["start_ns"] + rows["duration_ns"] / 2 - time[0]) / time[1] * (WIDTH - MARGIN - LEFT)
-    height = y + HEIGHT * (1 - np.minimum(rows["duration_ns"] / top, 1.0))
-    is_slow = np.isin(rows["step"], [one["step"] for one in slow])
-    drawn = _longest(x, rows["duration_ns"]) if x.size > COLUMNS else np.arange(x.size)
-    line = "M" + "L".join(f"{x[at]:.1f} {height[at]:.1f}" for at in drawn.tolist())
-    parts = [
-        tag("rect", x=LEFT, y=y, width=WIDTH - MARGIN - LEFT, height=HEIGHT, fill="none", stroke=theme.GRID),
-        text(LEFT - 10, y + HEIGHT / 2, f"rank {rank}", theme.SMALL, "end"),
-        text(LEFT - 10, y + 12, formatting.time(top), theme.SMALL, "end", theme.MUTED),
-        text(LEFT - 10, y + HEIGHT, "0", theme.SMALL, "end", theme.MUTED),
-        tag("path", d=line, fill="none", stroke=theme.FAINT),
-    ]
-    for at in drawn.tolist():
-        hint = tag("title", f"step {rows['step'][at]}: {formatting.time(int(rows['duration_ns'][at]))}")
-        hollow = bool(rows["warm_up"][at])
-        fill = theme.LOWERS if is_slow[at] else theme.PAPER if hollow else theme.CLASSES["compute"]
-        size = 4 if is_slow[at] else 2.6 if hollow else 1.8
-        parts.append(
-            tag(
-                "circle",
-                hint,
-                cx=float(x[at]),
-                cy=float(height[at]),
-                r=size,
-                fill=fill,
-                stroke=theme.MUTED if hollow else None,
-            )
-        )
-    return parts + _labels(rows, slow, x, height)
-
-
-def _longest(x: np.ndarray, duration: np.ndarray) -> np.ndarray:
-    """Return the position of the longest step of each column of the panel."""
-    column = np.minimum((x - LEFT) / (WIDTH - MARGIN - LEFT) * COLUMNS, COLUMNS - 1).astype(int)
-    order = np.lexsort((duration, column))
-    return order[np.flatnonzero(np.append(np.diff(column[order]) > 0, True))]
-
-
-def _labels(rows: Mapping[str, np.ndarray], slow: Sequence[Mapping], x: np.ndarray, height: np.ndarray) -> list[Markup]:
-    """Return words beside the slowest steps, where they do not cover each other."""
-    found = []
+def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mapping]) -> None:
+    """Draw one rank: a line, a point for each step, words beside the slowest that do not cover each other."""
+    axis.plot(frame.middle_ns, frame.duration_ns.clip(upper=top), color=theme.FAINT, linewidth=0.8, zorder=1)
+    for rows, size, face, edge in (
+        (frame[~frame.slow & ~frame.warm_up], 7, theme.CLASSES["compute"], "none"),
+        (frame[frame.warm_up], 14, theme.PAPER, theme.MUTED),
+        (frame[frame.slow], 36, theme.LOWERS, "none"),
+    ):
+        style = {"s": size, "color": face, "edgecolor": edge, "linewidth": 0.8, "zorder": 2, "clip_on": False}
+        charts.hover(axis.scatter(rows.middle_ns, rows.duration_ns.clip(upper=top), **style), rows.hover)
     taken: list[tuple[float, float]] = []
+    places = frame.set_index("step")
     for one in sorted(slow, key=lambda step: (-step["excess_ns"], step["step"]))[:MOST_LABELS]:
-        at = int(np.searchsorted(rows["step"], one["step"]))
         words = f"step {one['step']}: +{100 * (one['duration_ns'] / one['usual_ns'] - 1):,.0f} %"
         words += f", {SLOW_STEP_CAUSES[one['cause']]}" if one["cause"] else ""
         words += f", waits for rank {one['waits_for']}" if one["waits_for"] is not None else ""
-        width = text_width(words, theme.SMALL)
-        left = float(x[at]) + 8
-        left = left if left + width < WIDTH - MARGIN else float(x[at]) - 8 - width
-        if all(left > high or left + width < low for low, high in taken):
-            taken.append((left - 6, left + width + 6))
-            found.append(text(left, float(height[at]) + 4, words, theme.SMALL))
-    return found
+        at = places.middle_ns[one["step"]]
+        share = at / axis.dataLim.x1
+        long = 0.0062 * len(words)  # a letter's share of a panel
+        left, right = (share, share + long) if share + long < 1 else (share - long, share)
+        if all(left > high or right < low for low, high in taken):
+            taken.append((left, right))
+            style = {"ha": "left" if left == share else "right", "va": "center"}
+            offset = (6 if left == share else -6, 0)
+            height = min(places.duration_ns[one["step"]], top)
+            axis.annotate(words, (at, height), offset, textcoords="offset points", **style)

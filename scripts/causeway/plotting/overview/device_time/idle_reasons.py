@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -12,8 +13,7 @@ from causeway.core.results import rows_of_run
 from causeway.core.vocabulary import NOT_IDLE, SHARED_GPU, WAITING_REASONS
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.figures.device_time.step_waterfall import draw_step_waterfall
-from causeway.plotting.figures.device_time.waiting import LABELS, draw_waiting
+from causeway.plotting.figures.device_time.waiting import LABELS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,18 +54,17 @@ def _turns(table: "pa.Table", path: str) -> list[Markup]:
     return [tag("p", "Ranks that share a GPU wait for each other there for ", shown, ".")]
 
 
-def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> list[Markup]:
-    """Return a sentence, the largest details as a table, the figure, and the waterfall of a step; nothing where no
-    device is idle.
+def why_devices_wait(table: "pa.Table", name: str, figures: Sequence[Markup] = ()) -> list[Markup]:
+    """Return a sentence, the largest details as a table, and the figures; nothing where no device is idle.
 
     Parameters
     ----------
     table : Table
         `waiting.parquet`.
-    steps : Table or None
-        `steps.parquet`.
     name : str
         The dataset.
+    figures : sequence of Markup
+        Reasons by device and the waterfall of a step.
     """
     path = f"{name}/waiting.parquet"
     by_detail: Counter = Counter()
@@ -91,12 +90,10 @@ def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> 
             tag("td", citations.time(ns, query), class_="n"),
         ]
         body.append(tag("tr", cells))
-    waterfall = None if steps is None else draw_step_waterfall(steps, table, dataset=name)
     return [
         heading,
         tag("p", sentence),
         *turns,
         tag("div", tag("table", head, tag("tbody", body)), class_="wide"),
-        tag("figure", draw_waiting(table, dataset=name), data_repeats=""),
-        *([tag("figure", waterfall, data_repeats="")] if waterfall else []),
+        *(tag("figure", figure, data_repeats="") for figure in figures),
     ]

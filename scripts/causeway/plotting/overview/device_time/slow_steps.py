@@ -12,7 +12,6 @@ from causeway.core.queries import in_document, of_table, value_at, within
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import tag
-from causeway.plotting.figures.device_time.steps import draw_steps
 from causeway.plotting.overview.variability.what_varies import verdict_tag
 
 if TYPE_CHECKING:
@@ -22,7 +21,11 @@ MOST_ROWS = 4
 
 
 def which_steps(
-    document: Mapping, table: "pa.Table", name: str, verdicts: Mapping[str, str] = MappingProxyType({})
+    document: Mapping,
+    table: "pa.Table",
+    name: str,
+    verdicts: Mapping[str, str] = MappingProxyType({}),
+    drawing: Markup | None = None,
 ) -> list[Markup]:
     """Return the steps of a dataset: where they come from, the slowest with their causes, and the figure.
 
@@ -31,11 +34,13 @@ def which_steps(
     document : mapping
         The document `steps.json`.
     table : Table
-        The table `steps`, of which the columns rank, step, start_ns, duration_ns and warm_up are drawn.
+        The table `steps`.
     name : str
         The dataset.
     verdicts : mapping of str to str
         Those of the findings on slow steps, by the ids of these.
+    drawing : Markup or None
+        The figure of the steps.
     """
     path = f"{name}/steps.json"
     parts = [tag("h3", "Which step", id=f"{name}--steps")]
@@ -45,7 +50,7 @@ def which_steps(
         parts.append(tag("p", "No steps were found: " if not document["by_calls"] else "", cited, "."))
         return parts + [tag("p", _by_calls(path, index, rank)) for index, rank in enumerate(document["by_calls"])]
     parts.append(tag("p", _source(document, table, path)))
-    figure = tag("figure", draw_steps(document, table, name), class_="wide", data_repeats="")
+    figure = tag("figure", drawing, class_="wide", data_repeats="") if drawing else None
     slow = sorted(enumerate(document["slow"]), key=lambda one: (-one[1]["excess_ns"], one[0]))
     if not slow:
         return [*parts, tag("p", "No step after the warm-up is slow against the others of its rank."), figure]

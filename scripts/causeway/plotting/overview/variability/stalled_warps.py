@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.warp_stalls import draw_warp_stalls, stalls_by_kernel
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
     """
     if not stalls_by_kernel(table):
         return None
+    drawing = inline(draw_warp_stalls(table, dataset=name))
     return joined(
         [
             tag("h3", "What warps wait for", id=f"{name}--stalls"),
             tag("p", NOTE, class_="note"),
-            tag("figure", draw_warp_stalls(table, dataset=name), class_="drawing", data_repeats="stall_reasons"),
+            tag("figure", drawing, class_="drawing", data_repeats="stall_reasons"),
         ]
     )

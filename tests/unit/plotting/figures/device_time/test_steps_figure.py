@@ -1,10 +1,10 @@
 """Steps drawn: every step of few, the longest of many, labels, names from outside, and nothing to draw."""
 
 import pyarrow as pa
-from plotting_samples import parsed
+from plotting_samples import as_svg, parsed
 
 from causeway.core.tables import SCHEMAS
-from causeway.plotting.figures.device_time.steps import COLUMNS, MOST_RANKS, draw_steps
+from causeway.plotting.figures.device_time.steps import COLUMNS, MOST_RANKS, draw_steps, steps_of
 from causeway.plotting.overview.device_time.slow_steps import which_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -51,17 +51,18 @@ SLOW |= {"name": HOSTILE, "cause_ns": 1900, "launches": 3, "ratio": None, "waits
 
 
 def test_each_step_is_drawn_and_slow_ones_are_named():
-    svg = parsed(str(draw_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
-    circles = list(svg.iter(f"{SVG}circle"))
-    assert len(circles) == 40
-    assert [circle.find(f"{SVG}title").text for circle in circles if circle.get("r") == "4"] == ["step 7: 3 µs"]
+    frame = steps_of(document(2, 20, [SLOW]), table(2, 20, long=7))
+    assert len(frame) == 40
+    assert frame[frame.slow].hover.tolist() == ["step 7: 3 µs"]
+    svg = parsed(as_svg(draw_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
+    assert len([one for one in svg.iter(f"{SVG}title") if one.text.startswith("step ")]) == 40
     words = [element.text for element in svg.iter(f"{SVG}text")]
     assert "step 7: +200 %, other launches than usual" in words
     assert any("ranges <script>" in word for word in words)  # as text, not as markup
 
 
 def test_of_many_steps_the_longest_stay_and_ranks_are_bounded():
-    svg = parsed(str(draw_steps(document(12, 5000, [SLOW | {"step": 4321}]), table(12, 5000, long=4321), "d")))
+    svg = parsed(as_svg(draw_steps(document(12, 5000, [SLOW | {"step": 4321}]), table(12, 5000, long=4321), "d")))
     titles = [element.text for element in svg.iter(f"{SVG}title")]
     assert len(titles) <= MOST_RANKS * COLUMNS + 1
     assert titles.count("step 4321: 3 µs") == MOST_RANKS
@@ -69,7 +70,7 @@ def test_of_many_steps_the_longest_stay_and_ranks_are_bounded():
 
 def test_no_steps_say_why():
     empty = document(0, 0) | {"source": None, "ranges": None, "reason": "no range names a step"}
-    assert "no range names a step" in str(draw_steps(empty, table(0, 0), "d"))
+    assert "no range names a step" in as_svg(draw_steps(empty, table(0, 0), "d"))
     assert "No steps were found" in "".join(map(str, which_steps(empty, table(0, 0), "d")))
 
 
