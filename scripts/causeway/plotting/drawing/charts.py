@@ -29,7 +29,7 @@ LABEL = 60
 def sheet(
     title: str, below: str, height: float, rows: int = 1, columns: int = 1, width: float = WIDTH, **more: object
 ) -> tuple["Figure", "Axes"]:
-    """Return a figure with a heading, and its axes as `pyplot.subplots` returns them.
+    """Return a figure with a heading, and its axes as `subplots` of matplotlib returns them.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def sheet(
     width : float
         Inches.
     **more
-        As of `pyplot.subplots`.
+        As of `subplots`.
     """
     import matplotlib.pyplot as plt
 
@@ -148,6 +148,8 @@ def stacked(axis: "Axes", frame: "pd.DataFrame", colours: dict[str, str], words,
         By column.
     words : callable
         Returns the text on hover of a column and a value.
+    height : float
+        Of a bar, in rows.
     """
     left = frame.cumsum(axis=1) - frame
     for name in frame.columns:
@@ -224,7 +226,7 @@ def cascade(axis: "Axes", bars: "pd.DataFrame") -> None:
     ----------
     axis : Axes
     bars : DataFrame
-        label, start, length (negative: to the left), colour ('': no bar, a heading), words behind the bar, hover.
+        Columns label, start, length (negative: to the left), colour ('': no bar, a heading), words behind the bar, hover.
     """
     drawn = bars[bars.colour != ""]
     colours = drawn.colour.tolist()

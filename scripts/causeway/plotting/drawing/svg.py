@@ -20,47 +20,6 @@ def frame(width: float, height: float, *children: object, label: str | None = No
     return tag("svg", *children, width=width, height=height, viewBox=f"0 0 {width} {height}", **reads, **place)
 
 
-def sparkline(
-    values: Sequence[float | None], width: int = 128, height: int = 26, label: str | None = None, **place: object
-) -> Markup:
-    """Return a line over equal slices; a slice without a value is a gap, never crossed by the line. Dot: the largest
-    value.
-    """
-    known = [value for value in values if value is not None]
-    if not known:
-        return frame(width, height, label=label, **place)
-    top = max(known) or 1.0
-    pad = 3.0
-    step = (width - 2 * pad) / max(len(values) - 1, 1)
-    points = [
-        None if v is None else (pad + i * step, height - pad - (height - 2 * pad) * v / top)
-        for i, v in enumerate(values)
-    ]
-    path = []
-    singles = []
-    previous = None
-    for position, point in enumerate(points):
-        if point is None:
-            previous = None
-            continue
-        follows = position + 1 < len(points) and points[position + 1] is not None
-        if previous is None and not follows:
-            singles.append(tag("circle", cx=point[0], cy=point[1], r=1.1, fill=theme.MUTED))
-        path.append(f"{'M' if previous is None else 'L'}{point[0]:.1f} {point[1]:.1f}")
-        previous = point
-    peak = points[max((v, -i) for i, v in enumerate(values) if v is not None)[1] * -1]
-    return frame(
-        width,
-        height,
-        tag("line", x1=pad, x2=width - pad, y1=height - 1.5, y2=height - 1.5, stroke=theme.GRID),
-        tag("path", d="".join(path), fill="none", stroke=theme.MUTED, stroke_width=1.2, stroke_linejoin="round"),
-        singles,
-        tag("circle", cx=peak[0], cy=peak[1], r=2.2, fill=theme.DIVERGING[-2]),
-        label=label,
-        **place,
-    )
-
-
 def histogram(
     counts: Sequence[int], width: int = 96, height: int = 26, label: str | None = None, **place: object
 ) -> Markup:

@@ -178,7 +178,7 @@ def _measured(_, text: str, font: "FontProperties", __) -> tuple[float, float, f
 HOVER = "hover:"
 """How the link of an artist begins that is no link but a text on hover (`charts.hover`)."""
 _TITLE = re.compile(rf'<a xlink:href="{HOVER}([^"]*)"[^>]*>')
-_ID = re.compile(r'<g id="(?:figure|axes|patch|text|line2d|matplotlib|xtick|ytick|legend)[^"]*"')
+_ID = re.compile(r'<g id="(?:figure|axes|patch|text|line2d|matplotlib|xtick|ytick|legend|[A-Z]\w*_\d)[^"]*"')
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">(.*?)</clipPath>', re.DOTALL)
 _STYLE = re.compile(r'<style type="text/css">\*\{(stroke-linejoin: round; stroke-linecap: butt)\}</style>')

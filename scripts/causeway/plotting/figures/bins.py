@@ -34,9 +34,19 @@ LOG_BEYOND = 30.0
 class Lanes:
     """Bins as columns of the figure; NaN in a column without launches.
 
-    `low`, `median_low`, `median_high`, `high`: shape (n_ranks, n_columns), the lower quartile, the medians and the
-    upper quartile. `kept`: bool, same shape. `edges`: n_columns + 1 positions on the x axis, in ns or, without start
-    times, in bins. `width`: of a bin, in ns or, without start times, in launches.
+    Attributes
+    ----------
+    ranks : list of int
+    edges : ndarray, shape (n_columns + 1,)
+        Positions on the x axis, in ns or, without start times, in bins.
+    low, median_low, median_high, high : ndarray of float, shape (n_ranks, n_columns)
+        The lower quartile, the medians and the upper quartile.
+    kept : ndarray of bool, shape (n_ranks, n_columns)
+    timed, own_start : bool
+    merged : int
+    width : int
+        Of a bin, in ns or, without start times, in launches.
+    notes : list of str
     """
 
     ranks: list[int]

@@ -39,7 +39,13 @@ MOST_ROWS = 48
 class LostShares:
     """Shares of the time in which no kernel runs, by rank and bin.
 
-    `shares` (shape (n_ranks, n_bins), 0 to 1): NaN where a rank has no time in a bin. `bin_ns`: length of a bin.
+    Attributes
+    ----------
+    ranks : list of int
+    shares : ndarray of float, shape (n_ranks, n_bins)
+        0 to 1; NaN where a rank has no time in a bin.
+    bin_ns : int
+        Length of a bin.
     """
 
     ranks: list[int]
