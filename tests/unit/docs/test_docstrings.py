@@ -24,7 +24,7 @@ MISSING = {
     "efficiency/device_time": 1,
     "levels/explorer": 1,
     "levels/pyramid": 47,
-    "plotting/figures": 18,
+    "plotting/figures": 15,
     "plotting/figures/device_time": 3,
     "plotting/overview": 3,
     "plotting/overview/device_time": 4,

@@ -7,7 +7,7 @@ from variability_samples import HOSTILE, NAMES, kernels_table
 
 from causeway.core.formatting import NOT_MEASURED
 from causeway.plotting.drawing.page import write
-from causeway.plotting.drawing.svg import bar, histogram, sparkline
+from causeway.plotting.drawing.svg import bar, histogram
 from causeway.plotting.figures.kernels import MOST_ROWS, draw_kernels, kernels_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -62,15 +62,6 @@ def paths(mark):
         element.get("d")
         for element in parsed(str(mark).replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1)).iter(f"{SVG}path")
     ]
-
-
-def test_a_sparkline_never_crosses_a_gap():
-    (path,) = paths(sparkline([1.0, 2.0, None, None, 3.0, None, 1.0, 1.0]))
-    assert path.count("M") == 3
-    assert path.count("L") == 2
-    assert sparkline([1.0, None, 2.0]).count("<circle") == 3, "a value alone is a dot, the peak one more"
-    assert "path" not in sparkline([None, None])
-    assert sparkline([])
 
 
 def test_a_histogram_keeps_rare_classes_in_sight():
