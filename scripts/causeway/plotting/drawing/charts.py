@@ -226,8 +226,8 @@ def cascade(axis: "Axes", bars: "pd.DataFrame") -> None:
     ----------
     axis : Axes
     bars : DataFrame
-        With columns `label`, `start`, `length` (negative: to the left), `colour` ('': no bar, a heading), `words` behind
-        the bar, `hover`.
+        With columns `label`, `start`, `length` (negative: to the left), `colour` ('': no bar, a heading), `words`
+        behind the bar, `hover`.
     """
     drawn = bars[bars.colour != ""]
     colours = drawn.colour.tolist()
