@@ -250,10 +250,11 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
 
 
 def _sign(effect: TimeEffect | None, share: Share) -> tuple[str, str]:
-    """Return the sign of a cause and what it is about: the mean's change where that is clear, else the target's slope;
-    where values are too few to be compared, the value's slope.
+    """Return the sign of a cause and what it is about: the first that is clear of the mean's change, the value's slope
+    and the target's slope.
     """
-    for change, about in ((effect.mean if effect else share.value_effect, VALUE), (share.effect, TARGET)):
+    mean = ((effect.mean, VALUE),) if effect else ()
+    for change, about in (*mean, (share.value_effect, VALUE), (share.effect, TARGET)):
         if change.low > 0 or change.high < 0:
             return "+" if change.value > 0 else "-", about
     return "?", TARGET
