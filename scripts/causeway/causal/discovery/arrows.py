@@ -37,6 +37,8 @@ from causeway.numeric.seeds import derived_seed
 
 ROUNDING = 1e-6
 """Values that differ by less than this share of the largest are one: columns are held in single precision."""
+ONE_SIDED = 0.62
+"""Part of the half width of a slope's interval at which nine in ten draws have its sign: 1.28 / (1.645 x 1.25)."""
 EVERYTHING = Estimate(value=100.0, low=100.0, high=100.0)
 """What is unexplained without a cause, percent."""
 
@@ -250,11 +252,12 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
 
 
 def _sign(effect: TimeEffect | None, share: Share) -> tuple[str, str]:
-    """Return the sign of a cause and what it is about: the first that is clear of the mean's change, the value's slope
-    and the target's slope.
+    """Return the sign of a cause and what it is about: that of the mean's change where its interval leaves zero out,
+    else of the value's slope, or the target's, where nine in ten of its draws agree.
     """
-    mean = ((effect.mean, VALUE),) if effect else ()
-    for change, about in (*mean, (share.value_effect, VALUE), (share.effect, TARGET)):
-        if change.low > 0 or change.high < 0:
+    mean = ((effect.mean, VALUE, 1.0),) if effect else ()
+    slopes = ((share.value_effect, VALUE, ONE_SIDED), (share.effect, TARGET, ONE_SIDED))
+    for change, about, part in (*mean, *slopes):
+        if abs(change.value) > part * (change.high - change.low) / 2:
             return "+" if change.value > 0 else "-", about
     return "?", TARGET
