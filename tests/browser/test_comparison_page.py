@@ -6,7 +6,7 @@ import pytest
 
 from causeway.core.results import read_comparisons
 from causeway.findings.comparison import comparison_findings
-from causeway.plotting.drawing.page import write
+from causeway.plotting.drawing.page import inline, write
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.pages.comparison_page import draw_comparison
 from comparison_runs import write_comparison, write_run
@@ -26,9 +26,9 @@ def page_of(tmp_path_factory):
     )
     ((document, rows),) = read_comparisons([write_comparison(root, [["a"], ["b"]], {"a": before, "b": after})])
     drawn = {
-        "changes": draw_changes(document, rows),
-        "totals": draw_totals(document),
-        "ratios": draw_ratios(document, rows),
+        "changes": inline(draw_changes(document, rows)),
+        "totals": inline(draw_totals(document)),
+        "ratios": inline(draw_ratios(document, rows)),
     }
     write(
         draw_comparison(document, rows, [one.headline for one in comparison_findings(document, rows)], **drawn),

@@ -136,7 +136,7 @@ def test_links_work_inside_the_reports_archive(results, watched, tmp_path):
         "Array.from(document.querySelectorAll('a.away')).map(function (a) { return a.getAttribute('href'); })"
     )
     assert links
-    assert all(re.fullmatch(r"\.\./[0-9a-f]{16}/[a-z_]+\.(html|svg)(#\w+)?", link) for link in links), links
+    assert all(re.fullmatch(r"\.\./[0-9a-f]{16}/[a-z_-]+\.(html|svg)(#\w+)?", link) for link in links), links
     assert any(link.startswith("../3f4fa9bf8264733c/index.html#finding_") for link in links)
     assert "in the results folder)" in page.locator("ol.findings .under").first.inner_text()
 

@@ -72,7 +72,10 @@ def test_small_text_is_nine_points_at_least(made, watched):
     page = watched.show(made / "overview.html")
     sizes = """Array.from(document.querySelectorAll('body *')).filter(function (e) {
       return e.children.length === 0 && e.textContent.trim() && !e.closest('script, style, title') && !e.closest('.beside figure');
-    }).map(function (e) { return parseFloat(getComputedStyle(e).fontSize); })"""
+    }).map(function (e) {
+      var scale = e.getScreenCTM ? e.getScreenCTM().a : 1;  // of a drawing
+      return scale * parseFloat(getComputedStyle(e).fontSize);
+    })"""
     assert min(page.evaluate(sizes)) >= 11.5
 
 

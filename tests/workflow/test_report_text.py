@@ -56,7 +56,7 @@ def test_free_text_of_the_configuration_reaches_reported_jobs_escaped_alone():
     targets = schema["properties"]["targets"]["properties"]
     for items in (axes, targets["counters"]["items"], targets["tables"]["items"]):
         assert not re.search(items["pattern"], "a<b")
-    numbers = {"launches", "rows", "seed", "study", "first_seed", "levels", "axes", "targets"}
+    numbers = {"launches", "rows", "seed", "study", "first_seed", "levels", "axes", "targets", "coordinates"}
     ours = {"links", "steps", "code", "config_hash"}
     seen = set()
     for path in RULE_FILES:

@@ -69,7 +69,7 @@ and beyond 16 lines the export is partial.
 
 A CUDA graph that was traced as a whole (`--cuda-graph-trace=graph`, the table CUPTI_ACTIVITY_KIND_GRAPH_TRACE) has no
 rows for the kernels inside. Each of its executions becomes a range of kind `cuda_graph`, named after the graph's
-number, so that its GPU time can be seen, and a row of `graphs` with its device, stream and launch call; it is no launch
+number, so that its GPU time can be seen, and a row of `graphs` with its device, stream and launch call. It is no launch
 and takes no part in variability. Trace graphs with `--cuda-graph-trace=node` to get their kernels.
 
 Nsight Systems until 2022, and wrappers of MPI that users make, write calls of MPI as NVTX ranges of a domain named MPI:
@@ -91,7 +91,7 @@ Overhead of the profiler is read with its process: rows of `profiler_overhead`. 
 (compilation, loading of modules and functions, a full command buffer) are left out: a run without a profiler has them.
 
 A file of any format may be compressed with gzip, xz, bzip2 or zstd (`.rpd.gz`, `.csv.xz`, `.json.zst`). Traces in
-gzip (Kineto, rocprofv3, CUPTI) are read as they are; others are unpacked block by block beside their tables, which
+gzip (Kineto, rocprofv3, CUPTI) are read as they are. Others are unpacked block by block beside their tables, which
 needs that much disk while they are read. A file that unpacks to more than 1 GiB and 200 times its size is refused.
 
 The commands (`causeway run`, `check`, `compare`, `gate`) read archives, too: tar, also compressed, and zip. `run`
@@ -119,7 +119,7 @@ Kineto traces name the operators around each launch; all operators of the host a
 traces the ranges (NVTX, ROCTx) that are open on the launching thread stand for them, those of all NVTX domains in one
 order of time and without the domain's name. The name of the launching call itself (`hipLaunchKernel`) says nothing of
 what asked for the launch: an export without ranges has no operators. At most 65,536 operators and as many input sizes
-are kept; launches beyond have none, and are counted (`operators_left_out`).
+are kept. Launches beyond have none, and are counted (`operators_left_out`).
 
 Kineto traces of several ranks in one file are told apart by the rank in the arguments (TraceLens), by the label before
 the process (SGLang) or the rank behind it (`4711 (rank 3)`), or by their order if they stand one after the other; where
@@ -162,7 +162,7 @@ number, unless several events have it. XLA writes blocks where it uses roctracer
 rocprofiler-sdk, whose launches have `private_mem`: so JAX's traces are read.
 
 LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases of rocprofv3 that includes what is chosen
-at the launch (dynamic LDS); its CSV files have what the kernel declares.
+at the launch (dynamic LDS). Its CSV files have what the kernel declares.
 
 While AMD's profilers collect counters they let one kernel run at a time. Launches that only files of counters give, and
 those of a trace whose execution was counted, too (`--kernel-trace --pmc`: the counters have the times of the launches,

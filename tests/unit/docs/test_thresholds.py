@@ -35,7 +35,7 @@ NO_THRESHOLDS = {
     "causal/models/log_time_estimator.py": "SEED",
     "causal/examination/heterogeneity.py": "MOST_GROUPS",
     "causal/preparation/affine_images.py": "AT_ONCE",
-    "causal/preparation/categorical.py": "MOST_WORDS",
+    "causal/preparation/categorical.py": "MOST_WORDS LONG",
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",

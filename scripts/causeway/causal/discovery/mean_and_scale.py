@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.causal.data.deviation import POWER, clipped_deviation, scale_response
 from causeway.causal.data.observations import Candidate
-from causeway.causal.selection.backward import BETTER, Pruner
+from causeway.causal.selection.backward import ORIGINAL, Pruner
 from causeway.causal.selection.design_cache import Design, DesignCache
 from causeway.causal.selection.forward import FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
 from causeway.causal.selection.linear_model import fit_scores, linear_model_of
@@ -72,7 +72,7 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
         others = [one for one in scale.chosen if one != test.candidate]
         near = np.abs(scale.problem.firsts_like(test.candidate)) > RELATED
         score = fit_scores(linear_model_of(scale.problem, scale.response, others))
-        as_well = near & (score < score[test.candidate] + BETTER)
+        as_well = near & (score < score[test.candidate] + ORIGINAL)
         related = [one for one in mean.chosen if as_well[one] and one not in scale.chosen]
         if related:
             again = scale.pruner.test(scale.response, test.candidate, [*others, *related])

@@ -32,7 +32,9 @@ OTHER = "other"
 MOST_NAMED = 8
 """So many of these are named."""
 MOST_WORDS = 3
-"""So many where they are no numbers: names of kernels and layouts are long."""
+"""So many where they are long, as names of kernels and layouts are."""
+LONG = 12
+"""Characters of a level, on average, from which they are."""
 
 
 def category_candidates(
@@ -165,7 +167,7 @@ def listed(levels: Sequence[str]) -> str:
         else:
             runs.append([level])
     words = [word for run in runs for word in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
-    most = MOST_NAMED if all(level.isdecimal() for level in levels) else MOST_WORDS
+    most = MOST_WORDS if sum(map(len, words)) > LONG * len(words) else MOST_NAMED
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return f"{', '.join(words[:most])}{more}"
 

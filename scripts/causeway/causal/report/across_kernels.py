@@ -15,6 +15,7 @@ import numpy as np
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf
 from causeway.causal.data.six_digits import six_digits
+from causeway.causal.discovery.verdicts import PASSING
 from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
 from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, SUPPORTED
 
@@ -27,6 +28,7 @@ clipped deviation, would be doubtful.
 LEAST_CHANGE = 0.5
 """Percent of the mean and of the 99th percentile; what surely changes both by less is a trifle."""
 FRAGILE = "a moderate unmeasured common cause could explain it, and its share of the variance may be below 1 %"
+PASSING_TIME = "it stands for anything that changes along the run, and a moderate cause of that could explain it"
 TRIFLE = f"it changes the time by less than {LEAST_CHANGE} %"
 UNKNOWN_SIZE = "neither a change of the mean or the spread nor a share of the variance can be told from zero"
 """Why a cause is not supported that was found, but of which nothing is known that one could act upon."""
@@ -86,6 +88,8 @@ def _weakness(arrow: Arrow) -> str:
         return ""
     if _is_of_unknown_size(arrow):
         return UNKNOWN_SIZE
+    if arrow.robustness < FRAGILE_BELOW and arrow.role in PASSING:
+        return PASSING_TIME
     if arrow.robustness < FRAGILE_BELOW and arrow.variance.low < LEAST_SHARE:
         return FRAGILE
     return TRIFLE if _is_trifle(arrow) else ""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LONGEST_HEADING = 16
+"""Characters of a heading for which columns of words have room."""
 MOST_ROWS = 24
 
 
@@ -128,7 +130,11 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
     headings = [heading for heading, _, _ in columns_of(target)]
     with theme.drawing():
         height = 1.2 * charts.ROW * len(shown) + 0.75
-        figure, axes = charts.sheet(title, f"{said}.", height, 1, 4, width_ratios=(2, 4.6, 1.5, 2))
+        wide = 4.6 * max(1.0, max(map(len, headings[1:5])) / LONGEST_HEADING)
+        ratios = (2, wide, 1.5, 2)
+        figure, axes = charts.sheet(
+            title, f"{said}.", height, 1, 4, charts.WIDTH * sum(ratios) / 10.1, width_ratios=ratios
+        )
         figure.get_layout_engine().set(w_pad=0, wspace=0)
         shares, words, spread, times = axes
         charts.labels(shares, [kernel.short for kernel in shown])

@@ -107,7 +107,7 @@ def bars_of(shown: "Sequence[RankStep]") -> "pd.DataFrame":
         before = 0
         for part, ns in one.parts:
             label, colour = WORK.get(part) or (f"idle: {LABELS[part]}", COLOURS[part])
-            words = f"{formatting.time(ns)} ({formatting.percent(100 * ns / whole)})"
+            words = formatting.time(ns)
             rows.append((label, before, ns, colour, words, f"{label}: {words}"))
             before += ns
     return pd.DataFrame(rows, columns=["label", "start", "length", "colour", "words", "hover"])
