@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST_HEADING = 16
-"""Characters of a heading for which columns of words have room."""
+"""Characters of a heading for which columns of words have room; longer ones take two lines."""
 MOST_ROWS = 24
 
 
@@ -85,7 +85,7 @@ def value_heading(target: str) -> str:
 
 def columns_of(target: str) -> list[tuple[str, float, str]]:
     """Return heading, width in pixels and alignment of the columns behind the kernel's name."""
-    value = elided(value_heading(target), 16)
+    value = elided(value_heading(target), 12)
 
     def wide(heading: str, least: float) -> float:
         return max(least, text_width(heading, theme.SMALL) + 16)
@@ -130,11 +130,9 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
     headings = [heading for heading, _, _ in columns_of(target)]
     with theme.drawing():
         height = 1.2 * charts.ROW * len(shown) + 0.75
-        wide = 4.6 * max(1.0, max(map(len, headings[1:5])) / LONGEST_HEADING)
-        ratios = (2, wide, 1.5, 2)
-        figure, axes = charts.sheet(
-            title, f"{said}.", height, 1, 4, charts.WIDTH * sum(ratios) / 10.1, width_ratios=ratios
-        )
+        lines = 1 + (max(map(len, headings[1:5])) > LONGEST_HEADING)
+        headings = [heading.replace(" ", "\n", lines - 1) for heading in headings]
+        figure, axes = charts.sheet(title, f"{said}.", height, 1, 4, width_ratios=(2, 4.6, 1.5, 2))
         figure.get_layout_engine().set(w_pad=0, wspace=0)
         shares, words, spread, times = axes
         charts.labels(shares, [kernel.short for kernel in shown])
@@ -162,7 +160,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
         for axis, heading in ((shares, headings[0]), (spread, headings[5]), (times, headings[6])):
             axis.annotate(heading, (0, -1), xycoords=axis.get_yaxis_transform(), va="center", color=theme.MUTED)
         for axis in axes:
-            axis.set(xticks=[], ylim=(len(shown) - 0.5, -1.5))
+            axis.set(xticks=[], ylim=(len(shown) - 0.5, -1.0 - 0.5 * lines))
             if axis is not shares:
                 axis.set_yticks([])
             axis.spines[:].set_visible(False)
