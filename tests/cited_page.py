@@ -43,7 +43,10 @@ class CitedPage(html.parser.HTMLParser):
         self.path = []
         self.block = None
         self.beside = []
+        self.of_kernels = []  # the first figure of a dataset; its table stands below, in what varies
         self.feed(text)
+        cited = {number for *_, words in self.citations for number in NUMBER.findall(words)}
+        self.repeats += [pair for pair in self.of_kernels if pair[0] not in cited]
 
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
@@ -77,7 +80,11 @@ class CitedPage(html.parser.HTMLParser):
         elif any("data-repeats" in attributes for _, _, attributes in self.path):
             if self.path[-1][0] == "text" and "%" in data + "":
                 known = {number for words in self.beside for number in NUMBER.findall(words)}
-                self.repeats += [(number, data) for number in NUMBER.findall(data) if number not in known]
+                wrong = [(number, data) for number in NUMBER.findall(data) if number not in known]
+                if any(attributes.get("data-repeats") == "kernels" for _, _, attributes in self.path):
+                    self.of_kernels += wrong
+                else:
+                    self.repeats += wrong
         elif self.path and not any(free for _, free, _ in self.path) and re.search(r"\d", data):
             self.loose.append(data.strip())
 
