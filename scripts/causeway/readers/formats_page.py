@@ -72,12 +72,12 @@ rows for the kernels inside. Each of its executions becomes a range of kind `cud
 number, so that its GPU time can be seen, and a row of `graphs` with its device, stream and launch call. It is no launch
 and takes no part in variability. Trace graphs with `--cuda-graph-trace=node` to get their kernels.
 
-Nsight Systems until 2022, and wrappers of MPI that users make, write calls of MPI as NVTX ranges of a domain named MPI:
-ranges of such a domain that are named as such calls (`MPI_Send`, `PMPI_Wait`) are rows of `mpi` and no ranges, unless
-the export has tables of MPI calls. Their sizes and peers are not known.
+Nsight Systems until 2022, and wrappers of MPI that users make, write calls of MPI as NVTX ranges of a domain named MPI.
+Ranges of such a domain that are named as such calls (`MPI_Send`, `PMPI_Wait`) are rows of `mpi` and no ranges. Where
+the export has tables of MPI calls, these are read instead. Their sizes and peers are not known.
 
 A table of Nsight Systems whose name ends in a version (`NVTX_EVENTS_V2`) is read as the known one if it has the columns
-that are needed, and a schema that is newer than the known ones is said to be (`newer_schema`). Other tables and events
+that are needed. A schema that is newer than the known ones is said to be (`newer_schema`). Other tables and events
 that look like work of the GPU, calls or NVTX are not read, and named (`unknown_data`).
 
 Ranges and calls that have begun and not ended (killed programs, `--duration`, `--capture-range`) last to the end of the
@@ -99,13 +99,16 @@ unpacks them to `unpacked` in the folder of the analysis, once. Links and device
 names files outside of itself, is encrypted or damaged, or unpacks to more than the bound above is refused. Of a folder,
 archives are read if it holds no other export.
 
-Several forms of one recording are one export, for the commands and for `traces` of the configuration: files of one
-folder with one name but for endings that one tool gives (`report1.nsys-rep`, `.sqlite`, `_pqtdir`, `.arrow`, `.jsonl`,
+Several forms of one recording are one export, for the commands and for `traces` of the configuration. They are files
+of one
+folder with one name but for endings that one tool gives, also compressed: `report1.nsys-rep`, `.sqlite`, `_pqtdir`,
+`.arrow`, `.jsonl`,
 `.h5`; `.ncu-rep`, `.csv`; `.rpd`, `.json`; rocprofv3's `_results.db`, `_results.json`, `_results.pftrace`,
-`_kernel_trace.csv`), also compressed. The one that holds most and needs no other tool is read, the larger of two alike;
-the others are named. Exports with equal launches of the same processes are the same recording whatever they are called:
-in one dataset they block its analyses (`same_recording`), as each would count once more, and `check` and `run` name
-those of several datasets.
+`_kernel_trace.csv`. The one that holds most and needs no other tool is read, the larger of two alike.
+The others are named. Exports with equal launches of the same processes are the same recording whatever they are called.
+In one dataset they block its analyses (`same_recording`), as each would count once more. Those of several datasets
+are named by
+`check` and `run`.
 
 Files of one folder are ranks of one run where their names differ in the rank alone (`t_rank0.json`), or where Kineto
 traces state different ranks. Recordings more than an hour apart are several runs all the same. Where ranks are stated
@@ -122,12 +125,14 @@ what asked for the launch: an export without ranges has no operators. At most 65
 are kept. Launches beyond have none, and are counted (`operators_left_out`).
 
 Kineto traces of several ranks in one file are told apart by the rank in the arguments (TraceLens), by the label before
-the process (SGLang) or the rank behind it (`4711 (rank 3)`), or by their order if they stand one after the other; where
+the process (SGLang) or by the rank behind it (`4711 (rank 3)`). Traces that stand one after the other are told apart
+by their order. Where
 their events alternate, no launch has a call.
 
-CSV of CUPTI activity that names no process has one for each run: files of a folder whose names differ in more than the
-words for reports and records (`run1_cuda_gpu_trace.csv` and `run2_cuda_gpu_trace.csv`, but not `kernel.csv` and
-`memcpy.csv`) are several runs where several have launches, with the rank that the name states (`rank3_...`). In a text,
+CSV of CUPTI activity that names no process has one for each run. Files of a folder are several runs where several
+have launches and their names differ in more than the
+words for reports and records: `run1_cuda_gpu_trace.csv` and `run2_cuda_gpu_trace.csv`, but not `kernel.csv` and
+`memcpy.csv`. The rank is the one that the name states (`rank3_...`). In a text,
 nvprof names the process above each result, and `nsys stats` the database above each report.
 
 PaddlePaddle's traces are read as PyTorch's: the duration at the end of each name is taken off, and operators, calls and
@@ -153,8 +158,9 @@ AMD's profilers count a grid in work-items, the others in blocks: of theirs, the
 its grid times its block. rocm_profile_data does not say which, and its launches have no number of threads.
 
 PyTorch writes what the launch call was given, on AMD's devices, too, with roctracer as with rocprofiler-sdk
-(RoctracerLogger and RocprofLogger of libkineto): blocks, but work-items for `hipExtModuleLaunchKernel` (rocBLAS,
-MIOpen) and `hipHccModuleLaunchKernel`, whose launches get their grid in blocks here. Where that is no whole number of
+(RoctracerLogger and RocprofLogger of libkineto): blocks. For `hipExtModuleLaunchKernel` (rocBLAS,
+MIOpen) and `hipHccModuleLaunchKernel` these are work-items, and their launches get their grid in blocks here. Where
+that is no whole number of
 blocks, or a trace has such calls and that of a launch is not known, the launch has no grid, and is counted
 (`grids_of_unknown_unit`). Launches of AMD's devices in a trace without calls have no number of threads. Older versions
 write grid, block and the bytes of a copy of the call alone: a launch or copy has those of the call with its correlation
@@ -164,10 +170,11 @@ rocprofiler-sdk, whose launches have `private_mem`: so JAX's traces are read.
 LDS is what is allocated, in steps of 512 bytes. In the JSON and the databases of rocprofv3 that includes what is chosen
 at the launch (dynamic LDS). Its CSV files have what the kernel declares.
 
-While AMD's profilers collect counters they let one kernel run at a time. Launches that only files of counters give, and
+While AMD's profilers collect counters they let one kernel run at a time. Launches that only files of counters give
+have durations, but the time between them is not the program's. The same holds for
 those of a trace whose execution was counted, too (`--kernel-trace --pmc`: the counters have the times of the launches,
-or lie in their database), have durations, but the time between them is not the program's: idle time, losses, waiting,
-steps, stragglers, the span of a comparison and what was in flight when a launch began are not computed of them. A
+or lie in their database). Not computed of them are idle time, losses, waiting,
+steps, stragglers, the span of a comparison and what was in flight when a launch began. A
 kernel trace of a run without counters gives the time line.
 
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,

@@ -15,7 +15,6 @@ KEPT = {
     "docs/comparing.md": (17.9, 7.1),
     "docs/dependencies.md": (19.9, 0.0),
     "docs/efficiency.md": (21.0, 16.1),
-    "docs/formats.md": (18.5, 10.0),
     "docs/fleet.md": (18.3, 7.0),
     "docs/levels.md": (21.0, 11.8),
     "docs/mutants.md": (28.6, 10.0),
