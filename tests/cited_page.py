@@ -45,7 +45,8 @@ class CitedPage(html.parser.HTMLParser):
         self.beside = []
         self.of_kernels = []  # the first figure of a dataset; its table stands below, in what varies
         self.feed(text)
-        cited = {number for *_, words in self.citations for number in NUMBER.findall(words)}
+        of_kernels = [words for query, *_, words in self.citations if "kernels.parquet" in str(self.queries.get(query))]
+        cited = {number for words in of_kernels for number in NUMBER.findall(words)}
         self.repeats += [pair for pair in self.of_kernels if pair[0] not in cited]
 
     def handle_starttag(self, tag, attrs):

@@ -60,6 +60,7 @@ def effects_of_time(
     with_time = in_scores[1:, 0]
     plain = in_scores[1:, 1:]
     given = _partial(plain, with_time)
+    given_measured = _partial(as_measured[1:, 1:], as_measured[1:, 0])
     n = min(sizes)
     is_root = np.asarray([candidates[numbers[at]].tier != "counter" for at in asked])
     acts = n * with_time**2 > RELATED
@@ -74,8 +75,7 @@ def effects_of_time(
         )
         tells = causes & (n * plain[own] ** 2 > RELATED) & (n * left**2 > RELATED)
         through_time = _is_rest(plain[own], given[own], n)
-        measured = _partial(as_measured[1:, 1:], as_measured[1:, 0])
-        through_time &= _is_rest(as_measured[1 + own, 1:], measured[own], n)
+        through_time &= _is_rest(as_measured[1 + own, 1:], given_measured[own], n)
         if tells.any() and np.all(through_time[causes]):
             found[candidates[index].name] = REASON
     return found

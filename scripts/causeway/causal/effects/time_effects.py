@@ -151,7 +151,9 @@ def _ends_of_levels(times: ScopeTimes, compared: Compared) -> Ends:
     time = (rows.mean + rows.signed)[times.used]
     low, high = compared.sides()
     shown = times.configuration == groups.shown
-    means = [float(np.average(time[side & shown], weights=times.weight[side & shown])) for side in (low, high)]
+    means: list[float | None] = [None, None]  # of several kernels one configuration's say nothing of the change of all
+    if not np.ptp(rows.kernel[times.used]):
+        means = [float(np.average(time[side & shown], weights=times.weight[side & shown])) for side in (low, high)]
     return Ends(
         low=listed(groups.fast),
         high=listed(groups.slow),
@@ -188,9 +190,9 @@ def _ends(times: ScopeTimes, compared: Compared) -> Ends | None:
     sides = at_ends & (values <= values[low]), at_ends & (values >= values[high])
     rows = times.evidence.rows
     time = (rows.mean + rows.signed)[times.used]
+    is_alike = candidate.two_valued and not np.ptp(times.configuration[is_moved])  # else the mix of sizes differs, too
     means = [
-        float(np.average(time[side], weights=times.weight[side])) if candidate.two_valued and side.any() else None
-        for side in sides
+        float(np.average(time[side], weights=times.weight[side])) if is_alike and side.any() else None for side in sides
     ]
     return Ends(
         low=words(low[at_ends]),

@@ -21,9 +21,9 @@ from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, SUPPORTED
 
 MAX_Q = 0.05
 LEAST_SHARE = 1.0
-"""Percent of the variance that a fragile cause must surely explain. Of 404 statements on 101 tables of choice 317 are
-fragile by no count, 16 of them false; without this exception a rare and large cause, whose robustness is that of the
-clipped deviation, would be doubtful.
+"""Percent of the variance that a fragile cause must surely explain: of 404 statements on 101 tables of choice 317 are
+robust or explain so much, 301 of them true. The robustness is that of the clipped deviation, so that a rare and large
+cause has little of it.
 """
 LEAST_CHANGE = 0.5
 """Percent of the mean and of the 99th percentile; what surely changes both by less is a trifle."""

@@ -14,7 +14,6 @@ from causeway.core.vocabulary import TRACE_TARGETS, target_name
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.kernel_labels import full_name, short_names
-from causeway.plotting.drawing.markup import text_width
 from causeway.plotting.drawing.target_labels import unit_stated
 
 if TYPE_CHECKING:
@@ -83,22 +82,11 @@ def value_heading(target: str) -> str:
     return "time" if target in TRACE_TARGETS else target
 
 
-def columns_of(target: str) -> list[tuple[str, float, str]]:
-    """Return heading, width in pixels and alignment of the columns behind the kernel's name."""
+def headings_of(target: str) -> list[str]:
+    """Return the headings of the columns behind the kernel's name."""
     value = elided(value_heading(target), 12)
-
-    def wide(heading: str, least: float) -> float:
-        return max(least, text_width(heading, theme.SMALL) + 16)
-
-    return [
-        ("share of variability", 166, "start"),
-        (f"share of {value}", wide(f"share of {value}", 104), "end"),
-        ("launches", 92, "end"),
-        (f"median {value}", wide(f"median {value}", 104), "end"),
-        ("robust CV", 96, "end"),
-        (f"{value} per launch", wide(f"{value} per launch", 130), "start"),
-        ("variability over time", 160, "start"),
-    ]
+    words = (f"share of {value}", "launches", f"median {value}", "robust CV", f"{value} per launch")
+    return ["share of variability", *words, "variability over time"]
 
 
 def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MOST_ROWS) -> "Figure":
@@ -127,7 +115,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
     if rest := kernels[most:]:
         share = formatting.share(math.fsum(k.share for k in rest))
         said += f"; {len(rest)} more, not drawn, with {share} of the variability together"
-    headings = [heading for heading, _, _ in columns_of(target)]
+    headings = headings_of(target)
     with theme.drawing():
         height = 1.2 * charts.ROW * len(shown) + 0.75
         lines = 1 + (max(map(len, headings[1:5])) > LONGEST_HEADING)

@@ -15,7 +15,7 @@ from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.svg import bar, histogram
-from causeway.plotting.figures.kernels import Kernel, columns_of
+from causeway.plotting.figures.kernels import Kernel, headings_of
 
 TOP_KERNELS = 5
 """Kernels in sight whatever is known of them."""
@@ -132,7 +132,7 @@ def what_varies(
     shown = [kernel for kernel in kernels if kernel.id in chosen]
     others = [kernel for kernel in kernels if kernel.id not in chosen]
     source = f"{dataset}/{target}/kernels.parquet"
-    share, *names = [heading for heading, _, _ in columns_of(target)[:-1]]
+    share, *names = headings_of(target)[:-1]
     heads = [tag("th", "kernel"), tag("th", share, aria_sort="descending")]
     heads += [tag("th", name, class_="n" if place < 4 else None) for place, name in enumerate(names)]
     heads.append(tag("th", "cause and change of the mean"))
