@@ -25,9 +25,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
-from causeway.causal.discovery import discover, leakage_recheck, stability_selection
+from causeway.causal.discovery import discover, leakage_recheck
 from causeway.causal.preparation import leak_attribution, prepare
-from causeway.causal.selection import backward, forward
+from causeway.causal.selection import backward
 from lab.scripts.measure_method import claims_of
 from lab.validation.cases import CASES, GENERATORS, drawn
 from lab.validation.features_file import features_table
@@ -78,8 +78,6 @@ RULES = {
     "leak: nearly the measured value": [(leak_attribution, "nearly_measured", lambda *_: None)],
     "leak: calculated from": [(leak_attribution, "calculated_from", lambda *_: None)],
     "leak: among related columns": [(leak_attribution, "leaked_among", lambda *_: None)],
-    "exchange": [(forward, "_exchange", lambda problem, response, chosen, given: chosen)],
-    "screening off": [(forward, "preferred", lambda problem, score, candidate: int(np.argmin(score)))],
     "raw before computed": [(backward.Pruner, "prefer_raw", lambda self, response, chosen: chosen)],
     "products in pruning": [
         (backward.Pruner, "products", lambda self, others: np.zeros((self.problem.basis.columns.shape[0], 0)))
@@ -87,8 +85,9 @@ RULES = {
     "effects by kernel in pruning": [
         (backward.Pruner, "by_kernel", lambda self, others: np.zeros((self.problem.basis.columns.shape[0], 0)))
     ],
-    "stand-ins in stability": [(stability_selection, "stood_in", lambda *_: False)],
-    "stability": [(discover, "selection_frequencies", lambda *_: None)],
+    "effects of the time": [(discover, "effects_of_time", lambda *_: {})],
+    "order beside the host's record": [(discover, "superfluous_orders", lambda *_: {})],
+    "clocks of places": [(discover, "clocks_of_places", lambda *_: {})],
 }
 """By the rule's name: what is replaced to switch it off."""
 

@@ -100,6 +100,12 @@ class Ends:
         That configuration, where the levels are those of it alone; else empty.
     levels_low : tuple of str
         Of a category: the fastest group.
+    slower : tuple of (str, float)
+        Of a category: levels that are neither but slower than the median launch, with their mean time, where the means
+        of both ends are known.
+    tail : float
+        Of a number that acts at one end alone: the share of a configuration's launches there, which are compared with
+        all others; negative for the lowest values; else 0.
     """
 
     low: str
@@ -111,6 +117,8 @@ class Ends:
     mean_high: float | None = None
     configuration: str = ""
     levels_low: tuple[str, ...] = ()
+    slower: tuple[tuple[str, float], ...] = ()
+    tail: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +138,8 @@ class TimeEffect:
         GPU time of the run, ns: as it was less what the better of the two values would take; None of what is no time.
     launches : int
         Of the configurations in which the cause varies, those that were not kept counted too.
+    recorded : float
+        Share of these launches in which the cause was recorded, 0 .. 1.
     monotone : bool
         The duration does not both rise and fall with the cause.
     ends : Ends or None
@@ -143,6 +153,7 @@ class TimeEffect:
     cost: Estimate | None
     launches: int
     monotone: bool
+    recorded: float = 1.0
     of_first: tuple[str, ...] = ()
     ends: Ends | None = None
 
@@ -362,6 +373,25 @@ class GroupSlope:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Association:
+    """What goes with the deviation where no single column does at its own launch.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Two columns whose product it is, or one.
+    is_earlier : bool
+        It is that column's value at the launch of the kernel before.
+    share : float
+        Of the variance of the clipped deviation, 0 .. 1: the square of their correlation.
+    """
+
+    features: tuple[str, ...]
+    is_earlier: bool
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Examination:
     """What is known of the causes of a scope beyond the search.
 
@@ -415,6 +445,8 @@ class Outcome:
         before that.
     detectable_share : float or None
         Smallest share of the variance, 0 .. 1, that the search would have found of a candidate with `n_effective`.
+    beyond : Association or None
+        Of a search without a cause: what goes with the deviation beyond single columns.
     examination : Examination
     """
 
@@ -432,6 +464,7 @@ class Outcome:
     q_value: float | None = None
     detectable_share: float | None = None
     slow: tuple[str, ...] = ()
+    beyond: Association | None = None
     examination: Examination = Examination()
     n_kernels: int = 1
 

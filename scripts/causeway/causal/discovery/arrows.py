@@ -22,7 +22,7 @@ from causeway.causal.discovery.verdicts import arrow_verdict
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.shares import Share, shares_of
-from causeway.causal.effects.time_effects import Compared, rare_launches, time_effect
+from causeway.causal.effects.time_effects import Compared, rare_launches, tails_of, time_effect
 from causeway.causal.preparation.categorical import listed
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
@@ -192,12 +192,12 @@ def weigh(
         return (), EVERYTHING, EVERYTHING, None
     seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "times")
     times = ScopeTimes(evidence, parents, scope.target, totals, seed)
-    n_rows = len(evidence.rows)
-    compared = {
-        parent.name: Compared(times, parent, min(parent.n_effective / n_rows, 1.0))
-        for parent in parents
-        if parent.effect is None
-    }
+    within = {parent.name: parent for parent in parents if parent.effect is None}
+    effective = {name: min(parent.n_effective / len(evidence.rows), 1.0) for name, parent in within.items()}
+    tails = tails_of(times, within, effective)
+    if tails:
+        times = ScopeTimes(evidence, parents, scope.target, totals, seed, tails)
+    compared = {name: Compared(times, parent, effective[name]) for name, parent in within.items()}
     times.compared = compared
     directions = {name: one.direction for name, one in compared.items()}
     effects = [parent.effect for parent in parents if parent.effect is not None]

@@ -18,6 +18,7 @@ from causeway.causal.discovery.arrows import (
     without_controls,
 )
 from causeway.causal.discovery.between_configurations import configuration_effects
+from causeway.causal.discovery.beyond_single_columns import association_beyond
 from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.effects_of_time import effects_of_time
 from causeway.causal.discovery.equivalents import with_whole_class
@@ -184,6 +185,8 @@ def _discover(
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
         base["n_effective"] = n_effective
+        if not any(one.was_found for one in base["dropped"]):
+            base["beyond"] = association_beyond(stages, prepared.within, rows, controls)
     base["detectable_share"] = detectable_share(n_effective, stages.problem.n_tests)
     base["slow"] = tuple(sorted(slow))
     return Outcome(**base, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence

@@ -6,7 +6,7 @@ had both: elsewhere the model adds what each of them does by itself.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class CauseColumns:
         Numbers, and indicators of categories.
     groups : ndarray of int, shape (n_rows,)
         Codes 0, 1, ... of the kernels: a cause may do more in one of them than in another.
+    ends : list of (ndarray of bool, shape (n_rows,), or None)
+        Of a number that acts at one end alone the rows there: a further step.
 
     Attributes
     ----------
@@ -47,9 +49,9 @@ class CauseColumns:
         The columns before the products: those that sigma is made of; `single_slices` are their slices.
     """
 
-    def __init__(self, causes: list[np.ndarray], groups: np.ndarray) -> None:
+    def __init__(self, causes: list[np.ndarray], groups: np.ndarray, ends: Sequence[np.ndarray | None] = ()) -> None:
         n_rows = groups.size
-        blocks = [_function_blocks(values) for values in causes]
+        blocks = [_function_blocks(*one) for one in itertools.zip_longest(causes, ends)]
         bounds = np.cumsum([1, *(block.shape[1] for own in blocks for block in own)])
         self.single_slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
         self.n_single = int(bounds[-1])
@@ -104,10 +106,11 @@ class CauseColumns:
         return [(one, span) for one, span in spans if donors.keys() & set(one.causes)]
 
 
-def _function_blocks(values: np.ndarray) -> list[np.ndarray]:
+def _function_blocks(values: np.ndarray, end: np.ndarray | None = None) -> list[np.ndarray]:
     """Return functions of a cause in blocks that share a penalty, each column centred and in standard deviations.
 
-    Of a number: its basis with a hinge at each knot, and a step at each knot; of a category its indicators.
+    Of a number: its basis with a hinge at each knot, a step at each knot, and one at the end where it acts alone; of a
+    category its indicators.
     """
     columns = values.astype(float)
     blocks = [columns]
@@ -118,6 +121,8 @@ def _function_blocks(values: np.ndarray) -> list[np.ndarray]:
             knots = np.unique(np.quantile(scores, KNOTS))
             hinges = np.maximum(scores[:, None] - knots, 0.0)
             blocks = [np.hstack([blocks[0], hinges]), (scores[:, None] >= knots).astype(float)]
+            if end is not None:
+                blocks.append(end[:, None].astype(float))
     standardised = [_standardised(block) for block in blocks]
     return [block for block in standardised if block.shape[1]]
 

@@ -92,6 +92,8 @@ class KernelTimes:
         Of each row of the evidence: its position among the used ones, -1 for none.
     totals : Totals or None
     rng : Generator
+    ends : mapping of str to ndarray of bool, shape (n_used,)
+        Of causes that act at one end alone the rows there.
 
     Attributes
     ----------
@@ -111,10 +113,12 @@ class KernelTimes:
         position: np.ndarray,
         totals: Totals | None,
         rng: np.random.Generator,
+        ends: Mapping[str, np.ndarray],
     ) -> None:
         observations = evidence.rows
         self.where = position[rows]
         self.values = {name: one[rows] for name, one in values.items()}
+        self.ends = {name: end[position[rows]] for name, end in ends.items()}
         self.local = np.full(int(position.max()) + 1, -1)
         self.local[self.where] = np.arange(rows.size)
         self.weights = observations.weight[rows]
@@ -179,7 +183,8 @@ class KernelTimes:
         if key not in self._models:
             causes = [self.values[name] for name in names]
             rng = np.random.default_rng(self.seed)
-            self._models[key] = TimeModel(causes, self.response, self.weights, self.blocks, self.kernel, rng)
+            ends = [self.ends.get(name) for name in names]
+            self._models[key] = TimeModel(causes, self.response, self.weights, self.blocks, self.kernel, rng, ends)
         return self._models[key]
 
     def times_with(self, model: TimeModel, names: Sequence[str], donors: RowDonors) -> np.ndarray:
@@ -304,7 +309,8 @@ class KernelTimes:
             return None
         (name,) = after
         donors = [self.local[setting[name][self.where]] if setting else None for setting in (before, after)]
-        sides = [near_level(self.values[name], self.configuration, rows) for rows in donors]
+        values = self.ends[name].astype(float) if name in self.ends else self.values[name]
+        sides = [near_level(values, self.configuration, rows) for rows in donors]
         if min(np.count_nonzero(side & (weights[:, 0] > 0)) for side in sides) < FEWEST:
             return None
         observed = np.repeat(self.observed[:, None], 1 + DRAWS, axis=1)

@@ -37,6 +37,9 @@ class LevelGroups:
         and, of launches slower than the median launch, of that one's group; itself where levels do not differ.
     fast, slow : tuple of str
         The levels of both groups in the configuration where they cost most, in order.
+    slower : tuple of (tuple of str, float)
+        The levels of the groups between them that are slower than the median launch, with their mean time, from the
+        slowest.
     configuration : int or None
         That configuration, where other configurations have other groups.
     shown : int
@@ -48,6 +51,7 @@ class LevelGroups:
     usual: np.ndarray
     fast: tuple[str, ...]
     slow: tuple[str, ...]
+    slower: tuple[tuple[tuple[str, ...], float], ...]
     configuration: int | None
     shown: int
 
@@ -198,6 +202,7 @@ def _named(
     low, high, usual = (np.arange(levels.size) for _ in range(3))
     costs = {}
     ends = {}
+    slower_groups: dict[int, list[np.ndarray]] = {}
     for code in np.unique(configuration):
         rows = np.flatnonzero(configuration == code)
         own = groups[rows]
@@ -207,30 +212,37 @@ def _named(
         fast, slow = (rows[own == present[end]] for end in (0, -1))
         reached = np.cumsum(np.bincount(own, weight[rows]))
         middle = rows[own == np.searchsorted(reached, reached[-1] / 2)]
-        low[rows], high[rows] = (_in_turn(some, rows.size) for some in (fast, slow))
+        low[rows], high[rows] = (in_turn(some, rows.size) for some in (fast, slow))
         slower = rows[own > groups[middle[0]]]
-        usual[slower] = _in_turn(middle, slower.size)
+        usual[slower] = in_turn(middle, slower.size)
         mean = np.average(time[fast], weights=weight[fast])
         costs[int(code)] = float(weight[rows] @ np.maximum(time[rows] - mean, 0.0))
         ends[int(code)] = (fast, slow)
+        between = present[(present > groups[middle[0]]) & (present < present[-1])]
+        slower_groups[int(code)] = [rows[own == group] for group in between[::-1]]
     shown = max(costs, key=costs.__getitem__, default=-1)
     fast_names: tuple[str, ...] = ()
     slow_names: tuple[str, ...] = ()
+
+    def named(rows: np.ndarray) -> tuple[str, ...]:
+        return tuple(sorted({names[at] for at in levels[rows].tolist()}, key=in_numbers))
+
     if ends:
-        fast_names, slow_names = (
-            tuple(sorted({names[at] for at in levels[rows].tolist()}, key=in_numbers)) for rows in ends[shown]
-        )
+        fast_names, slow_names = map(named, ends[shown])
     return LevelGroups(
         low=low,
         high=high,
         usual=usual,
         fast=fast_names,
         slow=slow_names,
+        slower=tuple(
+            (named(rows), float(np.average(time[rows], weights=weight[rows]))) for rows in slower_groups.get(shown, ())
+        ),
         configuration=shown if is_own and ends else None,
         shown=shown,
     )
 
 
-def _in_turn(rows: np.ndarray, count: int) -> np.ndarray:
+def in_turn(rows: np.ndarray, count: int) -> np.ndarray:
     """Return `count` rows out of some, each as often as the others."""
     return rows[np.arange(count) % rows.size]

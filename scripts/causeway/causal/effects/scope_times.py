@@ -81,6 +81,11 @@ class Change:
     of_first: tuple[str, ...] = ()
 
 
+def in_tail(ranks: np.ndarray, tail: float) -> np.ndarray:
+    """Return which ranks, 0 .. 1, lie in the highest, or of a negative share in the lowest, part."""
+    return ranks > 1 - tail if tail > 0 else ranks < -tail
+
+
 class ScopeTimes:
     """The used rows of a scope, and the models of their times.
 
@@ -93,6 +98,8 @@ class ScopeTimes:
     totals : Totals or None
         None: the rows stand for as many launches as their weights say.
     seed : int
+    tails : mapping of str to float
+        By cause: the share of launches at the one end where it acts alone, negative for the lowest values.
 
     Attributes
     ----------
@@ -109,7 +116,13 @@ class ScopeTimes:
     """
 
     def __init__(
-        self, evidence: Evidence, causes: Sequence[Cause], target: str, totals: Totals | None, seed: int
+        self,
+        evidence: Evidence,
+        causes: Sequence[Cause],
+        target: str,
+        totals: Totals | None,
+        seed: int,
+        tails: Mapping[str, float] | None = None,
     ) -> None:
         self.evidence = evidence
         self.is_time = target != MEMORY_STALL and (totals is None or totals.is_time)  # a stall may be hidden
@@ -126,7 +139,9 @@ class ScopeTimes:
         self.configuration = rows.configuration[self.used]
         position = np.full(len(rows), -1)
         position[self.used] = np.arange(self.used.size)
-        self._units = [KernelTimes(evidence, np.sort(part), self.values, position, totals, rng) for part in parts]
+        self.tails = dict(tails or {})
+        ends = {name: in_tail(self.ranks(name), tail) for name, tail in self.tails.items()}
+        self._units = [KernelTimes(evidence, np.sort(part), self.values, position, totals, rng, ends) for part in parts]
         self.compared: dict[str, Any] = {}
         self.total_time = math.fsum(unit.time for unit in self._units)
 
@@ -134,6 +149,21 @@ class ScopeTimes:
         """Return in which used rows a cause was recorded, bool, shape (n_used,)."""
         number = self.evidence.prepared.numbers.get(name)
         return np.ones(self.used.size, bool) if number is None else number.known[self.used]
+
+    def ranks(self, name: str) -> np.ndarray:
+        """Return which part of its configuration's weight has lower values of a number than each used row, ties in the
+        middle, of rows in which it was recorded, 0 .. 1, shape (n_used,).
+        """
+        values = self.candidates[name].values[self.used]
+        weight = self.weight * self.known(name)
+        numbers = np.unique(values, return_inverse=True)[1] + self.configuration * values.size
+        levels, place = np.unique(numbers, return_inverse=True)
+        sums = np.bincount(place, weight)
+        owner = levels // values.size
+        below = np.cumsum(sums) - sums / 2
+        totals = np.bincount(self.configuration, weight)
+        before = np.cumsum(totals) - totals
+        return ((below - before[owner]) / np.where(totals > 0, totals, 1.0)[owner])[place]
 
     def configuration_name(self, code: int) -> str:
         """Return what a configuration is called, by its position in `Observations.configuration`."""

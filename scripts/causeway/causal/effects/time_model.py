@@ -17,7 +17,7 @@ most; then they describe the launches on which causes act least. Every second dr
 interval holds both answers where they differ.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,6 +102,8 @@ class TimeModel:
     groups : ndarray of int, shape (n_rows,)
         As of `CauseColumns`.
     rng : Generator
+    ends : sequence of ndarray
+        Likewise.
     """
 
     def __init__(
@@ -112,8 +114,9 @@ class TimeModel:
         blocks: np.ndarray,
         groups: np.ndarray,
         rng: np.random.Generator,
+        ends: Sequence[np.ndarray | None] = (),
     ) -> None:
-        self.design = CauseColumns(causes, groups)
+        self.design = CauseColumns(causes, groups, ends)
         self.response = response
         self._weights = weights
         self._drawn = DrawWeights(weights, blocks, causes, DRAWS, rng)

@@ -193,11 +193,18 @@ def levels_of(model: ScopeModel, arrow: Arrow) -> tuple[np.ndarray, np.ndarray]:
         level[column.isin(arrow.levels).to_numpy()] = 1
     else:
         values = column.to_numpy()
+        tail = arrow.in_time.ends.tail if arrow.in_time and arrow.in_time.ends else 0.0
         for code in np.unique(configuration):
             own = np.flatnonzero(configuration == code)
-            level[own] = _of_percentiles(values[own])
+            level[own] = _of_tail(values[own], tail) if tail else _of_percentiles(values[own])
     rows = np.flatnonzero(level >= 0)
     return rows, level[rows]
+
+
+def _of_tail(values: np.ndarray, tail: float) -> np.ndarray:
+    """Return for each value 1 at the end that is compared and 0 elsewhere, of the lowest values the other way round."""
+    cut = np.quantile(values, 1 - tail if tail > 0 else -tail, method="inverted_cdf")
+    return (values > cut if tail > 0 else values >= cut).astype(int)
 
 
 def _of_percentiles(values: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ def nothing_sentence(outcome: Outcome) -> str:
         lost,
         outcome.slow,
         outcome.n_kernels,
+        outcome.beyond,
     )
     if any(one.reason == NOT_SEARCHED for one in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."

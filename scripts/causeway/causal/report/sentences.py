@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import VALUE, Arrow, Ends, Estimate, Node, Outcome, Scope, WhatIf
+from causeway.causal.data.outcome import VALUE, Arrow, Association, Ends, Estimate, Node, Outcome, Scope, WhatIf
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
@@ -51,6 +51,10 @@ LONGEST_COMPARED = 60
 """Characters of the level that a cause is compared with."""
 OF_ALL = " of that of all launches"
 """What a difference between two settings of a cause is a percentage of: neither setting's own mean or spread is."""
+MOSTLY_RECORDED = 0.95
+"""Share of the launches below which it is said in how many a cause was recorded."""
+MOST_SLOWER = 2
+"""So many groups of levels between the slowest and the fastest are named."""
 MOST_NAMED = 3
 """So many columns are named of which an effect need not have been seen; of more, their number."""
 NEGLIGIBLE = 0.5
@@ -182,6 +186,8 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     singular = bool(arrow.levels)
     quantity = quantity_of(target)
     range_of = _compared(arrow.node, effect.ends, target) if arrow.levels else _between(effect.ends, target)
+    if effect.recorded < MOSTLY_RECORDED:
+        range_of += f", recorded in {100 * effect.recorded:.0f} % of the launches"
     of_mean, of_spread = ("" if name in effect.of_first else OF_ALL for name in ("mean", "spread"))
     if is_clear(effect.mean):
         sign = "+" if effect.mean.value > 0 else "-"
@@ -221,17 +227,26 @@ def _compared(node: Node, ends: Ends, target: str) -> str:
     """Return what the slowest levels of a category are compared with, as the end of a clause."""
     subject = _subject(node, elided(ends.low, LONGEST_COMPARED))
     where = f", {ends.configuration}" if ends.configuration else ""
-    return f" compared with {subject[0].lower()}{subject[1:]}{_means(ends, target)}{where}"
+    between = [
+        f"{elided(levels, LONGEST_COMPARED)}: {_value(mean, target)}" for levels, mean in ends.slower[:MOST_SLOWER]
+    ]
+    also = f" (also slower: {'; '.join(between)})" if between else ""
+    return f" compared with {subject[0].lower()}{subject[1:]}{_means(ends, target)}{also}{where}"
 
 
 def _means(ends: Ends, target: str) -> str:
     """Return the means at both ends, and their ratio where one is at least twice the other, as the end of a clause."""
     if ends.mean_low is None or ends.mean_high is None:
         return ""
-    low, high = (time(one) if target in MEASURED else significant(one) for one in (ends.mean_low, ends.mean_high))
+    low, high = (_value(one, target) for one in (ends.mean_low, ends.mean_high))
     times = ends.mean_high / ends.mean_low if ends.mean_low > 0 else 0.0
     ratio_of = f", {significant(times, 2)} times" if times >= TWICE else ""
     return f": {high} instead of {low}{ratio_of}"
+
+
+def _value(value: float, target: str) -> str:
+    """Return a value of a target in words."""
+    return time(value) if target in MEASURED else significant(value)
 
 
 def quantity_of(target: str) -> str:
@@ -373,9 +388,11 @@ def nothing_found(
     lost: Sequence[Dropped] = (),
     slow: Sequence[str] = (),
     n_kernels: int = 1,
+    beyond: Association | None = None,
 ) -> str:
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
+    What goes with the deviation `beyond` single columns is said.
     """
     near = [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
     if near:
@@ -384,6 +401,17 @@ def nothing_found(
     names = ", ".join(map(called, slow)) if len(slow) <= MOST_NAMED else f"{len(slow)} columns"
     but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if slow else ""
     return (
-        f"No cause found: {samples_in_words(n_effective)}; an effect above {least:.1f} % of"
-        f" {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
+        f"No cause found: {samples_in_words(n_effective)}; a single column's effect at its launch above {least:.1f} %"
+        f" of {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
+        f"{'' if beyond is None else f' {_goes_along(beyond, target, n_kernels > 1)}'}"
+    )
+
+
+def _goes_along(beyond: Association, target: str, many: bool) -> str:
+    """Return what goes with the target beyond single columns, as a sentence."""
+    names = " and ".join(map(called, beyond.features))
+    what = f"{capital(names)} one launch earlier" if beyond.is_earlier else f"{capital(names)} together"
+    verb = "goes" if beyond.is_earlier else "go"
+    return (
+        f"{what} {verb} with at least {100 * beyond.share:.0f} % of {variance_of(target, many)}: not examined further."
     )

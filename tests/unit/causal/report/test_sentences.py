@@ -28,7 +28,7 @@ def test_of_what_a_later_test_took_away_nobody_says_that_it_would_have_been_seen
 
 def test_reasons_begin_with_what_is_missing():
     few = replace(outcome("k", 0.4, notes=("a note",)), n_effective=120.4)
-    nothing = "No cause found: 120 effective samples; an effect above 2.0 % of the variance of y would have been seen"
+    nothing = "No cause found: 120 effective samples; a single column's effect at its launch above 2.0 % of the variance of y would have been seen"
     assert reasons_of(few, ["a contradiction"]) == [
         nothing,
         "fewer than 300 effective samples: read with care",
@@ -164,7 +164,7 @@ def test_a_refuted_cause_says_what_it_does_not_survive():
 
 def test_a_size_below_a_limit_is_not_rounded_to_it():
     assert reasons_of(replace(outcome("k", 0.4), n_effective=299.7)) == [
-        "No cause found: 299 effective samples; an effect above 2.0 % of the variance of y would have been seen",
+        "No cause found: 299 effective samples; a single column's effect at its launch above 2.0 % of the variance of y would have been seen",
         "fewer than 300 effective samples: read with care",
     ]
     reasons = reasons_of(replace(outcome("k", 1e-9, [arrow("x")]), n_effective=299.7))
@@ -325,7 +325,7 @@ def test_the_spread_is_that_of_the_target(target, words):
 
 def test_nothing_is_said_of_an_effect_of_columns_with_few_effective_rows():
     few = "(fewer than 100 effective samples)."
-    seen = "No cause found: 412 effective samples; an effect above 3.0 % of the variance of y would have been seen"
+    seen = "No cause found: 412 effective samples; a single column's effect at its launch above 3.0 % of the variance of y would have been seen"
     assert nothing_found(412, 0.03, "y") == f"{seen}."
     assert nothing_found(412, 0.03, "y", slow=("s",)) == f"{seen}, but not one of s {few}"
     assert nothing_found(412, 0.03, "y", slow=("s", "since_start_ns")).endswith(
