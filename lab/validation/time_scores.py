@@ -78,6 +78,8 @@ def time_claim(arrow: object, table: KnownTable) -> TimeClaim | None:
     if cause[1]:
         said = {name: opposite(interval) for name, interval in said.items()}
     ends = effect.ends if effect else None
+    if ends is not None and ends.tail:  # of other values than those that the truth is of
+        return TimeClaim(cause=cause[0], levels=(), against=())
     return TimeClaim(
         cause=cause[0],
         levels=arrow.levels,

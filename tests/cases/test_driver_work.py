@@ -1,5 +1,6 @@
 """Work that no call of the program made, and GPUs that others use: what devices wait for, and the advice."""
 
+import html
 import re
 
 import pyarrow.parquet as pq
@@ -17,7 +18,7 @@ def rows_of(case, dataset, table):
 def text_of(page):
     """Return the words of a page, without its styles, scripts and figures."""
     page = re.sub(r"<(style|script|svg).*?</\1>", " ", page, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
 
 
 def summed(rows, **wanted):
@@ -103,4 +104,5 @@ def test_the_turns_of_another_process_are_read(analysed):
     )
     assert {row["kind"] for row in path if row["name"] == "cudaStreamSynchronize"} == {"host"}
     page = text_of(case.overview())
-    assert "Another process (pid 77) had the GPU for 79.8 ms" in page
+    assert "another process on the GPU 79.8 ms" in page
+    assert "another process process 77 79.8 ms" in page  # a row of the waits

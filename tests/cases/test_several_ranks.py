@@ -76,7 +76,7 @@ def test_one_long_wait(analysed):
     (said,) = case.answers("Which rank")
     assert said.startswith(finding["headline"].removesuffix("."))
     assert "Rank 3 is last in 5 of 8 collectives" in said
-    assert "each of the other 3 waits 8.17 ms on average, most of it in few long waits" in said
+    assert "Each of the other 3 waits 8.17 ms on average, most of it in few long waits" in said
     assert said in first_screen(case)
     page = case.overview()
     assert "No rank stands out" not in page
@@ -103,7 +103,7 @@ def test_allocation_in_turns(analysed):
     screen = first_screen(case)
     assert case.answers("Where")[1] in screen
     assert case.answers("What to do")[0] == "Allocate once, or from a pool: cudaFree 9 ms, cudaMalloc 6 ms."
-    assert case.answers("Where")[1].endswith("Without it the run is 45.1 ms (50 %) shorter; then collectives limit it.")
+    assert case.answers("Where")[1].endswith("Without this the run is 45.1 ms (50 %) shorter; then collectives limit it.")
 
 
 def test_expert_parallel_kernels(analysed):

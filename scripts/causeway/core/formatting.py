@@ -88,9 +88,15 @@ def counted(number: int | str, noun: str) -> str:
 
     >>> counted(1, "launch"), counted(1200, "kernel"), counted("1", "effective sample"), counted(2, "launch")
     ('1 launch', '1,200 kernels', '1 effective sample', '2 launches')
+    >>> counted(2, "copy"), counted(3, "delay")
+    ('2 copies', '3 delays')
     """
     words = number if isinstance(number, str) else count(number)
-    return f"{words} {noun}" if words == "1" else f"{words} {noun}{'es' if noun.endswith('ch') else 's'}"
+    if words == "1":
+        return f"{words} {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeou":
+        return f"{words} {noun[:-1]}ies"
+    return f"{words} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def count_or_digits(value: float | None) -> str:

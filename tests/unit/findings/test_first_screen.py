@@ -83,7 +83,7 @@ def test_what_makes_others_wait_is_said_beside_the_larger_loss():
     assert first.startswith("Communication outside compute 60 %")
     assert (
         second
-        == "Idle 20 % (200 ms of 1 s per GPU): cudaFree 200 ms. Without it the run is 500 ms (50 %) shorter; then collectives limit it."
+        == "Idle 20 % (200 ms of 1 s per GPU): cudaFree 200 ms. Without this the run is 500 ms (50 %) shorter; then collectives limit it."
     )
     assert answers(given, "What to do")[0] == "Allocate once, or from a pool: cudaFree 200 ms."
 
@@ -127,7 +127,7 @@ def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():
         replay=[made.replay("copies_free", 440, "launch")],
     )
     (where,) = answers(given, "Where")
-    assert "Without it the run is at least 440 ms (44 %) shorter. Overlap with compute wins 2.2 % at most." in where
+    assert "Without this the run is at least 440 ms (44 %) shorter. Overlap with compute wins 2.2 % at most." in where
     assert not [one for one in answers(given, "What to do") if "stream of its own" in one or "Pin" in one]
 
 
@@ -224,7 +224,7 @@ def test_a_single_copy_that_stands_out_is_named_with_its_memory():
         memory="pinned",
     )
     assert words.of_event(event, run()) == (
-        "2 x copy host to device of 4.2 GB from pinned memory take up to 152 ms, usually 2 ms, the longest at 700 ms"
+        "2 copies host to device of 4.2 GB from pinned memory take up to 152 ms, usually 2 ms, the longest at 700 ms"
         " (15 % of the run)"
     )
 

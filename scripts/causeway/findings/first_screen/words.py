@@ -215,7 +215,7 @@ def of_gain(gain: Gain | None, elapsed_ns: int) -> str:
         return f"Removing it alone wins less than 1 %{limit}."
     least = "at least " if gain.at_least else ""
     limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
-    return f"Without it the run is {least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter{limit}."
+    return f"Without this the run is {least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter{limit}."
 
 
 def _copies(copies: CopiesFact, devices: int) -> str:
@@ -223,7 +223,7 @@ def _copies(copies: CopiesFact, devices: int) -> str:
     size = f"{quantity(copies.bytes / devices, 'bytes')} " if copies.bytes else ""
     speed = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
     memory = f", {copies.memory} memory" if copies.memory not in (None, "unknown") else ""
-    return f"{size}{copies.direction} in {count(round(copies.copies / devices))} x{speed}{memory}"
+    return f"{size}{copies.direction} in {counted(round(copies.copies / devices), 'copy')}{speed}{memory}"
 
 
 def _collectives(fact: CollectivesFact) -> str:
@@ -332,13 +332,13 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     """Return launches or copies that are far longer than others of their kind."""
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
     memory = f" from {fact.memory} memory" if fact.memory not in (None, "unknown") else ""
-    what = f"copy {fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
+    what = f"{fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
     usual = f", usually {time(fact.usual_ns)}" if fact.usual_ns else ""
     share = percent(fact.total_ns / run.gpu_ns)
     if fact.count == fact.devices == 1:
-        return f"One {what} takes {time(fact.longest_ns)} at {time(fact.start_ns)}{usual} ({share} of the run)"
+        return f"One {'copy ' if fact.is_copy else ''}{what} takes {time(fact.longest_ns)} at {time(fact.start_ns)}{usual} ({share} of the run)"
     return (
-        f"{count(fact.count)} x {what} take up to {time(fact.longest_ns)}{usual}, the longest at {time(fact.start_ns)}"
+        f"{count(fact.count)} {'copies' if fact.is_copy else 'launches of'} {what} take up to {time(fact.longest_ns)}{usual}, the longest at {time(fact.start_ns)}"
         f" ({share} of the run)"
     )
 
