@@ -40,7 +40,7 @@ rule bin_launches:
     threads: 1
     resources:
         mpi="mpiexec",
-        tasks=ranks,
+        tasks=ranks_of_bins,
         mem_mb_per_cpu=rank_mb,
         runtime=input_minutes,
     params:

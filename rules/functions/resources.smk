@@ -121,6 +121,11 @@ def ranks_of_large_tables(wildcards, input):
     return 1 if runs_here() and mb(input.tables) < MB_PER_RANK else ranks(wildcards, input)
 
 
+def ranks_of_bins(wildcards, input):
+    """Return the MPI ranks of a job that shares the exports of a dataset: on one machine one for a single small export."""
+    return ranks_of_large_tables(wildcards, input) if len(input.tables) == 1 else ranks(wildcards, input)
+
+
 def ranks_of_search(wildcards, input):
     """Return the MPI ranks of a search for causes: `causes.batches` of them where the features are worth it."""
     if not runs_here():

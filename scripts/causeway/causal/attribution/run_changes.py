@@ -27,7 +27,6 @@ from causeway.causal.attribution.kernel_rows import (
     is_category,
 )
 from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
-from causeway.causal.effects.scope_times import WIDER
 from causeway.causal.effects.time_model import MAX_ROWS
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
 
@@ -44,6 +43,8 @@ RESAMPLES = 30
 LEAST_OVERLAP = 0.1
 """Share of launches with values that the other run has as often, below which an input is not told from the kernel."""
 TAIL = 0.99
+WIDER_TAIL = 1.25
+"""Widening of the interval of the 99th percentile's parts, which held .82 of 140 truths without: 1.645 / 1.34."""
 
 Kind = Literal["input", "mechanism", "either"]
 
@@ -172,7 +173,7 @@ def _intervals(values: np.ndarray, reach: float) -> list[tuple[float, float, flo
     percentile, as no resample shows the form of the tail.
     """
     parts = []
-    for column, wider in ((values.real, 1.0), (values.imag, WIDER["p99"])):
+    for column, wider in ((values.real, 1.0), (values.imag, WIDER_TAIL)):
         half = wider * reach * float(np.std(column[1:], ddof=1))
         parts.append((float(column[0]), float(column[0] - half), float(column[0] + half)))
     return parts

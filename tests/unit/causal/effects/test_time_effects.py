@@ -156,6 +156,7 @@ def test_no_interval_takes_away_more_than_there_was(seed, monkeypatch):
     noise = rng.standard_normal(400)
     y = np.where(slow, 1e5 * np.exp(noise), 3e3 * np.exp(0.05 * noise))
     columns = [Feature("quick", 1.0 - slow, "context", "contention"), Feature("z", rng.standard_normal(400))]
+    monkeypatch.setitem(scope_times.WIDER, "p99", 5.0)
     outcome, evidence, _ = effects_of(columns, y)
     with single_threaded():
         rows = what_ifs(intervention_model(outcome, evidence, 3), outcome.arrows)
