@@ -53,14 +53,12 @@ def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray,
     return count, statistics
 
 
-@compiled(int64(I8, int64))
-def first_fall(values, before):
+def first_fall(values: np.ndarray, before: int) -> int:
     """Return the first position whose value is less than the one before it; -1 if all ascend from `before` on."""
-    for i in range(values.size):
-        if values[i] < before:
-            return i
-        before = values[i]
-    return -1
+    if values.size and values[0] < before:
+        return 0
+    falls = values[1:] < values[:-1]
+    return int(falls.argmax()) + 1 if falls.any() else -1
 
 
 @compiled(UniTuple(float64, 2)(F8))

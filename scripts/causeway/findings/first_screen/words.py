@@ -215,7 +215,9 @@ def of_gain(gain: Gain | None, elapsed_ns: int) -> str:
         return f"Removing it alone wins less than 1 %{limit}."
     least = "at least " if gain.at_least else ""
     limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
-    return f"Without this the run is {least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter{limit}."
+    return (
+        f"Without this the run is {least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter{limit}."
+    )
 
 
 def _copies(copies: CopiesFact, devices: int) -> str:
@@ -333,14 +335,14 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
     memory = f" from {fact.memory} memory" if fact.memory not in (None, "unknown") else ""
     what = f"{fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
+    longest = time(fact.longest_ns)
     usual = f", usually {time(fact.usual_ns)}" if fact.usual_ns else ""
     share = percent(fact.total_ns / run.gpu_ns)
     if fact.count == fact.devices == 1:
-        return f"One {'copy ' if fact.is_copy else ''}{what} takes {time(fact.longest_ns)} at {time(fact.start_ns)}{usual} ({share} of the run)"
-    return (
-        f"{count(fact.count)} {'copies' if fact.is_copy else 'launches of'} {what} take up to {time(fact.longest_ns)}{usual}, the longest at {time(fact.start_ns)}"
-        f" ({share} of the run)"
-    )
+        subject = f"One {'copy ' if fact.is_copy else ''}{what}"
+        return f"{subject} takes {longest} at {time(fact.start_ns)}{usual} ({share} of the run)"
+    subject = f"{count(fact.count)} {'copies' if fact.is_copy else 'launches of'} {what}"
+    return f"{subject} take up to {longest}{usual}, the longest at {time(fact.start_ns)} ({share} of the run)"
 
 
 def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:

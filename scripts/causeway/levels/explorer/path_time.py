@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import PATH_KINDS
 from causeway.core.tables import SCHEMAS, open_table
-from causeway.numeric.compiled import I4, I8, compiled, float64, int64, void
 
 PATH = {f"critical path: {kind}": f"share of the critical path: {words}" for kind, words in PATH_KINDS.items()}
 """Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""
@@ -58,11 +57,12 @@ class PathPieces:
         cells : int
         """
         found = np.zeros((len(PATH_KINDS), len(ranks), cells))
+        ends = begin + width * np.arange(cells + 1)
         for rank in set(ranks):
-            mine = np.zeros((len(PATH_KINDS), cells))
+            own_time = np.zeros((len(PATH_KINDS), cells))
             for edges, kinds in self._stretches(rank, begin, begin + width * cells):
-                _add_in_cells(edges, kinds, begin, width, mine)
-            found[:, [row for row, one in enumerate(ranks) if one == rank]] = mine[:, None]
+                own_time += _in_cells(edges, kinds, ends)
+            found[:, [row for row, one in enumerate(ranks) if one == rank]] = own_time[:, None]
         return found, np.broadcast_to(found.sum(axis=0), found.shape)
 
     def _stretches(self, rank: int, begin: int, end: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -85,17 +85,12 @@ class PathPieces:
         return self._held[group]
 
 
-@compiled(void(I8, I4, int64, int64, float64[:, ::1]))
-def _add_in_cells(edges, kinds, begin, width, sums):
-    """Add the ns of each kind and cell to `sums`; exact, as all are whole numbers below 2^53."""
-    end = begin + width * sums.shape[1]
-    for piece in range(max(np.searchsorted(edges, begin, "right") - 1, 0), kinds.size):
-        now = max(edges[piece], begin)
-        last = min(edges[piece + 1], end)
-        if edges[piece] >= end:
-            break
-        while now < last:
-            cell = (now - begin) // width
-            stop = min(last, begin + (cell + 1) * width)
-            sums[kinds[piece], cell] += stop - now
-            now = stop
+def _in_cells(edges: np.ndarray, kinds: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return the ns of each kind between successive ends of cells, int64, shape (kinds, cells): differences of what
+    each kind has until an end.
+    """
+    inside = np.clip(ends, edges[0], edges[-1])
+    piece = np.clip(np.searchsorted(edges, inside, "right") - 1, 0, kinds.size - 1)
+    is_kind = kinds == np.arange(len(PATH_KINDS))[:, None]
+    before = np.cumsum(is_kind * np.diff(edges), axis=1)[:, piece] - (is_kind * np.diff(edges))[:, piece]
+    return np.diff(before + is_kind[:, piece] * (inside - edges[piece]))

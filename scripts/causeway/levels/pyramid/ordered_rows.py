@@ -9,7 +9,6 @@ import pyarrow as pa
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, extremes, open_table, read_table
-from causeway.numeric.compiled import I8, U4, compiled, int64
 from causeway.numeric.slice_statistics import first_fall
 
 CHUNK_ROWS = 1 << 16
@@ -162,12 +161,14 @@ def durations_of(
         row = 0
         for batch in chunks(folder / "launches.parquet", "launches", ["duration_ns", "configuration"]):
             number = batch.column("configuration").to_numpy()
-            wrong = _sum_by_configuration(number, batch.column("duration_ns").to_numpy(), count, total)
-            if wrong >= 0:
+            unknown = np.flatnonzero(number >= len(keys))
+            if unknown.size:
                 raise TableError(
-                    f"{folder}/launches.parquet: row {row + wrong} has configuration {number[wrong]}, which"
+                    f"{folder}/launches.parquet: row {row + unknown[0]} has configuration {number[unknown[0]]}, which"
                     " configurations.parquet does not have"
                 )
+            count += np.bincount(number, minlength=len(keys))
+            np.add.at(total, number, batch.column("duration_ns").to_numpy())
             row += batch.num_rows
         for key, n, amount in zip(keys, count.tolist(), total.tolist(), strict=True):
             if key is not None:
@@ -200,16 +201,3 @@ def configurations_of(folder: Path) -> list[tuple | None]:
     for number, one, shape, text in zip(numbers, kernel, shapes, label, strict=True):
         found[number] = (*kernels[one], shape, text)
     return found
-
-
-@compiled(int64(U4, I8, int64[::1], int64[::1]))
-def _sum_by_configuration(configuration, duration, count, total):
-    """Add durations to the count and sum of their configurations; return the first row whose configuration is
-    unknown, or -1.
-    """
-    for i in range(duration.size):
-        if configuration[i] >= count.size:
-            return i
-        count[configuration[i]] += 1
-        total[configuration[i]] += duration[i]
-    return -1
