@@ -49,7 +49,9 @@ def test_kernels_are_matched_but_for_numbers_of_the_build(named):
 
 def test_pages_have_the_full_names_and_the_change(named):
     (folder,) = (named.results / "compare").glob("*__*")
-    page = " ".join((folder / "comparison.html").read_text(encoding="utf-8").split())  # also of blanks that do not break
+    page = " ".join(
+        (folder / "comparison.html").read_text(encoding="utf-8").split()
+    )  # also of blanks that do not break
     assert "no kernel in common" not in page
     assert "__omp_offloading_2d_77ab31c__Z6relaxPdS_i_l42" in page
     assert "other numbers of the build" in page

@@ -54,7 +54,13 @@ def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray,
 
 
 def first_fall(values: np.ndarray, before: int) -> int:
-    """Return the first position whose value is less than the one before it; -1 if all ascend from `before` on."""
+    """Return the first position whose value is less than the one before it; -1 if all ascend from `before` on.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (n,)
+    before : int
+    """
     if values.size and values[0] < before:
         return 0
     falls = values[1:] < values[:-1]

@@ -22,7 +22,8 @@ from causeway.causal.discovery.verdicts import arrow_verdict
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.shares import Share, shares_of
-from causeway.causal.effects.time_effects import Compared, rare_launches, tails_of, time_effect
+from causeway.causal.effects.tails import tails_of
+from causeway.causal.effects.time_effects import Compared, rare_launches, time_effect
 from causeway.causal.preparation.categorical import listed
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES

@@ -244,5 +244,11 @@ def _named(
 
 
 def in_turn(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` rows out of some, each as often as the others."""
+    """Return `count` rows out of `rows`, each as often as the others; int, shape (count,).
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (n_rows,)
+    count : int
+    """
     return rows[np.arange(count) % rows.size]

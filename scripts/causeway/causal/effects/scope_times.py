@@ -83,7 +83,14 @@ class Change:
 
 
 def in_tail(ranks: np.ndarray, tail: float) -> np.ndarray:
-    """Return which ranks, 0 .. 1, lie in the highest, or of a negative share in the lowest, part."""
+    """Return which ranks lie in the highest, or of a negative share in the lowest, part; bool, shape (n_rows,).
+
+    Parameters
+    ----------
+    ranks : ndarray of float, shape (n_rows,)
+        0 to 1.
+    tail : float, -1 to 1
+    """
     return ranks > 1 - tail if tail > 0 else ranks < -tail
 
 

@@ -3,14 +3,15 @@ its slowest instead of its fastest levels.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import Ends, Estimate, TimeEffect
-from causeway.causal.effects.levels import LevelGroups, in_turn, level_groups, level_numbers
-from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes, in_tail
+from causeway.causal.effects.levels import LevelGroups, level_groups, level_numbers
+from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes
+from causeway.causal.effects.tails import ends_of_tail, tail_and_rest
 from causeway.causal.preparation.categorical import listed
 from causeway.core.formatting import setting_value
 
@@ -22,16 +23,6 @@ equal: the mean of so many is known to 0.22 of their standard deviation, 1 / sqr
 """
 FEWEST_OF_TWO = 4
 """The same of a category, and of a number with two values: of three launches two may have been slow by chance."""
-LONGEST_TAIL = 0.1
-"""Share of the launches at one end of a number that may act alone: what the 10th and the 90th percentile miss."""
-EDGE = 1e-9
-"""Part of the launches that is none: the outermost rank of an end belongs to it."""
-TAIL_TELLS = 4.0
-"""So many times as much of the variance as among all other launches must such an end explain for it to be compared with
-them: of a straight effect of a normal number its top tenth explains .6 times as much.
-"""
-TAIL_Z = 5.0
-"""Standard errors that its mean must lie from theirs, as the best of many ends is asked."""
 WORTH_NAMING = 0.25
 """Part of the way from the fastest to the slowest levels from which further slow ones are named."""
 DOSES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -62,15 +53,12 @@ class Compared:
         Of a category.
     direction : ndarray of float, shape (n_used,)
         The cause as a number: in standard deviations, or whether a launch has one of the slowest levels.
-    tail : float
-        Of a number that acts at one end alone, the share of launches there, negative for the lowest values; else 0.
     """
 
     def __init__(self, times: ScopeTimes, cause: Cause, effective: float) -> None:
         self.times = times
         self.candidate = times.candidates[cause.name]
         self.groups: LevelGroups | None = None
-        self.tail = 0.0
         own = np.arange(times.used.size)
         values = self.candidate.values[times.used]
         if self.candidate.levels:
@@ -82,10 +70,8 @@ class Compared:
             named = [self.candidate.levels.index(level) for level in self.groups.slow]
             self.direction = np.isin(numbers, named).astype(float)
         else:
-            self.tail = times.tails.get(cause.name, 0.0)
-            self.low, self.high = (
-                tail_and_rest(times, self.candidate, self.tail) if self.tail else extremes(times, self.candidate)
-            )
+            settings = tail_and_rest if cause.name in times.tails else extremes
+            self.low, self.high = settings(times, self.candidate)
             self.better = self.low
             spread = float(values.std())
             self.direction = (values - values.mean()) / (spread if spread > 0 else 1.0)
@@ -127,55 +113,6 @@ class Compared:
         return tuple(np.isin(pairs, pairs[side[self.moved]]) & self.moved for side in (self.low, self.high))
 
 
-def tails_of(times: ScopeTimes, causes: Mapping[str, Cause], effective: Mapping[str, float]) -> dict[str, float]:
-    """Return the share of launches at the one end where a number acts alone, negative for the lowest values, of each
-    cause that does.
-
-    Parameters
-    ----------
-    times : ScopeTimes
-    causes : mapping of str to Cause
-    effective : mapping of str to float, 0 to 1
-        What a row counts for in independent ones.
-    """
-    found = {name: _tail(times, cause, effective[name]) for name, cause in causes.items()}
-    return {name: tail for name, tail in found.items() if tail}
-
-
-def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
-    """Return the share of launches at the one end of a number that acts alone; 0 where none does."""
-    candidate = times.candidates[cause.name]
-    weight = times.weight * times.known(cause.name)
-    rows = np.flatnonzero(weight > 0)
-    if candidate.levels or candidate.two_valued or rows.size <= 2 * FEWEST_LAUNCHES:
-        return 0.0
-    ranks = times.ranks(cause.name)[rows]
-    response = times.adjusted(cause)[rows]
-    weight = weight[rows] / weight[rows].sum()
-    response = response - weight @ response
-    found = 0.0
-    most = 0.0
-    for sign in (1, -1):
-        outermost = np.argsort(-sign * ranks, kind="stable")
-        part = np.cumsum(weight[outermost])
-        mean = np.cumsum((weight * response)[outermost]) / part
-        between = mean**2 * part / (1 - np.minimum(part, 0.5))  # of the variance, by the end and all others
-        ordered = ranks[outermost]
-        usable = (part <= LONGEST_TAIL) & (np.diff(ordered, append=np.inf) != 0)
-        usable[: FEWEST_LAUNCHES - 1] = False
-        if not usable.any():
-            continue
-        at = int(np.argmax(np.where(usable, between, 0.0)))
-        end, rest = outermost[: at + 1], outermost[at + 1 :]
-        cross = np.cov(response[rest], ranks[rest], aweights=weight[rest])
-        slope = (1 - part[at]) * cross[0, 1] ** 2 / cross[1, 1] if cross[1, 1] > 0 else 0.0
-        error = np.sqrt(response[end].var() / max(end.size * effective, 1.0))
-        if between[at] > max(most, TAIL_TELLS * slope) and abs(mean[at]) > TAIL_Z * error:
-            most = between[at]
-            found = 1 - float(ordered[at]) + EDGE if sign > 0 else -float(ordered[at]) - EDGE
-    return found
-
-
 def time_effect(times: ScopeTimes, cause: Cause, compared: Compared) -> TimeEffect | None:
     """Return what a cause does to the time; None where its values cannot be compared, as too few launches have one."""
     if not compared.moved.any():
@@ -193,9 +130,7 @@ def time_effect(times: ScopeTimes, cause: Cause, compared: Compared) -> TimeEffe
         launches=times.launches(compared.moved),
         recorded=float(np.average(times.known(cause.name)[compared.moved], weights=times.weight[compared.moved])),
         monotone=bool(compared.candidate.levels) or compared.candidate.two_valued or _monotone(times, cause),
-        ends=_ends_of_levels(times, compared)
-        if compared.groups
-        else (_ends_of_tail if compared.tail else _ends)(times, compared),
+        ends=_ends_of(times, compared),
     )
 
 
@@ -212,6 +147,14 @@ def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
         values = compared.candidate.values[times.used]
         rows = values != values[quantile_donors(values, times.configuration, np.ones(values.size), 0.5)]
     return times.launches(rows)
+
+
+def _ends_of(times: ScopeTimes, compared: Compared) -> Ends | None:
+    """Return what is compared, where it is not two percentiles."""
+    if compared.groups:
+        return _ends_of_levels(times, compared)
+    name = compared.candidate.name
+    return ends_of_tail(times, compared.candidate, compared.moved) if name in times.tails else _ends(times, compared)
 
 
 def _ends_of_levels(times: ScopeTimes, compared: Compared) -> Ends:
@@ -282,37 +225,6 @@ def _ends(times: ScopeTimes, compared: Compared) -> Ends | None:
     )
 
 
-def _ends_of_tail(times: ScopeTimes, compared: Compared) -> Ends:
-    """Return the launches at one end of a number, which are compared with all others."""
-    name = compared.candidate.name
-    known = times.known(name)
-    end = in_tail(times.ranks(name), compared.tail) & known & compared.moved
-    rest = ~end & known & compared.moved
-    column = next(one for one in times.evidence.columns if one.name == name)
-    measured = np.asarray(column.values, dtype=float)[times.used]
-    is_upper = compared.tail > 0
-    words = f"their {'highest' if is_upper else 'lowest'} {100 * abs(compared.tail):.2g} % in the configuration"
-    others = f"{'lower' if is_upper else 'higher'} values"
-    means: list[float | None] = [None, None]
-    if not np.ptp(times.configuration[compared.moved]):
-        cut = setting_value(float(measured[end].min() if is_upper else measured[end].max()), compared.candidate.unit)
-        words = f"{cut} and {'above' if is_upper else 'below'}"
-        time = (times.evidence.rows.mean + times.evidence.rows.signed)[times.used]
-        means = [float(np.average(time[rows], weights=times.weight[rows])) for rows in (rest, end)]
-    sides = [(others, rest, means[0]), (words, end, means[1])]
-    low, high = sides if is_upper else sides[::-1]
-    return Ends(
-        low=low[0],
-        high=high[0],
-        launches_low=times.launches(low[1]),
-        launches_high=times.launches(high[1]),
-        are_everywhere=True,
-        mean_low=low[2],
-        mean_high=high[2],
-        tail=compared.tail,
-    )
-
-
 def _without_excluding(times: ScopeTimes, candidate: Candidate, cause: Cause) -> np.ndarray:
     """Return which used rows met none of the causes that no launch met together with one: of launches beside a copy in
     one direction those beside a copy in the other tell nothing. All rows for a category; bool, shape (n_used,).
@@ -362,27 +274,6 @@ def extremes(times: ScopeTimes, candidate: Candidate) -> tuple[np.ndarray, np.nd
     constant = values[low] == values[high]
     own = np.arange(values.size)
     return np.where(constant, own, low), np.where(constant, own, high)
-
-
-def tail_and_rest(times: ScopeTimes, candidate: Candidate, tail: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each used row the donors of a number that acts at one end alone: the other launches of its
-    configuration in turn and those of the end in turn, the lower ones first; the row itself where its configuration
-    lacks either.
-
-    Returns
-    -------
-    low, high : ndarray of int, shape (n_used,)
-    """
-    weight = times.weight * times.known(candidate.name)
-    end = in_tail(times.ranks(candidate.name), tail)
-    donors = np.tile(np.arange(times.used.size), (2, 1))
-    for code in np.unique(times.configuration):
-        rows = np.flatnonzero(times.configuration == code)
-        usable = rows[weight[rows] > 0]
-        sides = [usable[end[usable] == at_end] for at_end in (tail < 0, tail > 0)]
-        if all(side.size for side in sides):
-            donors[:, rows] = [in_turn(side, rows.size) for side in sides]
-    return donors[0], donors[1]
 
 
 def _varies(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:

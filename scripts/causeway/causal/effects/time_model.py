@@ -102,8 +102,8 @@ class TimeModel:
     groups : ndarray of int, shape (n_rows,)
         As of `CauseColumns`.
     rng : Generator
-    ends : sequence of ndarray
-        Likewise.
+    ends : sequence of (ndarray of bool, shape (n_rows,), or None)
+        As of `CauseColumns`.
     """
 
     def __init__(
