@@ -244,11 +244,15 @@ def _named(
 
 
 def in_turn(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` rows out of `rows`, each as often as the others; int, shape (count,).
+    """Return `count` rows out of `rows`, each as often as the others.
 
     Parameters
     ----------
     rows : ndarray of int, shape (n_rows,)
     count : int
+
+    Returns
+    -------
+    ndarray of int, shape (count,)
     """
     return rows[np.arange(count) % rows.size]
