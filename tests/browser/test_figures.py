@@ -15,9 +15,8 @@ from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures import efficiency, kernels, series, stragglers
 from causeway.plotting.figures.bins import draw_bins
-from causeway.plotting.figures.causal_graph import draw_causal_graph
+from causeway.plotting.figures.causal_graph import draw_causal_graph, draw_context_graph
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
-from causeway.plotting.figures.context_graph import draw_context_graph
 from causeway.plotting.figures.coordinate_axes import coordinates_of
 from causeway.plotting.figures.device_time import lost_time
 from causeway.plotting.figures.fleet import draw_coverage, draw_errors

@@ -6,8 +6,7 @@ from markupsafe import Markup
 
 from causeway.plotting.drawing.kernel_labels import full_name, scope_label, short_names
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.figures.causal_graph import UNEXPLAINED, draw_causal_graph
-from causeway.plotting.figures.context_graph import draw_context_graph
+from causeway.plotting.figures.causal_graph import UNEXPLAINED, draw_causal_graph, draw_context_graph
 
 
 def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Markup]:
