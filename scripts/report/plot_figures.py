@@ -1,4 +1,4 @@
-"""Figures of a dataset's device time and of its targets: bins, kernels, causes, launches."""
+"""Figures of a dataset's device time and of its targets: bins, kernels, causes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,22 +10,16 @@ from causeway.core.vocabulary import target_name
 from causeway.findings.figures import consistent_graph
 from causeway.numeric.parts import Parts
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.page import svg_of, write
-from causeway.plotting.drawing.target_labels import unit_stated
-from causeway.plotting.figures import efficiency, stragglers
+from causeway.plotting.figures import device_time, efficiency, stragglers
 from causeway.plotting.figures.bins import draw_bins
 from causeway.plotting.figures.causal_graph import draw_causal_graph
-from causeway.plotting.figures.coordinate_axes import coordinates_of
-from causeway.plotting.figures.device_time import lost_time
-from causeway.plotting.figures.device_time.step_waterfall import draw_step_waterfall, usual_step
-from causeway.plotting.figures.device_time.steps import draw_steps
-from causeway.plotting.figures.device_time.waiting import draw_waiting
+from causeway.plotting.figures.device_time import draw_step_waterfall, draw_waiting, usual_step
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
 from causeway.plotting.figures.kernels import draw_kernels
-from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
-from causeway.plotting.pages.causal_graphs import draw_causal_graphs
-from causeway.plotting.pages.examined_causes import draw_examined_causes
+from causeway.plotting.figures.steps import draw_steps
+from causeway.plotting.pages.causes_page import draw_causal_graphs, draw_examined_causes
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -38,8 +32,7 @@ def main(job) -> None:
             folder = home / target
             made = [path for path in map(Path, job.output) if path.parent == folder / "figures"]
             inputs = [job.input.clocks, *(path for path in job.input.targets if folder in Path(path).parents)]
-            choices = [job.params.axes, job.params.rows, job.params.seed]
-            parts.do(f"figures of {target}", lambda folder=folder: draw_target(job, folder), made, inputs, choices)
+            parts.do(f"figures of {target}", lambda folder=folder: draw_target(job, folder), made, inputs)
         if hasattr(job.output, "waiting"):
             names = ("efficiency", "lost_time", "rank_map", "stragglers", "steps", "waiting", "step_waterfall")
             inputs = ("efficiency", "efficiency_table", "stragglers", "steps", "step_table", "waiting")
@@ -57,10 +50,10 @@ def draw_device_time(job) -> None:
     given = job.input
     made = job.output
     measured = read_json(given.efficiency)
-    note = lost_time.aligned_by(measured["clocks"])
+    note = device_time.aligned_by(measured["clocks"])
     write(efficiency.draw_efficiency_trees(measured, name), made.efficiency)
-    write(lost_time.draw_lost_time(measured, name), made.lost_time)
-    write(lost_time.draw_rank_map(read_table(given.efficiency_table, "efficiency"), name, note), made.rank_map)
+    write(device_time.draw_lost_time(measured, name), made.lost_time)
+    write(device_time.draw_rank_map(read_table(given.efficiency_table, "efficiency"), name, note), made.rank_map)
     write(stragglers.draw_stragglers(read_json(given.stragglers), name), made.stragglers)
     write(draw_steps(read_json(given.steps), read_table(given.step_table, "steps"), name), made.steps)
     waiting = read_rows_of_run(given.waiting, "waiting")
@@ -72,7 +65,7 @@ def draw_device_time(job) -> None:
 
 
 def draw_target(job, folder: Path) -> None:
-    """Draw what a target's folder holds: bins, kernels, causes, launches."""
+    """Draw what a target's folder holds: bins, kernels, causes."""
     dataset = job.wildcards.dataset
     target = folder.name
     figures = folder / "figures"
@@ -84,7 +77,6 @@ def draw_target(job, folder: Path) -> None:
     write(draw_bins(bins, ranking, clocks, dataset=dataset, target=target), figures / "bins.svg")
     draw_graphs(folder, kernels.select(["kernel", "target_share"]).to_pylist(), f"{target_name(target)}, {dataset}")
     draw_examined(folder, names, dataset)
-    draw_coordinates(job, folder, names, unit_stated(kernels))
 
 
 def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
@@ -122,26 +114,6 @@ def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
     write(matrix, path := folder / "figures" / "agreement.svg")
     page = draw_examined_causes(searches, svg_of(path), f"Causes of {target} examined, {dataset}", names)
     write(page, folder / "figures" / "examined_causes.html")
-
-
-def draw_coordinates(job, folder: Path, names: dict[str, str], unit: str) -> None:
-    """Draw parallel coordinates of the launches of the kept bins; the interactive pages have the same lines."""
-    about = {"dataset": job.wildcards.dataset, "target": folder.name}
-    contributions = read_table(folder / "causal" / "dataset" / "contributions.parquet", "contributions").to_pylist()
-    params = job.params
-    chosen = coordinates_of(
-        folder / "features.parquet",
-        contributions,
-        names,
-        **about,
-        unit=unit,
-        most=params.rows,
-        seed=params.seed,
-        wanted=params.axes,
-    )
-    LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
-    about |= {"of_kernels": any(row["kernels_percent"] is not None for row in contributions)}
-    write(draw_parallel_coordinates(chosen, **about), folder / "figures" / "parallel_coordinates.svg")
 
 
 if "snakemake" in globals():

@@ -10,7 +10,7 @@ import pytest
 from causeway.core import codes, vocabulary
 from causeway.core.tables import SCHEMA_FOLDER, SCHEMAS
 from causeway.efficiency.trees.trees import DEVICE_FORMULAS, HOST_FORMULAS, HostSums, host_tree, scalability
-from causeway.plotting.figures.device_time import lost_time as figure
+from causeway.plotting.figures import device_time as figure
 from support import ROOT
 
 PACKAGE = ROOT / "scripts" / "causeway"

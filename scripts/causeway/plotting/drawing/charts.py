@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.plotting.drawing import theme
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 WIDTH = 1180 / 96
 """Inches of a sheet."""
@@ -240,3 +243,55 @@ def cascade(axis: "Axes", bars: "pd.DataFrame") -> None:
     ends = bars[["start"]].assign(end=bars.start + bars.length).max(axis=1)
     words_at(axis, ends, bars.words)
     labels(axis, bars.label.tolist())
+
+
+def cells_together(count: int, most: int) -> int:
+    """Return how many neighbours of `count` share a cell, so that no more than `most` cells are drawn."""
+    return max(1, -(-count // most))
+
+
+def largest_by_cell(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the largest value of each cell.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int, the same shape
+        The cell of each value.
+    values : ndarray of float or bool, the same shape
+        NaN counts as nothing.
+    shape : (int, int)
+        Rows and columns of the map.
+
+    Returns
+    -------
+    ndarray of float64, shape `shape`
+        NaN in a cell without a value.
+    """
+    cells = np.full(shape, np.nan)
+    np.fmax.at(cells, (rows, columns), values)
+    return cells
+
+
+def merged_rows(values: np.ndarray, most: int) -> tuple[np.ndarray, list[range]]:
+    """Return a map with at most `most` rows, and the rows that each of them stands for; NaN where all are NaN.
+
+    Parameters
+    ----------
+    values : ndarray of float or bool, shape (n_rows, n_columns)
+    most : int
+
+    Returns
+    -------
+    merged : ndarray of float64, shape (rows, n_columns)
+    rows : list of range
+    """
+    together = cells_together(len(values), most)
+    groups = [range(first, min(first + together, len(values))) for first in range(0, len(values), together)]
+    row, column = np.indices(values.shape)
+    return largest_by_cell(row // together, column, values, (len(groups), values.shape[1])), groups
+
+
+def rank_labels(ranks: Sequence[int], groups: Sequence[range]) -> list[str]:
+    """Return what the rows of a map of ranks are called: `rank 3`, or `ranks 0–2` where they share one."""
+    ends = [(ranks[group[0]], ranks[group[-1]]) for group in groups]
+    return [f"rank {first}" if first == last else f"ranks {first}–{last}" for first, last in ends]

@@ -9,8 +9,10 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
-from causeway.plotting.drawing.markup import number, plain, text_width
+from causeway.plotting.drawing.markup import number, plain, tag, text_width
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
@@ -73,6 +75,21 @@ def shade(fraction: float, stops: tuple[str, ...] = SEQUENTIAL) -> str:
 
 def _rgb(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def text(
+    x: float,
+    y: float,
+    line: object,
+    size: float = SIZE,
+    anchor: str = "start",
+    colour: str = INK,
+    **more: object,
+) -> Markup:
+    """Return one line of text with its baseline at `y`."""
+    return tag(
+        "text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more
+    )
 
 
 def css_properties() -> dict[str, str]:

@@ -13,9 +13,8 @@ import numpy as np
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import charts, theme
-from causeway.plotting.drawing.charts import notice
-from causeway.plotting.drawing.merged_cells import cells_together, largest_by_cell
-from causeway.plotting.drawing.target_labels import stated, target_axis, unit_stated
+from causeway.plotting.drawing.charts import cells_together, largest_by_cell, notice
+from causeway.plotting.drawing.labels import stated, target_axis, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa

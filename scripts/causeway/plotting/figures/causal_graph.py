@@ -20,11 +20,12 @@ from causeway.core.feature_registry import TIERS
 from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import FRAGILE_BELOW, MEMORY_STALL, SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.labels import full_name, sentence
 from causeway.plotting.drawing.markup import tag, text_width, wrapped
-from causeway.plotting.drawing.svg import MARGIN, document, notice, text
-from causeway.plotting.drawing.target_labels import sentence
+from causeway.plotting.drawing.theme import text
 
+MARGIN = 18.0
+"""Pixels around a stand-alone drawing."""
 MOST_ARROWS = 15
 FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
 WORDS = {"+": "raises", "-": "lowers"}
@@ -433,3 +434,35 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
     note += "; dotted: between features, without a share; without a head: direction open"
     key = "fills: " + ", ".join(f"{COLOURS[tier]} {TIERS[tier]}" for tier in FILLS)
     return _framed(f"Context of the causes of {target}, {scope}", [note], parts, shapes, [key], 6.0, True)
+
+
+def document(width: float, height: float, label: str, *children: object) -> Markup:
+    """Return a stand-alone SVG, also fit to stand in a page."""
+    return tag(
+        "svg",
+        tag("title", label),
+        tag("rect", width=float(width), height=float(height), fill=theme.PAPER),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        font_family=theme.FONT,
+    )
+
+
+def notice(title: str, below: str, sentences: Sequence[str]) -> Markup:
+    """Return the small figure that stands where there is nothing to draw: a title and, in words, why."""
+    width = max(560.0, text_width(title, 15, bold=True) + 2 * MARGIN)
+    lines = [line for words in sentences for line in wrapped(elided(words, 600), width - 2 * MARGIN - 20, theme.SIZE)]
+    height = 76.0 + 20 * len(lines)
+    return document(
+        width,
+        height + 8,
+        title,
+        text(MARGIN, 24, title, 15, font_weight="bold"),
+        text(MARGIN, 43, below, theme.SMALL, colour=theme.MUTED),
+        tag("rect", x=MARGIN, y=56, width=4, height=height - 64, fill=theme.UNDECIDED),
+        [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
+    )

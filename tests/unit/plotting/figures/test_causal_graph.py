@@ -19,7 +19,7 @@ from causeway.plotting.figures.causal_graph import (
     draw_causal_graph,
     draw_context_graph,
 )
-from causeway.plotting.pages.causal_graphs import draw_causal_graphs
+from causeway.plotting.pages.causes_page import draw_causal_graphs
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -13,11 +13,9 @@ from variability_samples import HOSTILE, NAMES
 import causeway
 from causeway.core.errors import CausewayError
 from causeway.core.tables import SCHEMAS, write_table
-from causeway.plotting.interactive.cause_distributions import distribution_by_cause, groups_of
-from causeway.plotting.interactive.kernel_changes import comparison
 from causeway.plotting.interactive.look import DARK, LIGHT, template
 from causeway.plotting.interactive.named_figures import FIGURES, Choice
-from causeway.plotting.interactive.roofline import roofline
+from causeway.plotting.interactive.plots import comparison, distribution_by_cause, groups_of, roofline
 
 TARGET = "kernel_variability"
 

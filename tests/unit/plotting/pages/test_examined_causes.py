@@ -12,7 +12,7 @@ from variability_samples import kernels_table
 from causeway.causal.report.documents import write_rows
 from causeway.plotting.drawing import theme
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
-from causeway.plotting.pages.examined_causes import (
+from causeway.plotting.pages.causes_page import (
     MOST_SLOW,
     differing_estimates,
     refutations_of,

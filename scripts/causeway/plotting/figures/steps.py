@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 MOST_RANKS = 8
 """Ranks that are drawn: those that lose most time in slow steps, then the first."""
 MOST_LABELS = 3

@@ -10,12 +10,13 @@ from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.labels import full_name
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.figures.kernels import Kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 SHOWN = 3
 HOST = "host"

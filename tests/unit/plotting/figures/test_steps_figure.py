@@ -4,8 +4,8 @@ import pyarrow as pa
 from plotting_samples import as_svg, parsed
 
 from causeway.core.tables import SCHEMAS
-from causeway.plotting.figures.device_time.steps import COLUMNS, MOST_RANKS, draw_steps, steps_of
-from causeway.plotting.overview.device_time.slow_steps import which_steps
+from causeway.plotting.figures.steps import COLUMNS, MOST_RANKS, draw_steps, steps_of
+from causeway.plotting.overview.ranks_and_steps import which_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script> step *"

@@ -22,16 +22,16 @@ from causeway.core.vocabulary import (
     factors_of,
 )
 from causeway.plotting.drawing import citations, theme
-from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.merged_cells import merged_rows
-from causeway.plotting.drawing.svg import frame
-from causeway.plotting.figures.device_time.lost_time import lost_shares, shown_parts
+from causeway.plotting.drawing.charts import merged_rows
+from causeway.plotting.drawing.markup import frame, joined, tag
+from causeway.plotting.figures.device_time import lost_shares, shown_parts
 from causeway.plotting.figures.efficiency import GROUPS
-from causeway.plotting.overview.device_time.heat_map import draw_heat_map
-from causeway.plotting.overview.device_time.managed_memory import managed_memory
+from causeway.plotting.overview.device_tables import managed_memory
+from causeway.plotting.overview.heat_map import draw_heat_map
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 MOST_PARTS = 4
 """Ranks, devices or ranges with a row: the figure of the trees has more."""

@@ -11,14 +11,15 @@ from markupsafe import Markup
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.charts import merged_rows, rank_labels
+from causeway.plotting.drawing.labels import unit_stated
 from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.merged_cells import merged_rows, rank_labels
-from causeway.plotting.drawing.svg import text
-from causeway.plotting.drawing.target_labels import unit_stated
+from causeway.plotting.drawing.theme import text
 from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 COLUMNS = 240
 MOST_ROWS = 48
