@@ -236,7 +236,6 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
-    import seaborn as sns
     from matplotlib.colors import LogNorm, Normalize
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -247,7 +246,7 @@ def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
     below += "; colour on a log scale" if log else ""
     figure, axis = charts.sheet(title, below, min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 0.7)
     label = f"median {target_name(target)}" + (f" ({name})" if name else "")
-    sns.heatmap(
+    charts.seaborn().heatmap(
         np.where(np.isnan(values), np.nan, np.maximum(values, least / size)),
         ax=axis,
         cmap=theme.colormap(),

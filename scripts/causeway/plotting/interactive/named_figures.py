@@ -104,7 +104,7 @@ def _steps(folder: Path, target: str, choice: Choice) -> "go.Figure":
     table = read_table(folder / "steps.parquet", "steps")
     if not table.num_rows:
         raise CausewayError(f"no steps were found: {document['reason'] or 'no rank has any'}")
-    return step_times(document, table.to_pandas())
+    return step_times(document, table)
 
 
 def _roof(folder: Path, target: str, choice: Choice) -> "go.Figure":

@@ -11,12 +11,13 @@ import numpy as np
 from causeway.core import formatting
 from causeway.core.errors import CausewayError
 from causeway.core.formatting import elided
-from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, SLOW_STEP_CAUSES, UNEXPLAINED
+from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names, target_axis, unit_stated
 from causeway.plotting.drawing.markup import escape
 from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
 from causeway.plotting.figures.comparison import of_kernels
+from causeway.plotting.figures.steps import ranks_of, steps_of
 from causeway.plotting.interactive.look import FLOOR, compact, figure, label
 
 if TYPE_CHECKING:
@@ -74,58 +75,42 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
         )
     above = medians[medians > 0]
     if above.size and above.max() / above.min() > LOG_BEYOND:
-        y["type"] = "log"
+        y |= {"type": "log", "dtick": 1}  # else it writes the digits between powers
     return figure(traces, meta=words, xaxis=x, yaxis=y)
 
 
 MOST_RANKS = 16
 """Ranks that are drawn: those that lose most time in slow steps, then the first."""
+SYMBOLS = {"usual": "circle", "warm-up": "circle-open", "slow": "diamond"}
 MOST_STEPS = 2000
 """Steps of a rank that are drawn one by one; of more, the longest of neighbours."""
 
 
-def step_times(steps: Mapping, table: "pd.DataFrame") -> "go.Figure":
-    """Return the steps of `steps.json` and of the table `steps`, which has at least one row."""
+def step_times(steps: Mapping, table: "pa.Table") -> "go.Figure":
+    """Return the steps of `steps.json` and of the table `steps`, which has at least one row: a line for each rank; slow
+    steps are marked and say why.
+    """
     import plotly.graph_objects as go
 
-    name, size = formatting.time_unit(float(table["duration_ns"].median()))
-    slow = {(step["rank"], step["step"]): step for step in steps["slow"]}
-    lost: dict[int, int] = {}
-    for step in steps["slow"]:
-        lost[step["rank"]] = lost.get(step["rank"], 0) + step["excess_ns"]
-    ranks = sorted(table["rank"].unique().tolist(), key=lambda rank: (-lost.get(rank, 0), rank))[:MOST_RANKS]
+    frame = steps_of(steps, table, MOST_STEPS)
+    name, size = formatting.time_unit(float(frame.duration_ns.median()))
     traces = []
-    for rank in sorted(ranks):
-        rows = table[table["rank"] == rank]
-        together = -(-len(rows) // MOST_STEPS)
-        rows = rows.loc[rows.groupby(np.arange(len(rows)) // together)["duration_ns"].idxmax()]
-        numbers = rows["step"].tolist()
-        is_slow = np.array([(rank, number) in slow for number in numbers])
-        symbols = np.where(is_slow, "diamond", np.where(rows["warm_up"], "circle-open", "circle"))
-        traces.append(
-            go.Scatter(
-                x=numbers,
-                y=compact(rows["duration_ns"].to_numpy() / size),
-                text=[_why(slow.get((rank, number))) for number in numbers],
-                name=f"rank {rank}",
-                mode="lines+markers",
-                line={"width": 1},
-                marker={"size": np.where(is_slow, 9, 4), "symbol": symbols.tolist()},
-                hovertemplate=f"rank {rank}, step %{{x}}: %{{y:.4g}} {name}%{{text}}<extra></extra>",
-            )
+    for rank in ranks_of(steps, frame["rank"].unique().tolist(), MOST_RANKS):
+        rows = frame[frame["rank"] == rank]
+        words = [f"<br>slow: {words}" if words else "" for words in rows.words]
+        lines = go.Scatter(
+            x=rows.step.tolist(),
+            y=compact(rows.duration_ns.to_numpy() / size),
+            text=words,
+            name=f"rank {rank}",
+            mode="lines+markers",
+            line={"width": 1},
+            marker={"size": np.where(rows.kind == "slow", 9, 4), "symbol": rows.kind.map(SYMBOLS).tolist()},
         )
-    words = "Diamonds: slow steps, hollow: warm-up."
-    return figure(
-        traces, meta=words, xaxis={"title": "step"}, yaxis={"title": f"duration, {name}", "rangemode": "tozero"}
-    )
-
-
-def _why(step: Mapping | None) -> str:
-    if step is None:
-        return ""
-    words = f"<br>slow: {100 * (step['duration_ns'] / step['usual_ns'] - 1):+,.0f} % of the usual step"
-    words += f", {SLOW_STEP_CAUSES[step['cause']]}" if step["cause"] else ""
-    return words + (f", waits for rank {step['waits_for']}" if step["waits_for"] is not None else "")
+        hover = f"rank {rank}, step %{{x}}: %{{y:.4g}} {name}%{{text}}<extra></extra>"
+        traces.append(lines.update(hovertemplate=hover))
+    y = {"title": f"duration, {name}", "rangemode": "tozero"}
+    return figure(traces, meta="Diamonds: slow steps, hollow: warm-up.", xaxis={"title": "step"}, yaxis=y)
 
 
 PLACES = 2000

@@ -307,7 +307,7 @@ def waterfall(document: Mapping, name: str) -> Markup | None:
     for key, words, fill in shown_parts(facts.document["waterfall_ns"]):
         value = facts.document["waterfall_ns"][key]
         begin = 150 * done / facts.total
-        wide = max(150 * value / facts.total, 0.8)
+        wide = max(150 * value / facts.total, 0.8) if value else 0.0
         behind = tag("rect", x=0, y=0, width=150, height=16, fill="#f2f4f6")
         drawn = frame(150, 16, behind, tag("rect", x=begin, y=0, width=wide, height=16, fill=fill))
         name, _, more = words.partition(": ")
