@@ -13,7 +13,7 @@ from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links, interactive_link
 from causeway.plotting.drawing.labels import MEMORY_STALL_EXPLAINED, unit_stated
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.page import inline, rendered
+from causeway.plotting.drawing.page import inline, page_table, rendered
 from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
 from causeway.plotting.overview.claims import COMPARED, compared_runs, findings_list, first_screen, little_at_stake
 from causeway.plotting.overview.device_tables import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
+DATASETS = (("dataset", "name"), ("inputs", ""), ("parallel efficiency", "n"), ("what to know first", "said"))
 MATTERS_MOST = ("Where", "What fills the time", "Run", "Recording")
 """The questions whose answer stands for a dataset, the first that it has."""
 
@@ -50,36 +51,23 @@ def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> 
     lines : sequence of (int, mapping)
         All lines of first screens with their places in the document.
     """
-    heads = [
-        ("dataset", ""),
-        ("inputs", ""),
-        ("parallel efficiency", "n"),
-        ("what to know first", ""),
-    ]
-    head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
-    body = [_row(view, _most(view.name, lines)) for view in datasets]
-    note = "Each dataset with where its time is lost, or else what fills it."
-    return tag(
-        "section",
-        tag("h2", "All datasets", class_="dataset"),
-        tag("p", note, class_="note"),
-        tag("div", tag("table", head, tag("tbody", body), class_="datasets"), class_="wide"),
-        id="all-datasets",
-    )
+    rows = [_row(view, _most(view.name, lines)) for view in datasets]
+    note = tag("p", "Each dataset with where its time is lost, or else what fills it.", class_="note")
+    heading = tag("h2", "All datasets", class_="dataset")
+    return tag("section", heading, note, page_table(DATASETS, rows, kind="datasets"), id="all-datasets")
 
 
-def _row(view: object, first: tuple[int, Mapping] | None) -> Markup:
+def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> list[object]:
     status = view.quality["status"]
-    cells = [tag("td", tag("a", citations.name(view.name), href=f"#{view.name}"), class_="name")]
-    cells.append(tag("td", tag("span", WORDS.get(status, status), class_=f"chip {status}")))
+    cells = [tag("a", citations.name(view.name), href=f"#{view.name}")]
+    cells.append(tag("span", WORDS.get(status, status), class_=f"chip {status}"))
     value = view.efficiency[COMM_AWARE][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
-    query = in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)
-    cells.append(tag("td", citations.ratio(value, query), class_="n"))
+    cells.append(citations.ratio(value, in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)))
     if first is None:
-        return tag("tr", cells, tag("td", "nothing was measured"))
+        return [*cells, "nothing was measured"]
     place, line = first
     query = in_document("findings.json", "first_screen", place, "answer", kind="text")
-    return tag("tr", cells, tag("td", citations.said(line["answer"], query), class_="said"))
+    return [*cells, citations.said(line["answer"], query)]
 
 
 def _most(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:

@@ -14,6 +14,7 @@ from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, SLOW_STEP_CAU
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.labels import clocks_by
 from causeway.plotting.drawing.markup import tag
+from causeway.plotting.drawing.page import page_table
 from causeway.plotting.overview.what_varies import verdict_tag
 
 if TYPE_CHECKING:
@@ -85,32 +86,23 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     late.sort(key=lambda one: (-one[1]["waiting_for_it_ns"], one[1]["rank"]))
     if not late:
         return found
-    heads = [("rank", ""), ("pattern", ""), ("last in", "n"), ("late in", "n"), ("others wait", "n"), ("why", "")]
-    head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
     body = [_late(at, place, rank) for place, rank in late[:MOST_RANKS]]
-    if len(late) > MOST_RANKS:
-        body.append(
-            tag("tr", tag("td", "further ones stand in the table of stragglers", colspan=len(heads), class_="note"))
-        )
-    return [*found, tag("div", tag("table", head, tag("tbody", body)), class_="wide")]
+    more = "further ones stand in the table of stragglers" if len(late) > MOST_RANKS else ""
+    return [*found, page_table(LATE, body, more=more)]
 
 
-def _late(at, place: int, rank: Mapping) -> Markup:
-    cells = [
-        tag("td", "rank ", citations.name(rank["rank"])),
-        tag("td", PATTERNS.get(rank["pattern"], rank["pattern"])),
+def _late(at, place: int, rank: Mapping) -> list[object]:
+    shares = [citations.share(rank[key], at("ranks", place, key, kind="number")) for key in ("last_share", "share")]
+    waits = citations.time(rank["waiting_for_it_ns"], at("ranks", place, "waiting_for_it_ns"))
+    why = _why(rank.get("why"), lambda *steps, kind="integer": at("ranks", place, "why", *steps, kind=kind))
+    pattern = PATTERNS.get(rank["pattern"], rank["pattern"])
+    return [
+        ["rank ", citations.name(rank["rank"])],
+        pattern,
+        *([share, " of collectives"] for share in shares),
+        waits,
+        why,
     ]
-    for key in ("last_share", "share"):
-        share = citations.share(rank[key], at("ranks", place, key, kind="number"))
-        cells.append(tag("td", share, " of collectives", class_="n"))
-    cells.append(
-        tag("td", citations.time(rank["waiting_for_it_ns"], at("ranks", place, "waiting_for_it_ns")), class_="n")
-    )
-    return tag(
-        "tr",
-        cells,
-        tag("td", _why(rank.get("why"), lambda *steps, kind="integer": at("ranks", place, "why", *steps, kind=kind))),
-    )
 
 
 def _why(why: Mapping | None, at) -> list[object]:
@@ -179,11 +171,14 @@ def _clocks(path: str, clocks: Mapping) -> Markup:
 
 
 MOST_ROWS = 4
+LATE = (("rank", ""), ("pattern", ""), ("last in", "n"), ("late in", "n"), ("others wait", "n"), ("why", ""))
+SLOW = (("rank", "n"), ("step", "n"), ("duration", "n"), ("longer", "n"), ("main cause", ""), ("its part", "n"))
+SLOW += (("verdict", ""),)
 
 
 def which_steps(
     document: Mapping,
-    table: "pa.Table",
+    steps: "pa.Table",
     name: str,
     verdicts: Mapping[str, str] = MappingProxyType({}),
     drawing: Markup | None = None,
@@ -194,7 +189,7 @@ def which_steps(
     ----------
     document : mapping
         The document `steps.json`.
-    table : Table
+    steps : Table
         The table `steps`.
     name : str
         The dataset.
@@ -205,24 +200,19 @@ def which_steps(
     """
     path = f"{name}/steps.json"
     parts = [tag("h3", "Which step", id=f"{name}--steps")]
-    if not table.num_rows:
+    if not steps.num_rows:
         reason = document["reason"] or "no rank has any"
         cited = citations.said(reason, in_document(path, "reason", kind="text")) if document["reason"] else reason
         parts.append(tag("p", "No steps were found: " if not document["by_calls"] else "", cited, "."))
         return parts + [tag("p", _by_calls(path, index, rank)) for index, rank in enumerate(document["by_calls"])]
-    parts.append(tag("p", _source(document, table, path)))
+    parts.append(tag("p", _source(document, steps, path)))
     figure = tag("figure", drawing, class_="wide", data_repeats="") if drawing else None
     slow = sorted(enumerate(document["slow"]), key=lambda one: (-one[1]["excess_ns"], one[0]))
     if not slow:
         return [*parts, tag("p", "No step after the warm-up is slow against the others of its rank."), figure]
-    heads = [("rank", "n"), ("step", "n"), ("duration", "n"), ("longer", "n"), ("main cause", "")]
-    heads += [("its part", "n"), ("verdict", "")]
-    head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
     body = [_row(path, place, step, _verdict(step, verdicts)) for place, step in slow[:MOST_ROWS]]
-    if len(slow) > MOST_ROWS:
-        words = "further ones stand in the table of causes of slow steps"
-        body.append(tag("tr", tag("td", words, colspan=len(heads), class_="note")))
-    return [*parts, tag("div", tag("table", head, tag("tbody", body)), class_="wide"), figure]
+    more = "further ones stand in the table of causes of slow steps" if len(slow) > MOST_ROWS else ""
+    return [*parts, page_table(SLOW, body, more=more), figure]
 
 
 def _by_calls(path: str, index: int, rank: Mapping) -> list[object]:
@@ -240,9 +230,9 @@ def _by_calls(path: str, index: int, rank: Mapping) -> list[object]:
     return parts
 
 
-def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
+def _source(document: Mapping, steps: "pa.Table", path: str) -> list[object]:
     rows = f"{path.removesuffix('.json')}.parquet"
-    many = citations.count(table.num_rows, of_table("count(*)", rows))
+    many = citations.count(steps.num_rows, of_table("count(*)", rows))
     first = sum(rank["warm_up"] for rank in document["ranks"])
     words: list[object] = [many, " steps over all ranks, "]
     if document["source"] == "graphs":
@@ -275,7 +265,7 @@ def _verdict(step: Mapping, verdicts: Mapping[str, str]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _row(path: str, place: int, step: Mapping, verdict: str | None) -> Markup:
+def _row(path: str, place: int, step: Mapping, verdict: str | None) -> list[object]:
     def at(key: str, kind: str = "integer") -> str:
         return in_document(path, "slow", place, key, kind=kind)
 
@@ -288,13 +278,12 @@ def _row(path: str, place: int, step: Mapping, verdict: str | None) -> Markup:
             cause += ["; it waits for rank ", citations.count(step["waits_for"], at("waits_for"))]
         if step["name"] is not None:
             cause += [", most of all ", citations.name(formatting.elided(step["name"], 60))]
-    cells = [
-        tag("td", citations.count(step["rank"], at("rank")), class_="n"),
-        tag("td", citations.count(step["step"], at("step")), class_="n"),
-        tag("td", citations.time(step["duration_ns"], at("duration_ns")), class_="n"),
-        tag("td", citations.percent(value, within(path, f"100 * ({times} - 1)")), class_="n"),
-        tag("td", cause),
-        tag("td", citations.time(step["cause_ns"], at("cause_ns")) if step["cause"] else "", class_="n"),
-        tag("td", verdict_tag(verdict) if verdict else ""),
+    return [
+        citations.count(step["rank"], at("rank")),
+        citations.count(step["step"], at("step")),
+        citations.time(step["duration_ns"], at("duration_ns")),
+        citations.percent(value, within(path, f"100 * ({times} - 1)")),
+        cause,
+        citations.time(step["cause_ns"], at("cause_ns")) if step["cause"] else "",
+        verdict_tag(verdict) if verdict else "",
     ]
-    return tag("tr", cells)
