@@ -5,7 +5,7 @@ Bins without launches stay empty: no line crosses them. A screen shows about a t
 neighbouring bins share a column, which then spans from the lowest to the highest value of its bins. The figure says so.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +45,6 @@ class Lanes:
     merged : int
     width : int
         Of a bin, in ns or, without start times, in launches.
-    notes : list of str
     """
 
     ranks: list[int]
@@ -59,7 +58,6 @@ class Lanes:
     merged: int
     width: int
     own_start: bool
-    notes: list[str] = field(default_factory=list)
 
 
 def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:

@@ -1,4 +1,8 @@
-"""The overview's heat maps: rank by time, one colour per cell, what a cell holds on hover, its window on a click."""
+"""The overview's heat maps: rank by time, one colour per cell, what a cell holds on hover, its window on a click.
+
+Drawn by hand: matplotlib makes a picture without hover or .2 CPU-s a map with an element for each of 11,520 cells, and
+plotly needs its script of 4.9 MB, which this page, one file, does not have. Here cells of one shade are one path.
+"""
 
 import itertools
 import json

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.plotting.drawing import theme
+from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.page import rendered, svg_of
 
 if TYPE_CHECKING:
@@ -26,32 +26,39 @@ WHAT = {
     "kernels": "Kernels, each alike",
 }
 NAMES = {"share2": "two servers (share2)", "ahe": "additive encryption (ahe)", "ldp": "local noise (ldp)"}
+MS_PER_HOUR = 3.6e6
+MIB_IN_TB = 2**20 / 1e12
+STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measured", "absent")}
+"""What a goal's state reads like, and the class of its label."""
+OUTCOMES = {True: ("as expected", "ok"), False: ("not as expected", "blocked"), None: ("cannot tell", "absent")}
+"""What an attack's outcome reads like, and the class of its label."""
+MODES = NAMES | {"clear": "no protection (clear)"}
+APPLICATION_COLUMNS = (
+    "application",
+    "reports",
+    "median launch",
+    "busy",
+    "occupancy",
+    "vary by over 10 %",
+    "GPU time sampled, h",
+    "launches sampled, billion",
+    "moved in samples, TB",
+)
 GOAL = 0.02
 """Total variation aimed at; drawn as a line."""
 
 
 def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
     """Return coverage over the day: what agents sampled, and what could be released of it, by mode."""
-    import matplotlib.pyplot as plt
-
     modes = [mode for mode in MODE_COLOURS if any(row["mode"] == mode for row in rows)]
     title = "Coverage over the day, sampled and released"
+    below = "Released: beyond the noise; falls where later hours bring more noise than reports. All is handed out after"
     with theme.drawing():
-        figure, axes = plt.subplots(1, 3, figsize=(11.6, 4.3), sharey=True)
-        figure.subplots_adjust(left=0.06, right=0.985, top=0.8, bottom=0.27, wspace=0.08)
+        figure, axes = charts.sheet(title, f"{below} the day.", 3.6, 1, 3, sharey=True)
         for axis, (what, name) in zip(axes, WHAT.items(), strict=True):
             _coverage(axis, [row for row in rows if row["what"] == what], modes, name)
         axes[0].set_ylabel("share covered")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.05, 0.0), ncols=4)
-        figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=11.5, fontweight="bold")
-        figure.text(
-            0.012,
-            0.9,
-            "Released: beyond the noise; falls where later hours bring more noise than reports. All is handed out"
-            " after the day.",
-            color=theme.MUTED,
-        )
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
     return figure
 
 
@@ -81,28 +88,25 @@ def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name:
 
 def draw_errors(evaluation: Mapping) -> "Figure":
     """Return the error that noise alone makes: total variation of each kind of histogram, by mode."""
-    import matplotlib.pyplot as plt
-
     modes = [mode for mode in MODE_COLOURS if mode in evaluation["modes"]]
     sections = sorted(evaluation["alone"])
+    below = f"{formatting.count(evaluation['reports'])} reports. Coloured: each histogram with its part of the budget,"
+    below += " all released together."
     title = "Error of released histograms that noise alone makes"
     with theme.drawing():
-        figure, axis = plt.subplots(figsize=(11.6, 0.8 + 0.62 * max(len(sections), 1) + 1.4))
-        figure.subplots_adjust(left=0.12, right=0.93, top=0.82, bottom=0.25)
-        high = 0.8 / (len(modes) + 1)
+        figure, axis = charts.sheet(title, below, 0.62 * max(len(sections), 1) + 1.2)
+        bars = {"whole budget, two servers": (theme.UNKNOWN, evaluation["alone"])}
+        for mode in modes:
+            released = evaluation["modes"][mode]["total_variation"]
+            values = {name: released[name]["by_traffic"] for name in sections if released.get(name)}
+            bars[NAMES[mode]] = MODE_COLOURS[mode], values
+        high = 0.8 / len(bars)
         behind = {"facecolor": theme.PAPER, "edgecolor": "none", "pad": 0.5}
-        for place, name in enumerate(sections):
-            bars = [("whole budget, two servers", theme.UNKNOWN, evaluation["alone"][name])]
-            for mode in modes:
-                value = evaluation["modes"][mode]["total_variation"].get(name)
-                bars.append((NAMES[mode], MODE_COLOURS[mode], value["by_traffic"] if value else None))
-            for row, (label, colour, value) in enumerate(bars):
-                y = place - 0.4 + high * (row + 0.5)
-                if value is not None:
-                    axis.barh(
-                        y, value, high * 0.86, color=colour, label=label if place == 0 or name == "durations" else None
-                    )
-                    axis.text(value, y, f" {value:.3f}", va="center", ha="left", color=theme.INK, bbox=behind, zorder=3)
+        for row, (label, (colour, values)) in enumerate(bars.items()):
+            known = [(sections.index(name) - 0.4 + high * (row + 0.5), value) for name, value in values.items()]
+            axis.barh(*zip(*known, strict=True), high * 0.86, color=colour, label=label) if known else None
+            for y, value in known:
+                axis.text(value, y, f" {value:.3f}", va="center", bbox=behind, zorder=3)
         axis.axvline(GOAL, color=theme.INK, lw=1, ls=(0, (3, 2)))
         axis.text(GOAL, len(sections) - 0.5, " goal .02", ha="left", va="bottom", color=theme.INK)
         axis.set_yticks(range(len(sections)), sections)
@@ -111,36 +115,8 @@ def draw_errors(evaluation: Mapping) -> "Figure":
         axis.set_xlim(0, 1)
         axis.set_xticks([0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0", ".01", ".02", ".05", ".1", ".2", ".5", "1"])
         axis.set_xlabel("total variation, 0 (equal) to 1, weighted by traffic; logarithmic from .05")
-        handles, labels = axis.get_legend_handles_labels()
-        unique = dict(zip(labels, handles, strict=True))
-        figure.legend(unique.values(), unique.keys(), loc="lower left", bbox_to_anchor=(0.1, 0.0), ncols=4)
-        figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=11.5, fontweight="bold")
-        note = (
-            f"{formatting.count(evaluation['reports'])} reports. Coloured: each histogram with its part of the budget,"
-            " all released together."
-        )
-        figure.text(0.012, 0.885, note, color=theme.MUTED)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower left", ncols=4)
     return figure
-
-
-MS_PER_HOUR = 3.6e6
-MIB_IN_TB = 2**20 / 1e12
-STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measured", "absent")}
-"""What a goal's state reads like, and the class of its label."""
-OUTCOMES = {True: ("as expected", "ok"), False: ("not as expected", "blocked"), None: ("cannot tell", "absent")}
-"""What an attack's outcome reads like, and the class of its label."""
-MODES = NAMES | {"clear": "no protection (clear)"}
-APPLICATION_COLUMNS = (
-    "application",
-    "reports",
-    "median launch",
-    "busy",
-    "occupancy",
-    "vary by over 10 %",
-    "GPU time sampled, h",
-    "launches sampled, billion",
-    "moved in samples, TB",
-)
 
 
 def draw_fleet(
