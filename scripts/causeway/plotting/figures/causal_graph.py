@@ -96,15 +96,13 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         else "share not measured"
     )
     judged = [verdict] if verdict else []
-    facts = []
-    if robustness is not None:
-        facts.append(f"robust {formatting.ratio(robustness)}")
+    robust = [] if robustness is None else [f"robust {formatting.ratio(robustness)}"]
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
-    hover += [", ".join(judged)] if judged else []
-    hover += [f"holds in {100 * stability:.0f} % of halves of the run"] if stability is not None else []
-    hover += (
-        [f"robustness {formatting.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
-    )
+    hover += [
+        *judged,
+        *(f"holds in {100 * value:.0f} % of halves of the run" for value in [stability] if value is not None),
+    ]
+    hover += [f"{robust[0].replace('robust', 'robustness')}{', fragile' if fragile else ''}"] if robust else []
     hover += [formatting.q_value(edge["q_value"])] if edge.get("q_value") is not None else []
     head = "none" if edge["kind"] == "undirected" else "empty" if not rest and edge["sign"] == "-" else "normal"
     width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
@@ -115,7 +113,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         head=head,
         dashed=fragile,
         label=f"{word} {share}".strip(),
-        details=tuple(", ".join(line) for line in ([*judged, *facts], _of_kernels(edge)) if line),
+        details=tuple(", ".join(line) for line in ([*judged, *robust], _of_kernels(edge)) if line),
         hover="\n".join(hover),
         verdict=verdict,
     )

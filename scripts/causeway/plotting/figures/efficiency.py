@@ -46,55 +46,48 @@ metrics").
 ABOVE = ("#dcdfe4", theme.INK, "above 1: no share, see TALP")
 
 
-def _named(document_: Mapping) -> list[tuple[str, str, Mapping]]:
-    """Return the rows of the table: group, name and the trees by flavour."""
-    rows = [("", "whole dataset", {key: document_[key] for key in FLAVOUR_NAMES})]
-    for group, one, most in GROUPS:
-        names = document_["device"][group]
-        if group == "devices" and len(names) == len(document_["device"]["ranks"]):
-            continue  # one device per rank: the ranks' rows say it all
-        if group == "ranks" and len(names) == 1 and len(document_["device"]["devices"]) == 1:
-            continue
-        rows += [
-            (
-                group,
-                f"{one} {name}" if group != "regions" else name,
-                {f: document_[f][group][name] for f in FLAVOUR_NAMES},
-            )
-            for name in _shown(document_["device"][group], group, most)
-        ]
-        if len(names) > most:
-            rows.append((group, _more(len(names) - most, one, group), {}))
+def groups_of(device: Mapping) -> list[tuple[str, str, int]]:
+    """Return the groups of `GROUPS` that have rows: those that say no more than the rows above them have none."""
+    single = {"devices": len(device["devices"]) == len(device["ranks"])}
+    single["ranks"] = len(device["ranks"]) == len(device["devices"]) == 1
+    return [group for group in GROUPS if not single.get(group[0])]
+
+
+def _rows(trees: Mapping[str, Mapping], groups: Sequence[tuple[str, str, int]]) -> list[tuple[str, Mapping]]:
+    """Return the rows of a table: name and the trees by flavour, of which `trees` has the whole dataset's."""
+    rows = [("whole dataset", trees)]
+    first = next(iter(trees.values()))
+    for group, one, most in groups:
+        for name in shown_names(first[group], group, most):
+            label = name if group == "regions" else f"{one} {name}"
+            rows.append((label, {flavour: tree[group][name] for flavour, tree in trees.items()}))
+        if (more := len(first[group]) - most) > 0:
+            chosen = "longest" if group == "regions" else "least efficient"
+            rows.append((f"… and {more} more {one}s; these are the {chosen}", {}))
     return rows
 
 
-def _more(count: int, one: str, group: str) -> str:
-    return f"… and {count} more {one}s; these are the {'longest' if group == 'regions' else 'least efficient'}"
+def natural(name: str) -> list:
+    """Return a key that sorts `rank 10` behind `rank 9`."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
 
 
-def _shown(trees: Mapping, group: str, most: int) -> list[str]:
+def shown_names(trees: Mapping, group: str, most: int) -> list[str]:
     """Return the names of a group's rows: the longest regions, longest first; of others the least efficient, in
     order of their numbers.
     """
     if group == "regions":
         return sorted(trees, key=lambda name: (-trees[name]["elapsed_ns"], name))[:most]
-
-    def number(name: str) -> list:
-        return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
-
-    def efficiency(name: str) -> float:
-        return trees[name][PARALLEL] or 0.0
-
-    return sorted(sorted(trees, key=lambda name: (efficiency(name), number(name)))[:most], key=number)
+    return sorted(sorted(trees, key=lambda name: (trees[name][PARALLEL] or 0.0, natural(name)))[:most], key=natural)
 
 
-def tree_rows(rows: Sequence[tuple[str, str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> "pd.DataFrame":
+def tree_rows(rows: Sequence[tuple[str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> "pd.DataFrame":
     """Return the ratios of each row, named with its time, by flavour and ratio; a row of words alone has none."""
     import pandas as pd
 
-    names = [f"{elided(label, 44)}, {_elapsed(trees)}" if trees else label for _, label, trees in rows]
+    names = [f"{elided(label, 44)}, {_elapsed(trees)}" if trees else label for label, trees in rows]
     columns = pd.MultiIndex.from_product([flavours, [ratio.name for ratio in ratios]])
-    values = [[trees[flavour][name] if trees else None for flavour, name in columns] for _, _, trees in rows]
+    values = [[trees[flavour][name] if trees else None for flavour, name in columns] for _, trees in rows]
     return pd.DataFrame(values, names, columns, dtype=float)
 
 
@@ -123,9 +116,11 @@ def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
     """
     if efficiency["why"]:
         return notice("Efficiency", name, [f"Nothing was measured: {efficiency['why']}."])
-    devices = tree_rows(_named(efficiency), FLAVOUR_NAMES, DEVICE_RATIOS)
+    trees = {flavour: efficiency[flavour] for flavour in FLAVOUR_NAMES}
+    devices = tree_rows(_rows(trees, groups_of(efficiency["device"])), FLAVOUR_NAMES, DEVICE_RATIOS)
     host = efficiency["host"]
-    hosts = tree_rows(_hosts(host), ["host"], HOST_RATIOS) if host["possible"] else []
+    groups = [group for group in GROUPS if group[0] in host and (group[0] != "ranks" or len(host["ranks"]) > 1)]
+    hosts = tree_rows(_rows({"host": host}, groups), ["host"], HOST_RATIOS) if host["possible"] else []
     lines = shared_lines(efficiency.get("shared", []))
     lines += [] if host["possible"] else [f"Efficiency of hosts. Not measured: {host['why']}."]
     factors = " × ".join(ratio.label for ratio in factors_of(PARALLEL, DEVICE_RATIOS))
@@ -163,20 +158,6 @@ def shared_lines(gpus: Sequence[Mapping]) -> list[str]:
         words = f"GPU {number + 1}, {len(gpu['devices'])} ranks: {times[0]}, kernels {times[1]}, efficiency"
         lines.append(elided(f"{words} {formatting.ratio(gpu[PARALLEL])}, at once {times[2]}; kernels of {each}", 165))
     return lines + ([f"… and {len(gpus) - MOST_SHARED} more"] if len(gpus) > MOST_SHARED else [])
-
-
-def _hosts(host: Mapping) -> list[tuple[str, str, Mapping]]:
-    """Return the rows of the table of hosts: group, name and its ratios."""
-    rows = [("", "whole dataset", {"host": host})]
-    for group, one, most in GROUPS:
-        if group in host and (group != "ranks" or len(host[group]) > 1):
-            rows += [
-                (group, f"{one} {name}" if group != "regions" else name, {"host": host[group][name]})
-                for name in _shown(host[group], group, most)
-            ]
-            if len(host[group]) > most:
-                rows.append((group, _more(len(host[group]) - most, one, group), {}))
-    return rows
 
 
 COLOURS = {PARALLEL: "#3b6fb6", COMPUTATION_SCALABILITY: "#1b9e8a", GLOBAL: "#c8630f"}

@@ -22,11 +22,11 @@ class Bar:
     """One bar: its label, value and interval (None where there is none), its colour, and what stands behind it."""
 
     label: str
-    value: float | None
-    low: float | None
-    high: float | None
-    colour: str
     words: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    colour: str = theme.UNDECIDED
     hover: str = ""
     faint: bool = False
 
@@ -89,28 +89,17 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
     """
     bars = []
     for row in rows:
-        side = -1.0 if row["sign"] == "-" else 1.0
-        percent, low, high = (
-            None if row[name] is None else side * row[name]
-            for name in ("variance_percent", "variance_low", "variance_high")
-        )
-        if percent is None:
+        if row["variance_percent"] is None:
             continue
-        low, high = (low, high) if side > 0 else (high, low)
+        side = -1.0 if row["sign"] == "-" else 1.0
+        ends = [None if row[f"variance_{end}"] is None else side * row[f"variance_{end}"] for end in ("low", "high")]
+        low, high = ends if side > 0 else ends[::-1]
         words = formatting.percent(row["variance_percent"], row["variance_low"], row["variance_high"])
-        rest = row["feature"] == UNEXPLAINED
         words += ", sign of the value" if row.get("sign_of") == "value" else ""
-        bars.append(
-            Bar(
-                label=labelled(row),
-                value=percent,
-                low=low,
-                high=high,
-                colour=COLOURS.get(row["sign"], theme.UNDECIDED),
-                words=words,
-                faint=rest or row["verdict"] != SUPPORTED,
-            )
-        )
+        look = {"colour": COLOURS.get(row["sign"], theme.UNDECIDED)}
+        look["faint"] = row["feature"] == UNEXPLAINED or row["verdict"] != SUPPORTED
+        value = side * row["variance_percent"]
+        bars.append(Bar(label=labelled(row), value=value, low=low, high=high, words=words, **look))
     if len(bars) < 2:
         return None
     return interval_bars(
@@ -128,36 +117,15 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
     for row in rows:
         value = row["to"].removeprefix("the ").removesuffix(" within each configuration")
         label = row.get("asked") or f"{row['feature']} → {value}"
-        if row["change_percent"] is None:
-            bars.append(
-                Bar(
-                    label=label,
-                    value=None,
-                    low=None,
-                    high=None,
-                    colour=theme.UNDECIDED,
-                    words=row["reason"] or "refused",
-                    faint=True,
-                )
-            )
+        change, low, high = (row[f"change_{end}"] for end in ("percent", "low", "high"))
+        if change is None:
+            bars.append(Bar(label=label, words=row["reason"] or "refused", faint=True))
             continue
-        low = row["change_low"]
-        high = row["change_high"]
-        change = row["change_percent"]
         words = f"{change:+.0f} % [{low:+.0f}, {high:+.0f}], {row['verdict']}"
-        colour = theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]
-        bars.append(
-            Bar(
-                label=label,
-                value=change,
-                low=low,
-                high=high,
-                colour=colour,
-                words=words,
-                hover=row.get("sentence") or f"{label}, instead of {row['from']}: {words}",
-                faint=row["verdict"] != "supported",
-            )
-        )
+        look = {"colour": theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]}
+        look |= {"hover": row.get("sentence") or f"{label}, instead of {row['from']}: {words}"}
+        look |= {"faint": row["verdict"] != "supported"}
+        bars.append(Bar(label=label, value=change, low=low, high=high, words=words, **look))
     if not bars:
         return None
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
