@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.results import read_examined, read_rows_of_run, read_search, scope_folders
+from causeway.core.results import Search, read_examined, read_rows_of_run
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import target_name
 from causeway.findings.figures import consistent_graph
@@ -75,11 +75,13 @@ def draw_target(job, folder: Path) -> None:
     bins, ranking = (read_table(folder / f"{name}.parquet", name) for name in ("bins", "ranking"))
     clocks = read_json(job.input.clocks)
     write(draw_bins(bins, ranking, clocks, dataset=dataset, target=target), figures / "bins.svg")
-    draw_graphs(folder, kernels.select(["kernel", "target_share"]).to_pylist(), f"{target_name(target)}, {dataset}")
-    draw_examined(folder, names, dataset)
+    searches = read_examined(folder / "causal" / "scopes.json")
+    shares = kernels.select(["kernel", "target_share"]).to_pylist()
+    draw_graphs(folder, searches, shares, f"{target_name(target)}, {dataset}")
+    draw_examined(folder, searches, names, dataset)
 
 
-def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
+def draw_graphs(folder: Path, searches: list[Search], kernels: list[dict], subject: str) -> None:
     """Draw the causal graphs: a page with one of each scope, and the dataset's as a figure of its own."""
     order = {
         row["kernel"]: position for position, row in enumerate(sorted(kernels, key=lambda row: -row["target_share"]))
@@ -88,7 +90,7 @@ def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
         consistent_graph(
             search.graph, search.contributions, lambda graph: draw_causal_graph(graph, ""), theme.UNDECIDED
         )
-        for search in map(read_search, scope_folders(folder / "causal" / "scopes.json"))
+        for search in searches
     ]
     scopes.sort(key=lambda graph: (order.get(graph["scope"], len(order)), graph["scope"]))
     LOG.info("%d graphs of kernels beside the dataset's", len(scopes))
@@ -97,11 +99,10 @@ def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
     write(draw_causal_graph(whole, "whole dataset"), folder / "figures" / "causal_graph_dataset.svg")
 
 
-def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
+def draw_examined(folder: Path, searches: list[Search], names: dict[str, str], dataset: str) -> None:
     """Draw the causes examined: bars, refutations and what-ifs of every scope on one page, and kernels
     against the whole dataset.
     """
-    searches = read_examined(folder / "causal" / "scopes.json")
     target = target_name(folder.name)
     scopes = {search.graph["scope"]: search.graph["scope_name"] or search.graph["scope"] for search in searches[1:]}
     short = short_names(scopes.values(), HEAD)

@@ -106,12 +106,11 @@ def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mappi
     """Draw one rank: a line, a point for each step, words beside the slowest that do not cover each other."""
     shown = frame.assign(height=frame.duration_ns.clip(upper=top))
     axis.plot(shown.middle_ns, shown.height, color=theme.FAINT, linewidth=0.8, zorder=1)
-    look = {"palette": FACES, "sizes": SIZES, "edgecolor": shown.kind.map(EDGES), "linewidth": 0.8, "clip_on": False}
-    charts.seaborn().scatterplot(
-        shown, x="middle_ns", y="height", hue="kind", size="kind", ax=axis, legend=False, zorder=2, **look
-    )
-    times = map(formatting.time, shown.duration_ns.tolist())
-    charts.hover(axis.collections[-1], [f"step {n}: {time}" for n, time in zip(shown.step, times, strict=True)])
+    for kind, rows in shown.groupby("kind"):  # of one size each: the file has the shape of points once
+        look = {"color": FACES[kind], "edgecolor": EDGES[kind], "s": SIZES[kind], "linewidth": 0.8}
+        charts.seaborn().scatterplot(rows, x="middle_ns", y="height", ax=axis, clip_on=False, zorder=2, **look)
+        times = map(formatting.time, rows.duration_ns.tolist())
+        charts.hover(axis.collections[-1], [f"step {n}: {time}" for n, time in zip(rows.step, times, strict=True)])
     axis.set_xlabel("")
     taken: list[tuple[float, float]] = []
     places = shown.set_index("step")
