@@ -61,8 +61,21 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
 
 
 def steps_of(steps: Mapping, table: "pa.Table", most: int = COLUMNS) -> "pd.DataFrame":
-    """Return the steps with `end_ns` from the first start on, `middle_ns`, `kind` (usual, warm-up or slow) and `words`;
-    of more than `most` steps of a rank the longest of neighbours.
+    """Return the steps as both figures draw them, of more than `most` steps of a rank the longest of neighbours.
+
+    Parameters
+    ----------
+    steps : mapping
+        The document `steps.json`.
+    table : Table
+        The table `steps` with the columns rank, step, start_ns, duration_ns, warm_up.
+    most : int
+
+    Returns
+    -------
+    DataFrame
+        With these columns, `end_ns` and `middle_ns` from the first start on, `kind` (usual, warm-up or slow), and in
+        `words` how much longer a slow step takes and why.
     """
     frame = table.select(["rank", "step", "start_ns", "duration_ns", "warm_up"]).to_pandas()
     start = frame.start_ns - frame.start_ns.min()
