@@ -28,7 +28,7 @@ PHOTOGRAPHED = {
     "overview": ("overview.html", 1280, 960),
     "causal_graphs": (f"{TARGET}/causal_graphs/index.html", 1280, 720),
     "examined_causes": (f"{TARGET}/examined_causes.html", 1280, 800),
-    "parallel_coordinates": ("interactive/dataset-demo.html#kernel_variability-parallel_coordinates", 1280, 720),
+    "parallel_coordinates": ("interactive/dataset-demo.html#kernel_variability-parallel_coordinates", 1280, 640),
     "interactive": ("interactive/dataset-demo.html", 1280, 1500),
     "explorer": ("demo/explorer/index.html", 1280, 880),
 }
