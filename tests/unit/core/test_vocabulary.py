@@ -25,7 +25,7 @@ WRITTEN_ONCE = {
 }
 """Words that stand in the vocabulary alone; `slower`, `faster`, `longer` and `shorter` are also said of launches."""
 DEFINED_ONCE = {"FRAGILE_BELOW", "UNEXPLAINED", "FLAVOURS", "DEVICE_RATIOS", "HOST_RATIOS", "WATERFALL"}
-PROSE = {"plotting/overview/device_time/time_lost.py": {ratio.name for ratio in vocabulary.HOST_RATIOS}}
+PROSE = {"plotting/overview/time_lost.py": {ratio.name for ratio in vocabulary.HOST_RATIOS}}
 """Where single ratios are named on purpose: a sentence on hosts is about these five."""
 
 

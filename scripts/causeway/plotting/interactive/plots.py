@@ -75,7 +75,8 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
         )
     above = medians[medians > 0]
     if above.size and above.max() / above.min() > LOG_BEYOND:
-        low, high = np.floor(np.log10(above.min())), np.log10(above.max())
+        low = np.floor(np.log10(above.min()))
+        high = np.log10(above.max())
         digits = (1, 2, 5) if high - low < 3 else (1,)
         ticks = [digit * 10.0**power for power in np.arange(low, high + 1) for digit in digits]
         # in full: of those between powers plotly writes the first digit alone
