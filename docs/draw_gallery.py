@@ -28,7 +28,7 @@ PHOTOGRAPHED = {
     "overview": ("overview.html", 1280, 960),
     "causal_graphs": (f"{TARGET}/causal_graphs/index.html", 1280, 720),
     "examined_causes": (f"{TARGET}/examined_causes.html", 1280, 800),
-    "parallel_coordinates": (f"{TARGET}/parallel_coordinates.svg", 1120, 570),
+    "parallel_coordinates": ("interactive/dataset-demo.html#kernel_variability-parallel_coordinates", 1280, 640),
     "interactive": ("interactive/dataset-demo.html", 1280, 1500),
     "explorer": ("demo/explorer/index.html", 1280, 880),
 }
@@ -44,7 +44,8 @@ def photograph(results: Path) -> None:
         browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--use-gl=swiftshader"])
         for name, (page, width, height) in PHOTOGRAPHED.items():
             shown = browser.new_page(viewport={"width": width, "height": height})
-            shown.goto((results / page).resolve().as_uri())
+            path, _, place = page.partition("#")
+            shown.goto(f"{(results / path).resolve().as_uri()}#{place}")
             shown.wait_for_timeout(800)
             target = IMAGES / f"{name}.png"
             shown.screenshot(path=target)

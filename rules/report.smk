@@ -10,10 +10,8 @@ FIGURE_TABLES = {
     "bins": "bins.parquet",
     "ranking": "ranking.parquet",
     "kernels": "kernels.parquet",
-    "features": "features.parquet",
     "scopes": "causal/scopes.json",
     "agreement": "causal/agreement.parquet",
-    "contributions": "causal/dataset/contributions.parquet",
 }
 """What the figures of a target are drawn from, in its folder."""
 
@@ -56,9 +54,6 @@ rule plot_figures:
         runtime=input_minutes,
     params:
         targets=TRACE_TARGETS,
-        axes=config["figures"]["coordinates_axes"],
-        rows=config["figures"]["coordinates_rows"],
-        seed=config["seed"],
     script:
         "../scripts/report/plot_figures.py"
 
@@ -80,9 +75,6 @@ use rule plot_figures as plot_measurements with:
         target=one_of(MEASURED),
     params:
         targets=["{target}"],
-        axes=config["figures"]["coordinates_axes"],
-        rows=config["figures"]["coordinates_rows"],
-        seed=config["seed"],
 
 
 rule write_overview:

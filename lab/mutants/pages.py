@@ -24,7 +24,7 @@ MUTANTS = {
         "plotting/drawing/markup.py", 'return UNFIT.sub("\\ufffd", str(text))', "return str(text)", MARKUP
     ),
     "labels of axes are not escaped": _of(
-        "plotting/interactive/brushed_launches.py",
+        "plotting/interactive/plots.py",
         '"<br>".join(escape(line) for line in',
         '"<br>".join(str(line) for line in',
         ("plotting/figures/test_coordinates.py",),

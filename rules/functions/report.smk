@@ -148,13 +148,6 @@ FIGURES = {
             label="interactive figures",
         ),
         Figure(
-            name="parallel_coordinates",
-            per="target",
-            file="figures/parallel_coordinates.svg",
-            category=WHY,
-            label="parallel coordinates",
-        ),
-        Figure(
             name="bins",
             per="target",
             file="figures/bins.svg",

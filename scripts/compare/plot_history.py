@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.results import read_comparisons
 from causeway.plotting.drawing.page import write
-from causeway.plotting.pages.history_page import draw_history_page
+from causeway.plotting.pages.comparison_page import draw_history_page
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.series import draw_series
+from causeway.plotting.figures.efficiency import draw_series
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

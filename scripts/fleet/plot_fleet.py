@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json, read_table
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.fleet import draw_coverage, draw_errors
-from causeway.plotting.pages.fleet_page import draw_fleet
+from causeway.plotting.pages.fleet_page import draw_coverage, draw_errors, draw_fleet
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

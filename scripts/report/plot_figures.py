@@ -1,31 +1,25 @@
-"""Figures of a dataset's device time and of its targets: bins, kernels, causes, launches."""
+"""Figures of a dataset's device time and of its targets: bins, kernels, causes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.results import read_examined, read_rows_of_run, read_search, scope_folders
+from causeway.core.results import Search, read_examined, read_rows_of_run
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import target_name
 from causeway.findings.figures import consistent_graph
 from causeway.numeric.parts import Parts
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.page import svg_of, write
-from causeway.plotting.drawing.target_labels import unit_stated
-from causeway.plotting.figures import efficiency, stragglers
+from causeway.plotting.figures import device_time, efficiency, stragglers
 from causeway.plotting.figures.bins import draw_bins
 from causeway.plotting.figures.causal_graph import draw_causal_graph
-from causeway.plotting.figures.coordinate_axes import coordinates_of
-from causeway.plotting.figures.device_time import lost_time
-from causeway.plotting.figures.device_time.step_waterfall import draw_step_waterfall, usual_step
-from causeway.plotting.figures.device_time.steps import draw_steps
-from causeway.plotting.figures.device_time.waiting import draw_waiting
+from causeway.plotting.figures.device_time import draw_step_waterfall, draw_waiting, usual_step
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
 from causeway.plotting.figures.kernels import draw_kernels
-from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
-from causeway.plotting.pages.causal_graphs import draw_causal_graphs
-from causeway.plotting.pages.examined_causes import draw_examined_causes
+from causeway.plotting.figures.steps import draw_steps
+from causeway.plotting.pages.causes_page import draw_causal_graphs, draw_examined_causes
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -38,8 +32,7 @@ def main(job) -> None:
             folder = home / target
             made = [path for path in map(Path, job.output) if path.parent == folder / "figures"]
             inputs = [job.input.clocks, *(path for path in job.input.targets if folder in Path(path).parents)]
-            choices = [job.params.axes, job.params.rows, job.params.seed]
-            parts.do(f"figures of {target}", lambda folder=folder: draw_target(job, folder), made, inputs, choices)
+            parts.do(f"figures of {target}", lambda folder=folder: draw_target(job, folder), made, inputs)
         if hasattr(job.output, "waiting"):
             names = ("efficiency", "lost_time", "rank_map", "stragglers", "steps", "waiting", "step_waterfall")
             inputs = ("efficiency", "efficiency_table", "stragglers", "steps", "step_table", "waiting")
@@ -57,10 +50,10 @@ def draw_device_time(job) -> None:
     given = job.input
     made = job.output
     measured = read_json(given.efficiency)
-    note = lost_time.aligned_by(measured["clocks"])
+    note = device_time.aligned_by(measured["clocks"])
     write(efficiency.draw_efficiency_trees(measured, name), made.efficiency)
-    write(lost_time.draw_lost_time(measured, name), made.lost_time)
-    write(lost_time.draw_rank_map(read_table(given.efficiency_table, "efficiency"), name, note), made.rank_map)
+    write(device_time.draw_lost_time(measured, name), made.lost_time)
+    write(device_time.draw_rank_map(read_table(given.efficiency_table, "efficiency"), name, note), made.rank_map)
     write(stragglers.draw_stragglers(read_json(given.stragglers), name), made.stragglers)
     write(draw_steps(read_json(given.steps), read_table(given.step_table, "steps"), name), made.steps)
     waiting = read_rows_of_run(given.waiting, "waiting")
@@ -72,7 +65,7 @@ def draw_device_time(job) -> None:
 
 
 def draw_target(job, folder: Path) -> None:
-    """Draw what a target's folder holds: bins, kernels, causes, launches."""
+    """Draw what a target's folder holds: bins, kernels, causes."""
     dataset = job.wildcards.dataset
     target = folder.name
     figures = folder / "figures"
@@ -82,12 +75,13 @@ def draw_target(job, folder: Path) -> None:
     bins, ranking = (read_table(folder / f"{name}.parquet", name) for name in ("bins", "ranking"))
     clocks = read_json(job.input.clocks)
     write(draw_bins(bins, ranking, clocks, dataset=dataset, target=target), figures / "bins.svg")
-    draw_graphs(folder, kernels.select(["kernel", "target_share"]).to_pylist(), f"{target_name(target)}, {dataset}")
-    draw_examined(folder, names, dataset)
-    draw_coordinates(job, folder, names, unit_stated(kernels))
+    searches = read_examined(folder / "causal" / "scopes.json")
+    shares = kernels.select(["kernel", "target_share"]).to_pylist()
+    draw_graphs(folder, searches, shares, f"{target_name(target)}, {dataset}")
+    draw_examined(folder, searches, names, dataset)
 
 
-def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
+def draw_graphs(folder: Path, searches: list[Search], kernels: list[dict], subject: str) -> None:
     """Draw the causal graphs: a page with one of each scope, and the dataset's as a figure of its own."""
     order = {
         row["kernel"]: position for position, row in enumerate(sorted(kernels, key=lambda row: -row["target_share"]))
@@ -96,7 +90,7 @@ def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
         consistent_graph(
             search.graph, search.contributions, lambda graph: draw_causal_graph(graph, ""), theme.UNDECIDED
         )
-        for search in map(read_search, scope_folders(folder / "causal" / "scopes.json"))
+        for search in searches
     ]
     scopes.sort(key=lambda graph: (order.get(graph["scope"], len(order)), graph["scope"]))
     LOG.info("%d graphs of kernels beside the dataset's", len(scopes))
@@ -105,11 +99,10 @@ def draw_graphs(folder: Path, kernels: list[dict], subject: str) -> None:
     write(draw_causal_graph(whole, "whole dataset"), folder / "figures" / "causal_graph_dataset.svg")
 
 
-def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
+def draw_examined(folder: Path, searches: list[Search], names: dict[str, str], dataset: str) -> None:
     """Draw the causes examined: bars, refutations and what-ifs of every scope on one page, and kernels
     against the whole dataset.
     """
-    searches = read_examined(folder / "causal" / "scopes.json")
     target = target_name(folder.name)
     scopes = {search.graph["scope"]: search.graph["scope_name"] or search.graph["scope"] for search in searches[1:]}
     short = short_names(scopes.values(), HEAD)
@@ -122,26 +115,6 @@ def draw_examined(folder: Path, names: dict[str, str], dataset: str) -> None:
     write(matrix, path := folder / "figures" / "agreement.svg")
     page = draw_examined_causes(searches, svg_of(path), f"Causes of {target} examined, {dataset}", names)
     write(page, folder / "figures" / "examined_causes.html")
-
-
-def draw_coordinates(job, folder: Path, names: dict[str, str], unit: str) -> None:
-    """Draw parallel coordinates of the launches of the kept bins; the interactive pages have the same lines."""
-    about = {"dataset": job.wildcards.dataset, "target": folder.name}
-    contributions = read_table(folder / "causal" / "dataset" / "contributions.parquet", "contributions").to_pylist()
-    params = job.params
-    chosen = coordinates_of(
-        folder / "features.parquet",
-        contributions,
-        names,
-        **about,
-        unit=unit,
-        most=params.rows,
-        seed=params.seed,
-        wanted=params.axes,
-    )
-    LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
-    about |= {"of_kernels": any(row["kernels_percent"] is not None for row in contributions)}
-    write(draw_parallel_coordinates(chosen, **about), folder / "figures" / "parallel_coordinates.svg")
 
 
 if "snakemake" in globals():

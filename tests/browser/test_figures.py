@@ -3,26 +3,22 @@ none too faint.
 """
 
 import pytest
-from causal_samples import contribution_rows, graph_of
+from causal_samples import graph_of
 from compared_samples import compared
 from test_efficiency_figure import bins, judged, numbered, runs_of
 from test_figure import drawn
 from test_fleet_page import COVERAGE, EVALUATION
 from test_model import PLANTED
-from variability_samples import bins_table, kernels_table, ranking_table, write_rows
+from variability_samples import bins_table, kernels_table, ranking_table
 
-from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures import efficiency, kernels, series, stragglers
+from causeway.plotting.figures import device_time, efficiency, kernels, stragglers
 from causeway.plotting.figures.bins import draw_bins
-from causeway.plotting.figures.causal_graph import draw_causal_graph
+from causeway.plotting.figures.causal_graph import draw_causal_graph, draw_context_graph
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
-from causeway.plotting.figures.context_graph import draw_context_graph
-from causeway.plotting.figures.coordinate_axes import coordinates_of
-from causeway.plotting.figures.device_time import lost_time
-from causeway.plotting.figures.fleet import draw_coverage, draw_errors
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
-from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
+from causeway.plotting.pages.fleet_page import draw_coverage, draw_errors
 from looks import cut, faint, overlapping, show_drawing, unreadable
 
 SIZES = (1, 5, 60, 200)
@@ -90,34 +86,16 @@ def of_agreement(count, path):
     )
 
 
-def of_coordinates(count, path):
-    table = kernels_table(names(count))
-    folder = path.parent / f"coordinates{count}"
-    write_rows(folder, table, 400)
-    known = dict(zip(table["kernel"].to_pylist(), table["name"].to_pylist(), strict=True))
-    chosen = coordinates_of(
-        folder / "features.parquet",
-        contribution_rows(6)[0],
-        known,
-        dataset="demo",
-        target="kernel_variability",
-        unit="ns",
-        most=200,
-        seed=1,
-    )
-    write(draw_parallel_coordinates(chosen, dataset="demo", target="kernel_variability"), path)
-
-
 def of_trees(count, path):
     write(efficiency.draw_efficiency_trees(numbered(count), "demo"), path)
 
 
 def of_rank_map(count, path):
-    write(lost_time.draw_rank_map(bins(range(count)), "demo", "clocks by session starts"), path)
+    write(device_time.draw_rank_map(bins(range(count)), "demo", "clocks by session starts"), path)
 
 
 def of_series(count, path):
-    write(series.draw_series(runs_of(min(count, 20))), path)
+    write(efficiency.draw_series(runs_of(min(count, 20))), path)
 
 
 def of_stragglers(count, path):
@@ -142,7 +120,7 @@ def of_lost_time(count, path):
     large = sorted(parts)[count % len(parts)]
     small = dict.fromkeys(parts, total // 1000)
     document["waterfall_ns"] = small | {large: total - sum(value for part, value in small.items() if part != large)}
-    write(lost_time.draw_lost_time(document, LONG), path)
+    write(device_time.draw_lost_time(document, LONG), path)
 
 
 def of_changes(count, path):
@@ -163,7 +141,6 @@ FIGURES = {
     "bins": of_bins,
     "causes": of_causes,
     "agreement": of_agreement,
-    "coordinates": of_coordinates,
     "trees": of_trees,
     "rank_map": of_rank_map,
     "series": of_series,

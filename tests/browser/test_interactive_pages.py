@@ -11,7 +11,7 @@ from PIL import Image
 from variability_samples import HOSTILE, NAMES, kernels_table, write_rows
 
 from causeway.core.tables import write_table
-from causeway.plotting.interactive import kernel_changes
+from causeway.plotting.interactive import plots
 from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.pages import interactive_page
 from causeway.plotting.pages.interactive_page import write_index, write_page
@@ -38,7 +38,7 @@ def made(tmp_path_factory):
     write_page(folder, [TARGET], Choice(rows=300), root / "pages")
     document, changes = compared((HOSTILE, "a kernel"))
     with pytest.MonkeyPatch.context() as patched:
-        drawn = kernel_changes.comparison(document, changes)
+        drawn = plots.comparison(document, changes)
         patched.setattr(interactive_page, "draw_pair", lambda pair: drawn)
         write_index(["demo"], [root / "before__after"], root / "pages")
     return root / "pages"

@@ -7,7 +7,7 @@ from compared_samples import compared
 from test_fleet_page import APPLICATIONS, ATTACKS, COVERAGE, EVALUATION
 
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures import comparison, fleet
+from causeway.plotting.figures import comparison
 from causeway.plotting.pages import comparison_page, fleet_page
 from lab.validation.cases import CASES
 from lab.validation.result_page import METHODS, as_page
@@ -38,8 +38,8 @@ def write_comparison_page(count, folder):
 
 def write_fleet_page(count, folder):
     figures = {"Coverage": folder / "coverage.svg", "Error": folder / "errors.svg"}
-    write(fleet.draw_coverage(COVERAGE), figures["Coverage"])
-    write(fleet.draw_errors(EVALUATION), figures["Error"])
+    write(fleet_page.draw_coverage(COVERAGE), figures["Coverage"])
+    write(fleet_page.draw_errors(EVALUATION), figures["Error"])
     write(fleet_page.draw_fleet(EVALUATION, ATTACKS, APPLICATIONS * count, figures), folder / "page.html")
 
 
@@ -72,7 +72,7 @@ def test_the_fleets_applications_fit_with_the_intervals_of_a_whole_day(tmp_path,
     """Their table scrolls where it must, which hides a column that does not fit."""
     wide = {"application": "model08_v1", "reports": 17_078.0, "reports_low": 16_998.0, "reports_high": 17_158.0}
     figures = {"Coverage": tmp_path / "coverage.svg"}
-    write(fleet.draw_coverage(COVERAGE), figures["Coverage"])
+    write(fleet_page.draw_coverage(COVERAGE), figures["Coverage"])
     rows = [row | wide for row in APPLICATIONS]
     write(fleet_page.draw_fleet(EVALUATION, ATTACKS, rows, figures), tmp_path / "page.html")
     watched.page.set_viewport_size({"width": 1280, "height": 900})

@@ -6,7 +6,7 @@ from causal_samples import graph_of
 from variability_samples import HOSTILE, NAMES
 
 from causeway.plotting.drawing.page import write
-from causeway.plotting.pages.causal_graphs import draw_causal_graphs
+from causeway.plotting.pages.causes_page import draw_causal_graphs
 from looks import unreadable
 from report import write_overview
 

@@ -205,7 +205,6 @@ def test_a_folder_holds_few_modules(folder):
 TWICE = {
     "bins": "a figure is called what it draws",
     "comparison": "a figure and a kind of finding",
-    "context_graph": "a figure",
     "efficiency": "a figure and a kind of finding",
     "kernel_agreement": "a figure",
     "kernels": "a figure and a kind of finding",
@@ -238,7 +237,6 @@ SAME_CLASS_NAME = {
     "Evidence": "to be renamed: of a cause; of a finding",
     "Export": "to be renamed: a row of the sheet; a folder of tables",
     "Kernel": "to be renamed: a kernel as drawn, and as a scope of the causal analysis",
-    "Layout": "positions in a drawing; the layout of a format's files",
 }
 """Names that several modules give a public class, with the reason."""
 

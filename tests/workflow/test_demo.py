@@ -45,6 +45,7 @@ USED_FOR = {
     "pandas": ("causal", "demo/kernel_variability/causal/dataset/model.parquet"),
     "dowhy": ("causal", "demo/kernel_variability/causal/dataset/model.gml"),
     "causallearn": ("causal", "demo/kernel_variability/causal/dataset/graph.json"),
+    "seaborn": ("plotting", "demo/figures/steps.svg"),
     "plotly": ("plotting", "interactive/dataset-demo.html"),
 }
 """What the user asked for by name: the part of ours that imports it in a default run, and a file that it helps to make

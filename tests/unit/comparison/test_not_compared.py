@@ -16,10 +16,9 @@ from causeway.findings.document import summarise
 from causeway.findings.first_screen.plan import lines_of_pair
 from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
-from causeway.plotting.overview.comparisons import compared_runs
-from causeway.plotting.pages.comparison_page import draw_comparison
+from causeway.plotting.overview.claims import compared_runs
+from causeway.plotting.pages.comparison_page import draw_comparison, draw_history_page
 from causeway.plotting.pages.gate_summary import gate_markdown
-from causeway.plotting.pages.history_page import draw_history_page
 from causeway.readers.normalise import normalise
 from comparison_runs import CHOICES, write_run
 from queried import answers, same

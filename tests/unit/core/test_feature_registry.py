@@ -13,7 +13,7 @@ from causeway.core.feature_registry import (
 )
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.plotting.figures.causal_graph import FILLS
-from causeway.plotting.figures.coordinate_axes import FILL as AXES
+from causeway.plotting.figures.coordinates import FILL as AXES
 from causeway.readers.common.column_maps import column_map
 from causeway.simulate.scenario import SIGNS
 

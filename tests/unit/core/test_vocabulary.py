@@ -10,7 +10,7 @@ import pytest
 from causeway.core import codes, vocabulary
 from causeway.core.tables import SCHEMA_FOLDER, SCHEMAS
 from causeway.efficiency.trees.trees import DEVICE_FORMULAS, HOST_FORMULAS, HostSums, host_tree, scalability
-from causeway.plotting.figures.device_time import lost_time as figure
+from causeway.plotting.figures import device_time as figure
 from support import ROOT
 
 PACKAGE = ROOT / "scripts" / "causeway"
@@ -25,7 +25,7 @@ WRITTEN_ONCE = {
 }
 """Words that stand in the vocabulary alone; `slower`, `faster`, `longer` and `shorter` are also said of launches."""
 DEFINED_ONCE = {"FRAGILE_BELOW", "UNEXPLAINED", "FLAVOURS", "DEVICE_RATIOS", "HOST_RATIOS", "WATERFALL"}
-PROSE = {"plotting/overview/device_time/time_lost.py": {ratio.name for ratio in vocabulary.HOST_RATIOS}}
+PROSE = {"plotting/overview/time_lost.py": {ratio.name for ratio in vocabulary.HOST_RATIOS}}
 """Where single ratios are named on purpose: a sentence on hosts is about these five."""
 
 

@@ -12,7 +12,7 @@ from tests.unit.waiting.test_real_exports import tables_of
 from causeway.core.tables import SCHEMAS, read_table, write_table
 from causeway.efficiency.ranks.collective_sizes import algorithm, summarise_collectives
 from causeway.plotting.drawing import citations
-from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
+from causeway.plotting.overview.device_tables import collectives_by_size
 from cited_page import wrong_numbers
 from variability_tables import table_of, write_export
 

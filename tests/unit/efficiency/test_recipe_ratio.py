@@ -18,7 +18,7 @@ from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.efficiency import draw_efficiency_trees
-from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
+from causeway.plotting.overview.time_lost import where_the_time_goes
 
 folder = Path(sys.argv[1])
 export(folder / "0", 0, [(10, 40), (30, 60)], [(55, 70)], ranges=[(0, 100)])

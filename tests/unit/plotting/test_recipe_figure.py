@@ -17,7 +17,7 @@ sys.path.insert(0, "tests/unit/plotting")
 sys.path.insert(0, "tests/unit/variability")
 import plotting_samples
 from report import plot_figures
-plot_figures.draw_graphs = plot_figures.draw_examined = plot_figures.draw_coordinates = lambda *_: None
+plot_figures.draw_graphs = plot_figures.draw_examined = plot_figures.read_examined = lambda *_: None
 folder = plotting_samples.write_dataset(Path(sys.argv[1])) / "kernel_variability"
 clocks = folder.parent / "clocks.json"
 plot_figures.draw_target(

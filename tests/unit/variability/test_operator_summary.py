@@ -9,7 +9,7 @@ import pytest
 
 from causeway.core.tables import SCHEMAS, read_table, write_table
 from causeway.plotting.drawing import citations
-from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
+from causeway.plotting.overview.device_tables import gpu_time_by_operator
 from causeway.variability.operator_summary import MOST_NAMES, summarise_operators
 from cited_page import wrong_numbers
 

@@ -11,8 +11,8 @@ import pytest
 from causeway.core.codes import WARP_STALLS
 from causeway.core.tables import read_table
 from causeway.plotting.drawing.page import inline
-from causeway.plotting.figures.warp_stalls import draw_warp_stalls
-from causeway.plotting.overview.variability.stalled_warps import warp_stalls
+from causeway.plotting.figures.kernels import draw_warp_stalls
+from causeway.plotting.overview.what_varies import warp_stalls
 from causeway.variability import stall_summary
 from causeway.variability.stall_summary import summarise_stalls
 from variability_tables import write_export

@@ -9,7 +9,7 @@ from tests.unit.waiting.test_real_exports import CLOVERLEAF, EVENTS, tables_of
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import read_table, table_metadata, write_json, write_table
-from causeway.plotting.overview.device_time.limits import what_limits
+from causeway.plotting.overview.device_tables import what_limits
 from causeway.waiting import find_critical_paths as program
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph import linked_graph

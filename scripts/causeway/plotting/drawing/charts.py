@@ -4,17 +4,22 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import plain
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import numpy as np
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 WIDTH = 1180 / 96
 """Inches of a sheet."""
@@ -53,6 +58,24 @@ def sheet(
     figure.suptitle(plain(title), x=0.015, y=1 - 0.1 / tall, fontsize=11.25, fontweight="bold", **place)
     figure.text(0.015, 1 - 0.33 / tall, plain(below), color=theme.MUTED, **place)
     return figure, axes
+
+
+def seaborn() -> "ModuleType":
+    """Return seaborn. It loads scipy.stats for densities alone, two thirds of its CPU time, and does without where it
+    is missing.
+    """
+    import sys
+
+    if "scipy.stats" in sys.modules:
+        import seaborn
+
+        return seaborn
+    sys.modules["scipy.stats"] = None
+    try:
+        import seaborn
+    finally:
+        del sys.modules["scipy.stats"]
+    return seaborn
 
 
 def notice(title: str, below: str, sentences: Sequence[str]) -> "Figure":
@@ -229,14 +252,66 @@ def cascade(axis: "Axes", bars: "pd.DataFrame") -> None:
         With columns `label`, `start`, `length` (negative: to the left), `colour` ('': no bar, a heading), `words`
         behind the bar, `hover`.
     """
-    drawn = bars[bars.colour != ""]
+    drawn = bars[(bars.colour != "") & (bars.length != 0)]
     colours = drawn.colour.tolist()
     boxes = axis.barh(
         drawn.index, drawn.length, left=drawn.start, height=0.74, color=colours, edgecolor=colours, linewidth=0.6
     )
     hover(boxes, drawn.hover)
-    joined = drawn[drawn.start != 0]
+    joined = bars[(bars.colour != "") & (bars.start != 0)]
     axis.vlines(joined.start, joined.index - 1, joined.index, color=theme.FAINT, linewidth=0.7, zorder=0)
     ends = bars[["start"]].assign(end=bars.start + bars.length).max(axis=1)
     words_at(axis, ends, bars.words)
     labels(axis, bars.label.tolist())
+
+
+def cells_together(count: int, most: int) -> int:
+    """Return how many neighbours of `count` share a cell, so that no more than `most` cells are drawn."""
+    return max(1, -(-count // most))
+
+
+def largest_by_cell(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the largest value of each cell.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int, the same shape
+        The cell of each value.
+    values : ndarray of float or bool, the same shape
+        NaN counts as nothing.
+    shape : (int, int)
+        Rows and columns of the map.
+
+    Returns
+    -------
+    ndarray of float64, shape `shape`
+        NaN in a cell without a value.
+    """
+    cells = np.full(shape, np.nan)
+    np.fmax.at(cells, (rows, columns), values)
+    return cells
+
+
+def merged_rows(values: np.ndarray, most: int) -> tuple[np.ndarray, list[range]]:
+    """Return a map with at most `most` rows, and the rows that each of them stands for; NaN where all are NaN.
+
+    Parameters
+    ----------
+    values : ndarray of float or bool, shape (n_rows, n_columns)
+    most : int
+
+    Returns
+    -------
+    merged : ndarray of float64, shape (rows, n_columns)
+    rows : list of range
+    """
+    together = cells_together(len(values), most)
+    groups = [range(first, min(first + together, len(values))) for first in range(0, len(values), together)]
+    row, column = np.indices(values.shape)
+    return largest_by_cell(row // together, column, values, (len(groups), values.shape[1])), groups
+
+
+def rank_labels(ranks: Sequence[int], groups: Sequence[range]) -> list[str]:
+    """Return what the rows of a map of ranks are called: `rank 3`, or `ranks 0–2` where they share one."""
+    ends = [(ranks[group[0]], ranks[group[-1]]) for group in groups]
+    return [f"rank {first}" if first == last else f"ranks {first}–{last}" for first, last in ends]

@@ -1,8 +1,7 @@
-"""Figures, one module each.
+"""Static figures, drawn by matplotlib, seaborn and graphviz.
 
 Pages that hold figures stand in `pages` and `overview`.
 
-Imports run from left to right: `context_graph`, `device_time`, `parallel_coordinates`, `series` > `bins`,
-`causal_graph`, `comparison`, `coordinate_axes`, `efficiency`, `fleet`, `kernel_agreement`, `kernels`, `stragglers`,
-`warp_stalls`.
+Imports run from left to right: `bins`, `causal_graph`, `comparison`, `coordinates`, `device_time`, `efficiency`,
+`kernel_agreement`, `kernels`, `steps`, `stragglers`.
 """

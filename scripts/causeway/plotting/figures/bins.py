@@ -5,7 +5,7 @@ Bins without launches stay empty: no line crosses them. A screen shows about a t
 neighbouring bins share a column, which then spans from the lowest to the highest value of its bins. The figure says so.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +13,8 @@ import numpy as np
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import charts, theme
-from causeway.plotting.drawing.charts import notice
-from causeway.plotting.drawing.merged_cells import cells_together, largest_by_cell
-from causeway.plotting.drawing.target_labels import stated, target_axis, unit_stated
+from causeway.plotting.drawing.charts import cells_together, largest_by_cell, notice
+from causeway.plotting.drawing.labels import stated, target_axis, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +45,6 @@ class Lanes:
     merged : int
     width : int
         Of a bin, in ns or, without start times, in launches.
-    notes : list of str
     """
 
     ranks: list[int]
@@ -60,7 +58,6 @@ class Lanes:
     merged: int
     width: int
     own_start: bool
-    notes: list[str] = field(default_factory=list)
 
 
 def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
@@ -237,7 +234,6 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
-    import seaborn as sns
     from matplotlib.colors import LogNorm, Normalize
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -248,7 +244,7 @@ def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
     below += "; colour on a log scale" if log else ""
     figure, axis = charts.sheet(title, below, min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 0.7)
     label = f"median {target_name(target)}" + (f" ({name})" if name else "")
-    sns.heatmap(
+    charts.seaborn().heatmap(
         np.where(np.isnan(values), np.nan, np.maximum(values, least / size)),
         ax=axis,
         cmap=theme.colormap(),

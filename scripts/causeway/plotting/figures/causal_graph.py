@@ -6,8 +6,11 @@ arrow, an interval, its stability and robustness, and the unexplained share. Col
 what is raised or lowered, and the verdict; the head is filled or open, a fragile arrow dashed.
 """
 
+import html
 import math
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -17,18 +20,26 @@ from causeway.core.feature_registry import TIERS
 from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import FRAGILE_BELOW, MEMORY_STALL, SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.graph_layout import Layout, Line, arrange
-from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.labels import full_name, sentence
 from causeway.plotting.drawing.markup import tag, text_width, wrapped
-from causeway.plotting.drawing.svg import MARGIN, document, notice, text
-from causeway.plotting.drawing.target_labels import sentence
+from causeway.plotting.drawing.theme import text
 
+MARGIN = 18.0
+"""Pixels around a stand-alone drawing."""
 MOST_ARROWS = 15
 FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
 WORDS = {"+": "raises", "-": "lowers"}
+COLOURS = {"launch": "blue", "context": "yellow", "counter": "green"}
+OTHER = "#f1f3f5"
+"""Fill of features without a tier."""
+SIGNS = "black raises; red with an open head lowers; grey: not supported, undecided or unexplained"
+MOST_NODES = 60
+LONGEST_LABEL = 34
+"""Characters of a feature's name that are shown."""
 LINE = 16.0
-Tiers = list[tuple[str, list[str]]]
-"""Tiers that have causes, in causal order, each with its members."""
+POINTS = 72.0
+"""graphviz measures boxes in inches and places them in points; one point is taken for one pixel."""
+SHAPE = re.compile(r'<g id="[^"]*" class="(?:node|edge)">\s*<title>(.*?)</title>(.*?)</g>', re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,17 +96,15 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         else "share not measured"
     )
     judged = [verdict] if verdict else []
-    facts = []
-    if robustness is not None:
-        facts.append(f"robust {formatting.ratio(robustness)}")
+    robust = [] if robustness is None else [f"robust {formatting.ratio(robustness)}"]
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
-    hover += [", ".join(judged)] if judged else []
-    hover += [f"holds in {100 * stability:.0f} % of halves of the run"] if stability is not None else []
-    hover += (
-        [f"robustness {formatting.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
-    )
+    hover += [
+        *judged,
+        *(f"holds in {100 * value:.0f} % of halves of the run" for value in [stability] if value is not None),
+    ]
+    hover += [f"{robust[0].replace('robust', 'robustness')}{', fragile' if fragile else ''}"] if robust else []
     hover += [formatting.q_value(edge["q_value"])] if edge.get("q_value") is not None else []
-    head = "none" if edge["kind"] == "undirected" else "open" if not rest and edge["sign"] == "-" else "filled"
+    head = "none" if edge["kind"] == "undirected" else "empty" if not rest and edge["sign"] == "-" else "normal"
     width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
     return Arrow(
         source=edge["source"],
@@ -104,7 +113,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         head=head,
         dashed=fragile,
         label=f"{word} {share}".strip(),
-        details=tuple(", ".join(line) for line in ([*judged, *facts], _of_kernels(edge)) if line),
+        details=tuple(", ".join(line) for line in ([*judged, *robust], _of_kernels(edge)) if line),
         hover="\n".join(hover),
         verdict=verdict,
     )
@@ -120,58 +129,6 @@ def _of_kernels(edge: Mapping) -> list[str]:
     most = edge.get("kernels_variance_percent")
     bound = [] if most is None else [f"at most {formatting.percent(most)} of the dataset's variance"]
     return [f"varies in {formatting.percent(percent)} of the kernels", *bound]
-
-
-def box_of(
-    name: str, lines: list[str], layout_box, fill: str, edge: str = theme.FAINT, bold: bool = False, hover: str = ""
-) -> Markup:
-    """Return a node: a rectangle with lines of text in its middle and a hover text."""
-    top = layout_box.y - (len(lines) - 1) * LINE / 2 + 4.5
-    return tag(
-        "g",
-        tag("title", hover or name),
-        tag(
-            "rect",
-            x=layout_box.left,
-            y=layout_box.y - layout_box.height / 2,
-            width=layout_box.width,
-            height=layout_box.height,
-            rx=5,
-            fill=fill,
-            stroke=edge,
-            stroke_width=1.6 if bold else 1,
-        ),
-        [
-            text(
-                layout_box.x,
-                top + i * LINE,
-                line,
-                theme.SIZE if i == 0 or bold else theme.SMALL,
-                "middle",
-                font_weight="bold" if bold and i == 0 else None,
-            )
-            for i, line in enumerate(lines)
-        ],
-    )
-
-
-def head_of(x: float, y: float, arrow: Arrow, angle: float = 0.0) -> Markup | None:
-    """Return the arrow's head with its point at (x, y), turned by `angle` degrees: filled raises, open lowers."""
-    if arrow.head == "none":
-        return None
-    half = 4.0 + 0.45 * arrow.width
-    long = 9.0 + 0.5 * arrow.width
-    fill = arrow.colour if arrow.head == "filled" else theme.PAPER
-    points = f"{x:.1f},{y:.1f} {x - long:.1f},{y - half:.1f} {x - long:.1f},{y + half:.1f}"
-    return tag(
-        "polygon",
-        points=points,
-        fill=fill,
-        stroke=arrow.colour,
-        stroke_width=1.4,
-        stroke_linejoin="miter",
-        transform=f"rotate({angle:.1f} {x:.1f} {y:.1f})" if angle else None,
-    )
 
 
 def headline(graph: Mapping, scope: str) -> tuple[str, str]:
@@ -214,37 +171,76 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     scope : str
         The scope in words for people: `whole dataset`, or a kernel's short name.
     alone : bool
-        With a heading and the legend; without them where the page around it has both.
+        With a heading and what the signs mean; without them where the page around it has both.
     """
     arrows, rest, omitted = arrows_into(graph)
     if not arrows:
-        return draw_no_cause(graph, scope)
+        return notice(*headline(graph, scope), said(graph)[:4])
     if len(arrows) == 1:
         return draw_one_cause(graph, scope, arrows[0], rest, alone)
     nodes = {node["name"]: node for node in graph["nodes"]}
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
     target = graph["target_node"]
-    target_lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
-    sizes = {arrow.source: _node_size(arrow.source, nodes) for arrow in drawn}
-    label_width = max(_label_width(arrow) for arrow in drawn) + 24 + 3.0 * len(drawn)
-    sizes |= {f"label of {arrow.source}": (label_width, _label_height(arrow)) for arrow in drawn}
-    target_width = max(text_width(line, theme.SIZE, bold=True) for line in target_lines) + 28
-    sizes[target] = (max(target_width, 120), max(30.0 * len(drawn), LINE * len(target_lines) + 20))
-    columns = len(tiers)
-    lines = []
+    lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
+    boxes = {arrow.source: _cause(arrow.source, nodes) for arrow in drawn}
+    boxes |= {f"label of {arrow.source}": _label(arrow) for arrow in drawn}
+    hover = full_name(graph.get("scope_name") or scope)
+    tall = math.fsum(boxes[f"label of {arrow.source}"].size[1] + 9 for arrow in drawn) - 9
+    boxes[target] = Box(lines, theme.PAPER, hover=hover, bold=True, least=(120.0, tall))
+    edges = {}
     for arrow in drawn:
-        place = next((i for i, (_, members) in enumerate(tiers) if arrow.source in members), columns - 1)
-        lines += [
-            Line(arrow.source, f"label of {arrow.source}", columns - place, 50),
-            Line(f"label of {arrow.source}", target),
-        ]
-    layout = arrange(sizes, lines, row_gap=9, column_gap=34)
-    return _assemble(graph, scope, layout, drawn, tiers, target_lines, omitted, alone)
+        label = f"label of {arrow.source}"
+        column = next((i for i, (_, members) in enumerate(tiers) if arrow.source in members), len(tiers) - 1)
+        look = {"color": arrow.colour, "penwidth": arrow.width, "style": "dashed" if arrow.dashed else "solid"}
+        edges[arrow.source, label] = {**look, "arrowhead": "none", "minlen": len(tiers) - column, "weight": 50}
+        edges[label, target] = {**look, "arrowhead": arrow.head}
+    shapes = Shapes(boxes, edges, row_gap=9, column_gap=34)
+    parts = [
+        tag(
+            "g",
+            tag("title", arrow.hover),
+            shapes.drawn[arrow.source, label := f"label of {arrow.source}"],
+            shapes.drawn[label, target],
+            shapes.words(label),
+            data_cause=elided(arrow.source, 300),
+        )
+        for arrow in drawn
+    ]
+    parts += [shapes.box(name) for name in (*(arrow.source for arrow in drawn), target)]
+    for tier, members in tiers:
+        x = math.fsum(shapes.centres[name][0] for name in members) / len(members)
+        parts.append(text(x, -shapes.height - 10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
+    below = []
+    if omitted:
+        below.append(f"{formatting.counted(omitted, 'weaker arrow')} not drawn; the table lists all.")
+    about, rests = headline(graph, scope)
+    if alone:
+        fragile = f"; dashed: fragile, robustness below {formatting.ratio(FRAGILE_BELOW)}"
+        below.append(f"{SIGNS}{fragile if any(arrow.dashed for arrow in drawn) else ''}")
+        below.append(f"width: % of {variance_of(target, graph.get('n_kernels', 1) > 1)} [interval]")
+    return _framed(about, [rests] if alone else [], parts, shapes, below, 18.0, alone)
 
 
-def _tiers(arrows: list[Arrow], nodes: Mapping) -> Tiers:
-    """Return the tiers of the causes; one that is not known is a column of its own behind the others."""
+def _framed(
+    about: str, rests: Sequence[str], parts: list, shapes: "Shapes", below: Sequence[str], room: float, headed: bool
+) -> Markup:
+    """Return a drawing with its heading, two lines, and with lines below it; `room` pixels are above the boxes."""
+    top = (58.0 if headed else 10.0) + room
+    width = max([shapes.width, *(text_width(line, theme.SMALL) for line in (*rests, *below))])
+    width = max(width, text_width(about, 15, bold=True) if headed else 0.0) + 2 * MARGIN
+    foot = top + shapes.height + 8
+    lines = [text(MARGIN, 24, about, 15, font_weight="bold")] if headed else []
+    lines += [text(MARGIN, 43, line, theme.SMALL, colour=theme.MUTED) for line in rests]
+    lines += [text(MARGIN, foot + 18 * n, line, theme.SMALL, colour=theme.MUTED) for n, line in enumerate(below, 1)]
+    drawn = tag("g", parts, transform=f"translate({MARGIN:.1f} {top + shapes.height:.1f})")
+    return document(width, foot + 18 * len(below) + 8, about, lines, drawn)
+
+
+def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
+    """Return the tiers that have causes, in causal order, each with its members; one that is not known is a column of
+    its own behind the others.
+    """
     found: dict[str, list[str]] = {}
     for arrow in arrows:
         found.setdefault((nodes.get(arrow.source) or {}).get("tier") or "other", []).append(arrow.source)
@@ -256,171 +252,117 @@ def _others(name: str, nodes: Mapping) -> list[str]:
     return [member for member in (nodes.get(name) or {}).get("members") or [] if member != name]
 
 
-def _node_lines(name: str, nodes: Mapping) -> list[str]:
-    others = _others(name, nodes)
-    return [elided(name, 34), *([f"and {len(others)} that move with it"] if others else [])]
-
-
-def _node_size(name: str, nodes: Mapping) -> tuple[float, float]:
-    lines = _node_lines(name, nodes)
-    tier = (nodes.get(name) or {}).get("tier") or ""
-    heading = (
-        text_width(TIERS[tier], theme.SMALL) if tier in TIERS else 0.0
-    )  # so that headings of neighbouring columns keep apart
-    return max(heading, *(text_width(line, theme.SIZE) + 22 for line in lines)), 26.0 if len(lines) == 1 else 40.0
-
-
-def _label_height(arrow: Arrow) -> float:
-    """Return the height of a box with the arrow in its middle: the label above it, the details below."""
-    return max(38.0, 6 + 2 * LINE * len(arrow.details))
-
-
-def _label_width(arrow: Arrow) -> float:
-    details = (text_width(line, theme.SMALL) for line in arrow.details)
-    return max(text_width(arrow.label, theme.SIZE, bold=True), *details, 0.0)
-
-
-def bezier(points: list[tuple[float, float]]) -> str:
-    """Return the path of a start and three points for each curve."""
-    head, *rest = points
-    return f"M{head[0]:.1f} {head[1]:.1f}" + "".join(
-        "C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in rest[i : i + 3]) for i in range(0, len(rest), 3)
-    )
-
-
-def _assemble(
-    graph: Mapping,
-    scope: str,
-    layout: Layout,
-    drawn: list[Arrow],
-    tiers: Tiers,
-    lines: list[str],
-    omitted: int,
-    alone: bool,
-):
-    nodes = {node["name"]: node for node in graph["nodes"]}
-    about, rests = headline(graph, scope)
-    target = layout.boxes[graph["target_node"]]
-    ordered = sorted(drawn, key=lambda arrow: layout.boxes[f"label of {arrow.source}"].y)
-    room = max(_label_width(arrow) for arrow in drawn)
-    ports = [target.y + target.height * ((place + 0.5) / len(ordered) - 0.5) for place in range(len(ordered))]
-    parts = [_stroke(arrow, layout, target.left, port, room) for arrow, port in zip(ordered, ports, strict=True)]
-    parts += [_cause(arrow.source, layout, nodes) for arrow in drawn]
-    hover = full_name(graph.get("scope_name") or scope)
-    parts.append(box_of(graph["target_node"], lines, target, theme.PAPER, theme.INK, bold=True, hover=hover))
-    for tier, members in tiers:
-        x = math.fsum(layout.boxes[name].x for name in members) / len(members)
-        parts.append(text(x, -10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
-    overhang = max((text_width(TIERS.get(t, t), theme.SMALL) / 2 - layout.boxes[m[0]].x for t, m in tiers), default=0.0)
-    left = MARGIN + max(overhang, 0.0)
-    top = 76.0 if alone else 28.0
-    width = max(
-        layout.width + left + MARGIN, *((text_width(about, 15, bold=True) + 2 * MARGIN, 560.0) if alone else (0.0,))
-    )
-    y = top + layout.height
-    more = (
-        f"{omitted} weaker arrow{'s are' if omitted > 1 else ' is'} not drawn; the table lists all." if omitted else ""
-    )
-    below = []
-    if more:
-        y += 22
-        below.append(text(MARGIN, y, more, theme.SMALL, colour=theme.MUTED))
-    if alone:
-        dashed = any(arrow.dashed for arrow in drawn)
-        signs, height = legend(width - 2 * MARGIN, dashed, graph["target_node"], graph.get("n_kernels", 1) > 1)
-        below.append(tag("g", signs, transform=f"translate({MARGIN:.1f} {y + 26:.1f})"))
-        y += 14 + height
-    head = (
-        [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)]
-        if alone
-        else []
-    )
-    return document(width, y + 8, about, head, tag("g", parts, transform=f"translate({left:.1f} {top:.1f})"), below)
-
-
-def _stroke(arrow: Arrow, layout: Layout, end: float, port: float, room: float) -> Markup:
-    """Return an arrow: from its cause through its label to the target's edge at x = `end`, height `port`."""
-    label = layout.boxes[f"label of {arrow.source}"]
-    tip = end - (0.0 if arrow.head == "none" else 9.0 + 0.5 * arrow.width)
-    turn = label.left + 7 + room
-    bend = (tip - turn) * 0.5
-    path = bezier(layout.lines[arrow.source, f"label of {arrow.source}"])
-    path += (
-        f"L{turn:.1f} {label.y:.1f}C{turn + bend:.1f} {label.y:.1f} {tip - bend:.1f} {port:.1f} {tip:.1f} {port:.1f}"
-    )
-    dashes = "7 4" if arrow.dashed else None
-    ink = theme.MUTED if arrow.colour == theme.UNDECIDED else arrow.colour
-    return tag(
-        "g",
-        tag("title", arrow.hover),
-        tag("path", d=path, fill="none", stroke=arrow.colour, stroke_width=arrow.width, stroke_dasharray=dashes),
-        head_of(end, port, arrow),
-        text(label.left + 7, label.y - 4 - arrow.width / 2, arrow.label, colour=ink, font_weight="bold"),
-        [
-            text(label.left + 7, label.y + 13 + LINE * i + arrow.width / 2, line, theme.SMALL, colour=theme.MUTED)
-            for i, line in enumerate(arrow.details)
-        ],
-        data_cause=elided(arrow.source, 300),
-    )
-
-
-def _cause(name: str, layout: Layout, nodes: Mapping) -> Markup:
+def _cause(name: str, nodes: Mapping) -> "Box":
     node = nodes.get(name) or {}
     others = _others(name, nodes)
-    hover = [
-        name,
-        *([f"group: {node['group']}"] if node.get("group") else []),
-        *([f"moves with: {', '.join(others)}"] if others else []),
-    ]
-    fill = FILLS.get(node.get("tier") or "", "#f1f3f5")
-    return box_of(name, _node_lines(name, nodes), layout.boxes[name], fill, hover=elided("\n".join(hover), 1500))
+    lines = [elided(name, LONGEST_LABEL), *([f"and {len(others)} that move with it"] if others else [])]
+    hover = [name, *([f"group: {node['group']}"] if node.get("group") else [])]
+    hover += [f"moves with: {', '.join(others)}"] if others else []
+    tier = node.get("tier") or ""
+    heading = text_width(TIERS[tier], theme.SMALL) if tier in TIERS else 0.0  # which must keep apart from others
+    return Box(lines, FILLS.get(tier, OTHER), hover=elided("\n".join(hover), 1500), least=(heading, 26.0))
 
 
-def legend(width: float, fragile: bool, target: str, of_kernels: bool = False) -> tuple[list[Markup], float]:
-    """Return the signs explained, in as many rows as `width` needs, and their height; `of_kernels` as of
-    `variance_of`.
+def _label(arrow: Arrow) -> "Box":
+    """Return the words of an arrow, which stand in its line."""
+    ink = theme.MUTED if arrow.colour == theme.UNDECIDED else arrow.colour
+    return Box([arrow.label, *arrow.details], "", bold=True, ink=ink)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle with lines of text in its middle, the first one in `ink`; no rectangle where `fill` is ''. It is as
+    large as its text in pixels, at least `least` (width, height).
     """
-    samples = [("raises", theme.RAISES, "filled", False), ("lowers", theme.LOWERS, "open", False)]
-    samples += (
-        [(f"fragile (robustness below {formatting.ratio(FRAGILE_BELOW)})", theme.RAISES, "filled", True)]
-        if fragile
-        else []
-    )
-    samples += [
-        ("not supported, undecided or unexplained", theme.UNDECIDED, "filled", False),
-        (f"width: % of {variance_of(target, of_kernels)} [interval]", "", "none", False),
-    ]
-    parts = []
-    x = 0.0
-    y = 0.0
-    for word, colour, head, dashed in samples:
-        sign = 40.0 if colour else 0.0
-        room = sign + text_width(word, theme.SMALL) + 18
-        if x and x + room - 18 > width:
-            x = 0.0
-            y = y + 18
-        if colour:
-            stroke = tag(
-                "line",
-                x1=x,
-                x2=x + 26,
-                y1=y,
-                y2=y,
-                stroke=colour,
-                stroke_width=2.4,
-                stroke_dasharray="6 3" if dashed else None,
-            )
-            parts += [
-                stroke,
-                head_of(
-                    x + 34,
-                    y,
-                    Arrow(source="", colour=colour, width=2.4, head=head, dashed=dashed, label=""),
-                ),
-            ]
-        parts.append(text(x + sign, y + 4.5, word, theme.SMALL, colour=theme.MUTED))
-        x += room
-    return parts, y + 18
+
+    lines: Sequence[str]
+    fill: str
+    hover: str = ""
+    bold: bool = False
+    ink: str = theme.INK
+    least: tuple[float, float] = (0.0, 26.0)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height, pixels."""
+        wide = max(text_width(line, theme.SIZE, self.bold and not n) for n, line in enumerate(self.lines))
+        return max(wide + 22, self.least[0]), max(LINE * len(self.lines) + 10, self.least[1])
+
+
+class Shapes:
+    """Boxes and edges as graphviz' `dot` places and draws them, from left to right, without their text: it is written
+    in lines of the page's own font, so that nothing depends on the fonts of the machine that draws.
+
+    Parameters
+    ----------
+    boxes : mapping of str to Box
+        In the order from top to bottom that is wanted where the edges leave a choice.
+    edges : mapping of (str, str) to mapping
+        Attributes of graphviz by source and target.
+    last : str or None
+        A box that stands alone in the last column.
+    row_gap, column_gap : float
+        Least distances in pixels.
+
+    Attributes
+    ----------
+    drawn : dict of str or (str, str) to Markup
+        Shapes of boxes and edges; the origin is the lower left corner.
+    centres : dict of str to (float, float)
+        Of the boxes, in the same coordinates.
+    width, height : float
+        Of the whole, pixels.
+    """
+
+    def __init__(
+        self,
+        boxes: Mapping[str, Box],
+        edges: Mapping[tuple[str, str], Mapping],
+        last: str | None = None,
+        row_gap: float = 14.0,
+        column_gap: float = 46.0,
+    ) -> None:
+        import pygraphviz
+
+        self.boxes = boxes
+        number = {name: f"n{place}" for place, name in enumerate(boxes)}
+        gaps = {"nodesep": row_gap / POINTS, "ranksep": column_gap / POINTS}
+        graph = pygraphviz.AGraph(strict=True, directed=True, rankdir="LR", outputorder="edgesfirst", **gaps)
+        graph.node_attr.update(shape="box", fixedsize="true", label="", style="rounded,filled", color=theme.FAINT)
+        for name, box in boxes.items():
+            width, height = (f"{side / POINTS:.4f}" for side in box.size)
+            look = {"fillcolor": box.fill, "penwidth": 1.6 if box.bold else 1}
+            look |= {"color": theme.INK} if box.bold else {}
+            graph.add_node(number[name], width=width, height=height, **(look if box.fill else {"shape": "none"}))
+        if last is not None:
+            graph.add_subgraph([number[last]], rank="sink")
+        for (source, target), look in edges.items():
+            graph.add_edge(number[source], number[target], arrowsize=0.9, **look)
+        graph.layout("dot")
+        self.width, self.height = (float(end) for end in graph.graph_attr["bb"].split(",")[2:])
+        self.centres = {}
+        for name in boxes:
+            x, y = graph.get_node(number[name]).attr["pos"].split(",")
+            self.centres[name] = float(x), -float(y)
+        svg = graph.draw(prog="dot", format="svg").decode().replace('"white"', f'"{theme.PAPER}"')
+        shapes = {html.unescape(name): shape.strip() for name, shape in SHAPE.findall(svg)}
+        self.drawn = {name: Markup(shapes[number[name]]) for name in boxes}  # noqa: S704 - drawn without any text
+        for source, target in edges:
+            shape = shapes[f"{number[source]}->{number[target]}"]
+            self.drawn[source, target] = Markup(shape)  # noqa: S704 - drawn without any text
+
+    def words(self, name: str) -> list[Markup]:
+        """Return the text of a box."""
+        x, y = self.centres[name]
+        box = self.boxes[name]
+        first = y - (len(box.lines) - 1) * LINE / 2 + 4.5
+        head = {"colour": box.ink, "font_weight": "bold" if box.bold else None}
+        look = [head, *({"colour": theme.INK if box.fill else theme.MUTED, "size": theme.SMALL} for _ in box.lines)]
+        return [text(x, first + n * LINE, line, anchor="middle", **look[n]) for n, line in enumerate(box.lines)]
+
+    def box(self, name: str) -> Markup:
+        """Return a box with its text and what it says on hover."""
+        return tag("g", tag("title", self.boxes[name].hover or name), self.drawn[name], self.words(name))
 
 
 def draw_one_cause(graph: Mapping, scope: str, arrow: Arrow, rest: Arrow | None, alone: bool) -> Markup:
@@ -429,31 +371,96 @@ def draw_one_cause(graph: Mapping, scope: str, arrow: Arrow, rest: Arrow | None,
     others = _others(arrow.source, {node["name"]: node for node in graph["nodes"]})
     members = [f"and {len(others)} that move with it"] if others else []
     y = 66.0 if alone else 22.0
-    parts = []
-    width = 560.0
+    parts = [text(MARGIN, 24, about, 15, font_weight="bold")] if alone else []
+    parts += [text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)] if alone else []
+    width = max(560.0, text_width(about, 15, bold=True) + 2 * MARGIN if alone else 0.0)
     for one in [arrow] + ([rest] if rest else []):
-        words = f"{elided(one.source, 60)}: {one.label}"
-        lines = [", ".join(line) for line in (members if one is arrow else [], [*one.details]) if line]
-        numbered = list(enumerate(lines, 1))
-        room = LINE * (len(lines) + 1)
-        ink = theme.MUTED if one.colour == theme.UNDECIDED else one.colour
-        parts.append(
-            tag(
-                "g",
-                tag("title", one.hover),
-                tag("path", d=f"M{MARGIN + 3} {y - 12}v{room}", stroke=one.colour, stroke_width=4.0),
-                text(MARGIN + 16, y, words, colour=ink, font_weight="bold"),
-                [text(MARGIN + 16, y + LINE * n, line, theme.SMALL, colour=theme.MUTED) for n, line in numbered],
-                data_cause=elided(one.source, 300),
-            )
-        )
-        width = max(width, *(text_width(line, theme.SIZE, bold=True) + 50 for line in (words, *lines)))
-        y += room + 14
-    head = [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)]
-    width = max(width, text_width(about, 15, bold=True) + 2 * MARGIN if alone else 0.0)
-    return document(width, y, about, head if alone else [], parts)
+        lines = [f"{elided(one.source, 60)}: {one.label}"]
+        lines += [", ".join(line) for line in (members if one is arrow else [], [*one.details]) if line]
+        looks = [{"colour": theme.MUTED if one.colour == theme.UNDECIDED else one.colour, "font_weight": "bold"}]
+        looks += [{"colour": theme.MUTED, "size": theme.SMALL}] * (len(lines) - 1)
+        words = [text(MARGIN + 16, y + LINE * n, line, **looks[n]) for n, line in enumerate(lines)]
+        bar = tag("path", d=f"M{MARGIN + 3} {y - 12}v{LINE * len(lines)}", stroke=one.colour, stroke_width=4.0)
+        parts.append(tag("g", tag("title", one.hover), bar, words, data_cause=elided(one.source, 300)))
+        width = max(width, *(text_width(line, theme.SIZE, bold=True) + 50 for line in lines))
+        y += LINE * len(lines) + 14
+    return document(width, y, about, parts)
 
 
-def draw_no_cause(graph: Mapping, scope: str) -> Markup:
-    """Return the small figure of a graph without arrows: in words what was found, and what would have been."""
-    return notice(*headline(graph, scope), said(graph)[:4])
+def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
+    """Return the graph with the edges between features, or None where it has none.
+
+    Only directions that the analysis holds are drawn as arrows; a grey line without a head joins features whose
+    direction is open, one with a dot at both ends a hidden common cause. Beyond 60 features those with the most edges
+    are drawn, and the number is said.
+    """
+    target = graph["target_node"]
+    into = [edge for edge in graph["edges"] if edge["target"] == target and edge["source"] != UNEXPLAINED]
+    inner = [e for e in graph["edges"] if target not in (e["source"], e["target"]) and e["source"] != UNEXPLAINED]
+    if not inner:
+        return None
+    causes = {edge["source"] for edge in into}
+    degree = Counter(edge[end] for edge in inner for end in ("source", "target"))
+    names = sorted(causes | set(degree), key=lambda name: (name not in causes, -degree[name], name))
+    shown = names[:MOST_NODES]
+    tiers = {node["name"]: node.get("tier") or "" for node in graph["nodes"]}
+    boxes = {name: Box([elided(name, LONGEST_LABEL)], FILLS.get(tiers.get(name, ""), OTHER)) for name in shown}
+    boxes[target] = Box([elided(target, LONGEST_LABEL)], theme.PAPER, bold=True, least=(0.0, 40.0))
+    edges: dict[tuple[str, str], Mapping] = {}
+    for edge in [*inner, *into]:
+        ends = edge["source"], edge["target"]
+        if ends[0] in boxes and ends[1] in boxes and ends[0] != ends[1]:
+            edges.setdefault(ends, edge)
+    arrows = {ends: arrow_of(edge) for ends, edge in edges.items()}
+    looks = {}
+    for ends, edge in edges.items():
+        arrow = arrows[ends]
+        looks[ends] = {"color": sign_colour(edge), "penwidth": 1.6, "style": "dotted", "arrowhead": arrow.head}
+        if ends[1] == target:
+            looks[ends] |= {"color": arrow.colour, "penwidth": arrow.width, "weight": 3}
+            looks[ends] |= {"style": "dashed" if arrow.dashed else "solid"}
+        if edge["kind"] == "bidirected":
+            looks[ends] |= {"dir": "both", "arrowhead": "dot", "arrowtail": "dot"}
+    shapes = Shapes(boxes, looks, last=target)
+    parts = []
+    for ends, edge in edges.items():
+        hover = f"{ends[0]} – {ends[1]}: {edge['kind']}" + (f", {arrows[ends].label}" if ends[1] == target else "")
+        parts.append(tag("g", tag("title", elided(hover, 600)), shapes.drawn[ends]))
+    parts += [shapes.box(name) for name in boxes]
+    left_out = len(names) - len(shown)
+    note = f"{len(shown)} features" + (f", {left_out} with fewer edges not drawn" if left_out else "")
+    note += "; dotted: between features, without a share; without a head: direction open"
+    key = "fills: " + ", ".join(f"{COLOURS[tier]} {TIERS[tier]}" for tier in FILLS)
+    return _framed(f"Context of the causes of {target}, {scope}", [note], parts, shapes, [key], 6.0, True)
+
+
+def document(width: float, height: float, label: str, *children: object) -> Markup:
+    """Return a stand-alone SVG, also fit to stand in a page."""
+    return tag(
+        "svg",
+        tag("title", label),
+        tag("rect", width=float(width), height=float(height), fill=theme.PAPER),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        font_family=theme.FONT,
+    )
+
+
+def notice(title: str, below: str, sentences: Sequence[str]) -> Markup:
+    """Return the small figure that stands where there is nothing to draw: a title and, in words, why."""
+    width = max(560.0, text_width(title, 15, bold=True) + 2 * MARGIN)
+    lines = [line for words in sentences for line in wrapped(elided(words, 600), width - 2 * MARGIN - 20, theme.SIZE)]
+    height = 76.0 + 20 * len(lines)
+    return document(
+        width,
+        height + 8,
+        title,
+        text(MARGIN, 24, title, 15, font_weight="bold"),
+        text(MARGIN, 43, below, theme.SMALL, colour=theme.MUTED),
+        tag("rect", x=MARGIN, y=56, width=4, height=height - 64, fill=theme.UNDECIDED),
+        [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
+    )

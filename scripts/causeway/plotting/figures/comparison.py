@@ -10,7 +10,7 @@ from causeway.core.formatting import elided
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, GONE, NEW, SAME
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
-from causeway.plotting.drawing.kernel_labels import full_name, short_names
+from causeway.plotting.drawing.labels import full_name, short_names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Efficiency trees of devices and hosts as a table: one cell per ratio, coloured by thresholds."""
+"""Efficiency as tables, one cell per ratio, coloured by thresholds: trees of devices and hosts; and series of runs."""
 
 import math
 import textwrap
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import (
+    COMPUTATION_SCALABILITY,
     DEVICE_RATIOS,
     FLAVOUR_NAMES,
     FLAVOURS,
+    GLOBAL,
     HOST_RATIOS,
     PARALLEL,
+    SERIES_RATIOS,
     TREE_LEVELS,
     factors_of,
 )
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 MOST_SHOWN = {"node": 8, "rank": 16, "device": 16, "region": 12}
 GROUPS = tuple((key, one, MOST_SHOWN[one]) for one, key in TREE_LEVELS.items())
@@ -42,55 +46,48 @@ metrics").
 ABOVE = ("#dcdfe4", theme.INK, "above 1: no share, see TALP")
 
 
-def _named(document_: Mapping) -> list[tuple[str, str, Mapping]]:
-    """Return the rows of the table: group, name and the trees by flavour."""
-    rows = [("", "whole dataset", {key: document_[key] for key in FLAVOUR_NAMES})]
-    for group, one, most in GROUPS:
-        names = document_["device"][group]
-        if group == "devices" and len(names) == len(document_["device"]["ranks"]):
-            continue  # one device per rank: the ranks' rows say it all
-        if group == "ranks" and len(names) == 1 and len(document_["device"]["devices"]) == 1:
-            continue
-        rows += [
-            (
-                group,
-                f"{one} {name}" if group != "regions" else name,
-                {f: document_[f][group][name] for f in FLAVOUR_NAMES},
-            )
-            for name in _shown(document_["device"][group], group, most)
-        ]
-        if len(names) > most:
-            rows.append((group, _more(len(names) - most, one, group), {}))
+def groups_of(device: Mapping) -> list[tuple[str, str, int]]:
+    """Return the groups of `GROUPS` that have rows: those that say no more than the rows above them have none."""
+    single = {"devices": len(device["devices"]) == len(device["ranks"])}
+    single["ranks"] = len(device["ranks"]) == len(device["devices"]) == 1
+    return [group for group in GROUPS if not single.get(group[0])]
+
+
+def _rows(trees: Mapping[str, Mapping], groups: Sequence[tuple[str, str, int]]) -> list[tuple[str, Mapping]]:
+    """Return the rows of a table: name and the trees by flavour, of which `trees` has the whole dataset's."""
+    rows = [("whole dataset", trees)]
+    first = next(iter(trees.values()))
+    for group, one, most in groups:
+        for name in shown_names(first[group], group, most):
+            label = name if group == "regions" else f"{one} {name}"
+            rows.append((label, {flavour: tree[group][name] for flavour, tree in trees.items()}))
+        if (more := len(first[group]) - most) > 0:
+            chosen = "longest" if group == "regions" else "least efficient"
+            rows.append((f"… and {more} more {one}s; these are the {chosen}", {}))
     return rows
 
 
-def _more(count: int, one: str, group: str) -> str:
-    return f"… and {count} more {one}s; these are the {'longest' if group == 'regions' else 'least efficient'}"
+def natural(name: str) -> list:
+    """Return a key that sorts `rank 10` behind `rank 9`."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
 
 
-def _shown(trees: Mapping, group: str, most: int) -> list[str]:
+def shown_names(trees: Mapping, group: str, most: int) -> list[str]:
     """Return the names of a group's rows: the longest regions, longest first; of others the least efficient, in
     order of their numbers.
     """
     if group == "regions":
         return sorted(trees, key=lambda name: (-trees[name]["elapsed_ns"], name))[:most]
-
-    def number(name: str) -> list:
-        return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
-
-    def efficiency(name: str) -> float:
-        return trees[name][PARALLEL] or 0.0
-
-    return sorted(sorted(trees, key=lambda name: (efficiency(name), number(name)))[:most], key=number)
+    return sorted(sorted(trees, key=lambda name: (trees[name][PARALLEL] or 0.0, natural(name)))[:most], key=natural)
 
 
-def tree_rows(rows: Sequence[tuple[str, str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> "pd.DataFrame":
+def tree_rows(rows: Sequence[tuple[str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> "pd.DataFrame":
     """Return the ratios of each row, named with its time, by flavour and ratio; a row of words alone has none."""
     import pandas as pd
 
-    names = [f"{elided(label, 44)}, {_elapsed(trees)}" if trees else label for _, label, trees in rows]
+    names = [f"{elided(label, 44)}, {_elapsed(trees)}" if trees else label for label, trees in rows]
     columns = pd.MultiIndex.from_product([flavours, [ratio.name for ratio in ratios]])
-    values = [[trees[flavour][name] if trees else None for flavour, name in columns] for _, _, trees in rows]
+    values = [[trees[flavour][name] if trees else None for flavour, name in columns] for _, trees in rows]
     return pd.DataFrame(values, names, columns, dtype=float)
 
 
@@ -119,9 +116,11 @@ def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
     """
     if efficiency["why"]:
         return notice("Efficiency", name, [f"Nothing was measured: {efficiency['why']}."])
-    devices = tree_rows(_named(efficiency), FLAVOUR_NAMES, DEVICE_RATIOS)
+    trees = {flavour: efficiency[flavour] for flavour in FLAVOUR_NAMES}
+    devices = tree_rows(_rows(trees, groups_of(efficiency["device"])), FLAVOUR_NAMES, DEVICE_RATIOS)
     host = efficiency["host"]
-    hosts = tree_rows(_hosts(host), ["host"], HOST_RATIOS) if host["possible"] else []
+    groups = [group for group in GROUPS if group[0] in host and (group[0] != "ranks" or len(host["ranks"]) > 1)]
+    hosts = tree_rows(_rows({"host": host}, groups), ["host"], HOST_RATIOS) if host["possible"] else []
     lines = shared_lines(efficiency.get("shared", []))
     lines += [] if host["possible"] else [f"Efficiency of hosts. Not measured: {host['why']}."]
     factors = " × ".join(ratio.label for ratio in factors_of(PARALLEL, DEVICE_RATIOS))
@@ -161,15 +160,104 @@ def shared_lines(gpus: Sequence[Mapping]) -> list[str]:
     return lines + ([f"… and {len(gpus) - MOST_SHARED} more"] if len(gpus) > MOST_SHARED else [])
 
 
-def _hosts(host: Mapping) -> list[tuple[str, str, Mapping]]:
-    """Return the rows of the table of hosts: group, name and its ratios."""
-    rows = [("", "whole dataset", {"host": host})]
-    for group, one, most in GROUPS:
-        if group in host and (group != "ranks" or len(host[group]) > 1):
-            rows += [
-                (group, f"{one} {name}" if group != "regions" else name, {"host": host[group][name]})
-                for name in _shown(host[group], group, most)
-            ]
-            if len(host[group]) > most:
-                rows.append((group, _more(len(host[group]) - most, one, group), {}))
-    return rows
+COLOURS = {PARALLEL: "#3b6fb6", COMPUTATION_SCALABILITY: "#1b9e8a", GLOBAL: "#c8630f"}
+MOST_RUNS = 10
+"""Runs side by side; of longer series the first ones and the last."""
+
+
+def shown_runs(series: Mapping) -> list[Mapping]:
+    """Return the runs of a series that are shown: the first ones and the last."""
+    runs = list(series["runs"])
+    return runs if len(runs) <= MOST_RUNS else [*runs[: MOST_RUNS - 1], runs[-1]]
+
+
+def words_of(series: Mapping) -> str:
+    """Return how a series scales, its reference, and what is left out."""
+    reference = series["reference"]
+    words = f"{series['scaling']} scaling; "
+    words += (
+        "no run was measured"
+        if reference is None
+        else f"reference {elided(reference, 60)}, the run with the fewest devices"
+    )
+    left_out = len(series["runs"]) - len(shown_runs(series))
+    words += f"; {left_out} runs before the last one not shown" if left_out else ""
+    if series["not_measured"]:
+        names = ", ".join(one["dataset"] for one in series["not_measured"])
+        words += f"\n{elided(f'without an efficiency: {names}', 150)}"
+    return words
+
+
+def ratios_of(runs: Sequence[Mapping]) -> "pd.DataFrame":
+    """Return the numbers of runs by flavour and ratio; a run without a number has none."""
+    import pandas as pd
+
+    columns = pd.MultiIndex.from_product([FLAVOUR_NAMES, [ratio.name for ratio in SERIES_RATIOS]])
+    return pd.DataFrame(
+        [[run[flavour][name] for flavour, name in columns] for run in runs], columns=columns, dtype=float
+    )
+
+
+def draw_series(document_: Mapping) -> "Figure":
+    """Return the figure of `series.json`: per series its lines over the runs, and a table of the three numbers in
+    all flavours.
+    """
+    each = document_["series"]
+    heights = []
+    for series in each.values():
+        n_runs = len(shown_runs(series))
+        heights += [2.6 if n_runs else 0.4, 0.22 * (n_runs + 2) + 0.1 if n_runs else 0.1]
+    with theme.drawing():
+        below = "flavour device in the lines; dashed: 1, as good as the reference; a gap: a run without the number"
+        figure, axes = charts.sheet(
+            "Series of runs", below, math.fsum(heights) + 0.4 * len(each) + 0.3, len(heights), height_ratios=heights
+        )
+        for place, (name, series) in enumerate(each.items()):
+            lines, table = axes[2 * place : 2 * place + 2]
+            lines.set_title(f"{plain(elided(name, 100))}: {plain(words_of(series))}", fontweight="normal")
+            table.axis("off")
+            if runs := shown_runs(series):
+                _lines(lines, runs)
+                _table_of_runs(table, runs)
+            else:
+                lines.axis("off")
+        labels = {
+            ratio.label + " = both multiplied" * (ratio.name == GLOBAL): COLOURS[ratio.name] for ratio in SERIES_RATIOS
+        }
+        charts.key(figure, labels, list(labels))
+    return figure
+
+
+def _lines(axis: "Axes", runs: Sequence[Mapping]) -> None:
+    """Draw the lines of the flavour `device`."""
+    values = ratios_of(runs)["device"]
+    axis.axhline(1.0, color=theme.MUTED, linestyle=(0, (4, 4)), linewidth=0.9)
+    for number, (key, colour) in enumerate(COLOURS.items()):
+        axis.plot(values.index, values[key], color=colour, marker="o", markersize=6.5 - 1.2 * number, linewidth=1.5)
+    counts = [f"{formatting.count(run['n_devices'])} device{'s' if run['n_devices'] != 1 else ''}" for run in runs]
+    axis.set_xticks(values.index, counts)
+    axis.set(xlim=(-0.5, MOST_RUNS - 0.5), ylim=(0, 1.04 * max(1.0, values.max(skipna=True).max())))
+    axis.grid(axis="y")
+    axis.tick_params(length=0)
+
+
+def _table_of_runs(axis: "Axes", runs: Sequence[Mapping]) -> None:
+    """Write one row per run."""
+    values = ratios_of(runs)
+    heads = ["run", "devices", *(f"{ratio.short}" for _ in FLAVOURS for ratio in SERIES_RATIOS)]
+    cells = [
+        [plain(elided(run["dataset"], 36)), formatting.count(run["n_devices"]), *map(_ratio, row)]
+        for run, row in zip(runs, values.to_numpy().tolist(), strict=True)
+    ]
+    groups = ["", "", *(flavour.label if at == 1 else "" for flavour in FLAVOURS for at in range(len(SERIES_RATIOS)))]
+    widths = [0.26, 0.07, *[0.66 / (len(heads) - 2)] * (len(heads) - 2)]
+    table = axis.table([groups, heads, *cells], colWidths=widths, cellLoc="center", edges="open", bbox=(0, 0, 1, 1))
+    table.auto_set_font_size(False)
+    table.set_fontsize(9)
+    for (row, column), cell in table.get_celld().items():
+        cell.get_text().set(color=theme.INK if row != 1 else theme.MUTED, fontweight="bold" if row == 0 else "normal")
+        cell.set_text_props(ha="left" if column == 0 else "center")
+
+
+def _ratio(value: float) -> str:
+    return formatting.ratio(None if math.isnan(value) else value)

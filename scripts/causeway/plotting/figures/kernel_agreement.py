@@ -27,8 +27,8 @@ MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
 def cells_of(rows: Sequence[Mapping], names: Mapping[str, str]) -> "pd.DataFrame":
-    """Return the cells with the columns feature, kernel (its short name), sign, percent, verdict, opposite and hover;
-    the weaker causes left out, features by strength, the whole dataset first.
+    """Return the cells with the columns feature, kernel (its short name), sign, variance_percent, verdict, opposite and
+    hover; the weaker causes left out, features by strength, the whole dataset first.
     """
     import pandas as pd
 
@@ -37,37 +37,14 @@ def cells_of(rows: Sequence[Mapping], names: Mapping[str, str]) -> "pd.DataFrame
     strength = table[["kernel_variance_percent", "dataset_variance_percent"]].astype(float).max(axis=1).fillna(0)
     order = strength.groupby(table.feature).max().reset_index().sort_values([0, "feature"], ascending=[False, True])
     table = table[table.feature.isin(order.feature[:MOST_FEATURES])]
-    cells = pd.DataFrame(
-        {
-            "feature": table.feature,
-            "kernel": table.kernel.map(names),
-            "sign": table.kernel_sign,
-            "percent": table.kernel_variance_percent,
-            "verdict": table.kernel_verdict,
-            "opposite": table.state == "opposite",
-        },
-        dtype=object,
-    )
-    cells["hover"] = [
-        f"{cell.kernel}, {cell.feature}: {', '.join(filter(None, (state, cell.verdict)))}"
-        for cell, state in zip(cells.itertuples(), table.state, strict=True)
-    ]
-    whole = table.drop_duplicates("feature")
-    whole = pd.DataFrame(
-        {
-            "feature": whole.feature,
-            "kernel": WHOLE,
-            "sign": whole.dataset_sign,
-            "percent": whole.dataset_variance_percent,
-            "verdict": whole.dataset_verdict,
-            "opposite": False,
-            "hover": [
-                f"{WHOLE}, {feature}: {verdict or 'no cause here'}"
-                for feature, verdict in zip(whole.feature, whole.dataset_verdict, strict=True)
-            ],
-        }
-    )
-    cells = pd.concat([whole, cells])
+    facts = ("sign", "variance_percent", "verdict")
+    own = table.rename(columns={f"kernel_{fact}": fact for fact in facts})
+    own = own.assign(kernel=own.kernel.map(names), opposite=own.state == "opposite")
+    own["words"] = [", ".join(filter(None, pair)) for pair in zip(own.state, own.verdict, strict=True)]
+    whole = table.drop_duplicates("feature").rename(columns={f"dataset_{fact}": fact for fact in facts})
+    whole = whole.assign(kernel=WHOLE, opposite=False, words=whole.verdict.fillna("no cause here"))
+    cells = pd.concat([whole, own])[["feature", "kernel", *facts, "opposite", "words"]]
+    cells["hover"] = cells.kernel + ", " + cells.feature + ": " + cells.words
     rank = {feature: place for place, feature in enumerate(order.feature)}
     return cells.sort_values("feature", key=lambda column: column.map(rank), kind="stable").reset_index(drop=True)
 
@@ -101,7 +78,7 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
         place = features.index(cell.feature), kernels.index(cell.kernel)
         if isinstance(cell.sign, str):
             codes[place] = FILLS.index(cell.sign) if cell.verdict == SUPPORTED and cell.sign in FILLS else 1
-            words[place] = f"{MARKS.get(cell.sign, '◇')} {formatting.percent(cell.percent).removesuffix(' %')}"
+            words[place] = f"{MARKS.get(cell.sign, '◇')} {formatting.percent(cell.variance_percent).removesuffix(' %')}"
         framed += [place] if cell.opposite else []
     left_out = len({row["feature"] for row in rows}) - len(features)
     below = f"number: % of {variance_of(target)}, within configurations; of the whole dataset each kernel alike"

@@ -10,14 +10,17 @@ from causeway.core.errors import CausewayError
 from causeway.core.formatting import variance_of
 from causeway.core.tables import COPY_KINDS, read_json, read_table, take_rows, unit_of
 from causeway.numeric.seeds import generator_of_path
-from causeway.plotting.drawing.target_labels import unit_stated
-from causeway.plotting.figures.coordinate_axes import choose_rows, coordinates_of
-from causeway.plotting.interactive.bin_medians import bins_over_time
-from causeway.plotting.interactive.brushed_launches import parallel_coordinates
-from causeway.plotting.interactive.cause_distributions import distribution_by_cause
-from causeway.plotting.interactive.kernel_changes import comparison
-from causeway.plotting.interactive.roofline import OPERATIONS, roofline
-from causeway.plotting.interactive.step_times import step_times
+from causeway.plotting.drawing.labels import unit_stated
+from causeway.plotting.figures.coordinates import choose_rows, coordinates_of
+from causeway.plotting.interactive.plots import (
+    OPERATIONS,
+    bins_over_time,
+    comparison,
+    distribution_by_cause,
+    parallel_coordinates,
+    roofline,
+    step_times,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -101,7 +104,7 @@ def _steps(folder: Path, target: str, choice: Choice) -> "go.Figure":
     table = read_table(folder / "steps.parquet", "steps")
     if not table.num_rows:
         raise CausewayError(f"no steps were found: {document['reason'] or 'no rank has any'}")
-    return step_times(document, table.to_pandas())
+    return step_times(document, table)
 
 
 def _roof(folder: Path, target: str, choice: Choice) -> "go.Figure":

@@ -1,7 +1,7 @@
-"""The overview, one module per section; those of device time and of variability in their own folders.
+"""The overview, one module for each of its sections.
 
 Figures stand in `figures`.
 
-Imports run from left to right: `overview` > `device_time`, `findings_list`, `inputs` > `variability` > `comparisons`,
-`datasets`, `methods`.
+Imports run from left to right: `overview` > `claims`, `inputs`, `methods`, `ranks_and_steps`,
+`what_if` > `time_lost` > `device_tables`, `heat_map`, `what_varies`.
 """

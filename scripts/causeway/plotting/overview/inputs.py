@@ -10,6 +10,7 @@ from causeway.core.queries import in_document, in_documents, of_table
 from causeway.core.vocabulary import TARGET_NAMES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.page import rendered
 
 SHOWN_ISSUES = 3
 """Issues above `info` that stand in sight."""
@@ -135,68 +136,43 @@ def quality_strip(quality: Mapping, place: str, levels: Mapping | None = None) -
     """Return the data quality as a strip of analyses, with every issue and every analysis that is ruled out behind
     it, and what the `levels` note on the analyst's own metrics.
     """
-    status = quality["status"]
     document = f"{quality['dataset']}/quality.json"
-    chips = [tag("span", tag("b", STATUS_WORDS.get(status, status)), class_=f"chip {status}")]
     doubtful = {name for issue in quality["issues"] if issue["severity"] != "info" for name in issue["rules_out"]}
+    chips = []
     ruled_out = []
     known = [name for name in ANALYSES if name in quality["analyses"]]
     for name in known + sorted(set(quality["analyses"]) - set(known)):
         words = ANALYSES.get(name, name)
         state = quality["analyses"][name]
         kind = "absent" if not state["possible"] else "caution" if name in doubtful else "ok"
-        chips.append(tag("span", words, class_=f"chip {kind}", title=state["why"]))
+        chips.append((words, kind, state["why"]))
         if not state["possible"]:
-            why = (
-                citations.said(state["why"], in_document(document, "analyses", name, "why", kind="text"))
-                if state["why"]
-                else "no reason stated"
-            )
-            ruled_out.append(tag("li", tag("b", words), " is not possible: ", why))
-    order = sorted(
-        enumerate(quality["issues"]),
-        key=lambda one: (
-            SEVERITIES.get(one[1]["severity"], 3),
-            one[1]["kind"] not in NOT_WHOLE,
-            one[1]["kind"],
-            one[1].get("export") or "",
-        ),
-    )
-    parts = [tag("div", chips, class_="strip")]
-    worst = [one for one in order if one[1]["severity"] != "info"][:SHOWN_ISSUES]
-    parts += [
-        tag(
-            "p",
-            tag("span", issue["severity"], class_=f"chip {issue['severity']}"),
-            " ",
-            issue_text(issue, document, number),
-        )
-        for number, issue in worst
-    ]
+            query = in_document(document, "analyses", name, "why", kind="text")
+            ruled_out.append((words, citations.said(state["why"], query) if state["why"] else "no reason stated"))
+
+    def order(numbered: tuple[int, Mapping]) -> tuple:
+        issue = numbered[1]
+        place = SEVERITIES.get(issue["severity"], 3)
+        return place, issue["kind"] not in NOT_WHOLE, issue["kind"], issue.get("export") or ""
+
+    issues = sorted(enumerate(quality["issues"]), key=order)
+    worst = [one for one in issues if one[1]["severity"] != "info"][:SHOWN_ISSUES]
+    said = {number: (issue["severity"], issue_text(issue, document, number)) for number, issue in issues}
+    in_sight = [said.pop(number) for number, _ in worst]
     index = f"{quality['dataset']}/levels/index.json"
-    parts += [
-        tag(
-            "p",
-            tag("span", "caution", class_="chip caution"),
-            " ",
-            citations.said(note, in_document(index, "notes", number, kind="text")),
-        )
-        for number, note in enumerate(levels["notes"] if levels else [])
-    ]
-    others = [one for one in order if one not in worst]
-    rows = ruled_out + [
-        tag("li", tag("b", issue["severity"]), ": ", issue_text(issue, document, number)) for number, issue in others
-    ]
-    if rows:
-        notes = counted(len(quality["issues"]), in_document(document, "issues", kind="length"), "note")
-        parts.append(
-            tag(
-                "details",
-                tag("summary", "What is ruled out and why, with ", notes, " on the inputs"),
-                tag("ul", rows, class_="limits"),
-            )
-        )
-    return tag("div", tag("h3", "Data quality"), parts, id=place)
+    for number, note in enumerate(levels["notes"] if levels else []):
+        in_sight.append(("caution", citations.said(note, in_document(index, "notes", number, kind="text"))))
+    return rendered(
+        "quality.html",
+        place=place,
+        status=quality["status"],
+        status_words=STATUS_WORDS.get(quality["status"], quality["status"]),
+        chips=chips,
+        worst=in_sight,
+        ruled_out=ruled_out,
+        others=list(said.values()),
+        notes=counted(len(quality["issues"]), in_document(document, "issues", kind="length"), "note"),
+    )
 
 
 def issue_text(issue: Mapping, document: str, number: int) -> Markup:

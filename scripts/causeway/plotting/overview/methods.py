@@ -9,8 +9,8 @@ from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document, within
 from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.labels import clocks_by
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.drawing.target_labels import clocks_by
 
 MOST_EXPORTS = 12
 """Exports that stand in sight; more are behind a click."""

@@ -1,6 +1,4 @@
-"""The overview: one self-contained page that answers where the time goes, what varies and why, for every dataset of
-the analysis.
-"""
+"""The overview's first table where there are several datasets: one row each, with the claim that matters most."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,32 +8,72 @@ from markupsafe import Markup
 
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
+from causeway.core.vocabulary import COMM_AWARE, KERNEL_VARIABILITY, MEMORY_STALL, PARALLEL, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links, interactive_link
+from causeway.plotting.drawing.labels import MEMORY_STALL_EXPLAINED, unit_stated
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.page import inline, rendered
-from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, unit_stated
+from causeway.plotting.drawing.page import inline, page_table, rendered
 from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
-from causeway.plotting.overview.comparisons import COMPARED, compared_runs
-from causeway.plotting.overview.datasets import datasets_table
-from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
-from causeway.plotting.overview.device_time.heat_map import heat_map
-from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
-from causeway.plotting.overview.device_time.late_ranks import which_rank
-from causeway.plotting.overview.device_time.limits import what_limits
-from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
-from causeway.plotting.overview.device_time.slow_steps import which_steps
-from causeway.plotting.overview.device_time.time_lost import waterfall, where_the_time_goes
-from causeway.plotting.overview.findings_list import findings_list, first_screen, little_at_stake
+from causeway.plotting.overview.claims import COMPARED, compared_runs, findings_list, first_screen, little_at_stake
+from causeway.plotting.overview.device_tables import (
+    collectives_by_size,
+    gpu_time_by_operator,
+    what_limits,
+    why_devices_wait,
+)
+from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
-from causeway.plotting.overview.variability.stalled_warps import warp_stalls
-from causeway.plotting.overview.variability.what_if import what_would_help
-from causeway.plotting.overview.variability.what_varies import anchor, what_varies
+from causeway.plotting.overview.ranks_and_steps import which_rank, which_steps
+from causeway.plotting.overview.time_lost import waterfall, where_the_time_goes
+from causeway.plotting.overview.what_if import what_would_help
+from causeway.plotting.overview.what_varies import anchor, warp_stalls, what_varies
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
+
+
+DATASETS = (("dataset", "name"), ("inputs", ""), ("parallel efficiency", "n"), ("what to know first", "said"))
+MATTERS_MOST = ("Where", "What fills the time", "Run", "Recording")
+"""The questions whose answer stands for a dataset, the first that it has."""
+
+
+def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> Markup:
+    """Return the table.
+
+    Parameters
+    ----------
+    datasets : sequence of overview.DatasetView
+    lines : sequence of (int, mapping)
+        All lines of first screens with their places in the document.
+    """
+    rows = [_row(view, _most(view.name, lines)) for view in datasets]
+    note = tag("p", "Each dataset with where its time is lost, or else what fills it.", class_="note")
+    heading = tag("h2", "All datasets", class_="dataset")
+    return tag("section", heading, note, page_table(DATASETS, rows, kind="datasets"), id="all-datasets")
+
+
+def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> list[object]:
+    status = view.quality["status"]
+    cells = [tag("a", citations.name(view.name), href=f"#{view.name}")]
+    cells.append(tag("span", WORDS.get(status, status), class_=f"chip {status}"))
+    value = view.efficiency[COMM_AWARE][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
+    cells.append(citations.ratio(value, in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)))
+    if first is None:
+        return [*cells, "nothing was measured"]
+    place, line = first
+    query = in_document("findings.json", "first_screen", place, "answer", kind="text")
+    return [*cells, citations.said(line["answer"], query)]
+
+
+def _most(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:
+    """Return the line that stands for a dataset, with its place; None without any."""
+    own = [one for one in lines if one[1]["dataset"] == dataset]
+    return next((one for question in MATTERS_MOST for one in own if one[1]["question"] == question), None)
 
 
 UNFOLDED = 4

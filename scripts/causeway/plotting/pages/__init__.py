@@ -1,8 +1,6 @@
-"""Pages of their own: every graph of a target, its causes examined, interactive figures, a comparison, comparisons
-over time, the fleet; the gate as Markdown.
+"""Pages of their own: causes, interactive figures, comparisons, the fleet; the gate as Markdown.
 
 The overview has a folder of its own.
 
-Imports run from left to right: `causal_graphs`, `examined_causes`, `fleet_page`, `gate_summary`, `history_page`,
-`interactive_page` > `comparison_page`.
+Imports run from left to right: `causes_page`, `fleet_page`, `gate_summary`, `interactive_page` > `comparison_page`.
 """

@@ -1,15 +1,31 @@
-"""Fleet mode's page: what the designer may know of a simulated fleet, how good it is, and what attackers can do."""
+"""Fleet mode's page and its figures: what the designer may know of a simulated fleet, how good it is, and what
+attackers can do.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.page import rendered, svg_of
-from causeway.plotting.figures.fleet import NAMES
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+MODE_COLOURS = {"share2": theme.SEQUENTIAL[7], "ahe": theme.SEQUENTIAL[5], "ldp": theme.DIVERGING[-2]}
+DASHES = {"share2": (0, ()), "ahe": (0, (1, 1)), "ldp": (0, (4, 2))}
+WHAT = {
+    "applications": "Applications",
+    "kernels by time": "Kernels, weighted by GPU time",
+    "kernels": "Kernels, each alike",
+}
+NAMES = {"share2": "two servers (share2)", "ahe": "additive encryption (ahe)", "ldp": "local noise (ldp)"}
 MS_PER_HOUR = 3.6e6
 MIB_IN_TB = 2**20 / 1e12
 STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measured", "absent")}
@@ -28,6 +44,79 @@ APPLICATION_COLUMNS = (
     "launches sampled, billion",
     "moved in samples, TB",
 )
+GOAL = 0.02
+"""Total variation aimed at; drawn as a line."""
+
+
+def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
+    """Return coverage over the day: what agents sampled, and what could be released of it, by mode."""
+    modes = [mode for mode in MODE_COLOURS if any(row["mode"] == mode for row in rows)]
+    title = "Coverage over the day, sampled and released"
+    below = "Released: beyond the noise; falls where later hours bring more noise than reports. All is handed out after"
+    with theme.drawing():
+        figure, axes = charts.sheet(title, f"{below} the day.", 3.6, 1, 3, sharey=True)
+        for axis, (what, name) in zip(axes, WHAT.items(), strict=True):
+            _coverage(axis, [row for row in rows if row["what"] == what], modes, name)
+        axes[0].set_ylabel("share covered")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
+    return figure
+
+
+def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name: str) -> None:
+    hours = sorted({row["hour"] for row in rows})
+    sampled = {row["hour"]: row["sampled"] for row in rows if row["sampled"] is not None}
+    places = [hours.index(hour) for hour in sampled]
+    axis.plot(places, list(sampled.values()), color=theme.UNKNOWN, lw=3, alpha=0.8, label="sampled")
+    for mode in modes:
+        shown = {row["hour"]: row["released"] for row in rows if row["mode"] == mode and row["released"] is not None}
+        if name != WHAT["applications"]:
+            shown = {hour: value for hour, value in shown.items() if hour == hours[-1]}
+        style = {
+            "color": MODE_COLOURS[mode],
+            "linestyle": DASHES[mode],
+            "marker": "o",
+            "markersize": 4,
+            "label": f"released, {NAMES[mode]}",
+        }
+        axis.plot([hours.index(hour) for hour in shown], list(shown.values()), lw=1.6, **style)
+    axis.set_xticks(range(len(hours)), [str(hour) for hour in hours])
+    axis.set_xlabel("hours since the day began")
+    axis.set_ylim(0, 1.03)
+    axis.set_title(name)
+    axis.grid(axis="y")
+
+
+def draw_errors(evaluation: Mapping) -> "Figure":
+    """Return the error that noise alone makes: total variation of each kind of histogram, by mode."""
+    modes = [mode for mode in MODE_COLOURS if mode in evaluation["modes"]]
+    sections = sorted(evaluation["alone"])
+    below = f"{formatting.count(evaluation['reports'])} reports. Coloured: each histogram with its part of the budget,"
+    below += " all released together."
+    title = "Error of released histograms that noise alone makes"
+    with theme.drawing():
+        figure, axis = charts.sheet(title, below, 0.62 * max(len(sections), 1) + 1.2)
+        bars = {"whole budget, two servers": (theme.UNKNOWN, evaluation["alone"])}
+        for mode in modes:
+            released = evaluation["modes"][mode]["total_variation"]
+            values = {name: released[name]["by_traffic"] for name in sections if released.get(name)}
+            bars[NAMES[mode]] = MODE_COLOURS[mode], values
+        high = 0.8 / len(bars)
+        behind = {"facecolor": theme.PAPER, "edgecolor": "none", "pad": 0.5}
+        for row, (label, (colour, values)) in enumerate(bars.items()):
+            known = [(sections.index(name) - 0.4 + high * (row + 0.5), value) for name, value in values.items()]
+            axis.barh(*zip(*known, strict=True), high * 0.86, color=colour, label=label) if known else None
+            for y, value in known:
+                axis.text(value, y, f" {value:.3f}", va="center", bbox=behind, zorder=3)
+        axis.axvline(GOAL, color=theme.INK, lw=1, ls=(0, (3, 2)))
+        axis.text(GOAL, len(sections) - 0.5, " goal .02", ha="left", va="bottom", color=theme.INK)
+        axis.set_yticks(range(len(sections)), sections)
+        axis.set_ylim(len(sections) - 0.45, -0.65)
+        axis.set_xscale("symlog", linthresh=0.05)
+        axis.set_xlim(0, 1)
+        axis.set_xticks([0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0", ".01", ".02", ".05", ".1", ".2", ".5", "1"])
+        axis.set_xlabel("total variation, 0 (equal) to 1, weighted by traffic; logarithmic from .05")
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower left", ncols=4)
+    return figure
 
 
 def draw_fleet(

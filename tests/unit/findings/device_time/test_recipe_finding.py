@@ -15,7 +15,7 @@ sys.path[:0] = ["tests/unit/findings", "tests/unit/findings/device_time"]
 import duckdb
 import made_results, test_slow_copies
 from causeway.findings.collection import ResultFiles, findings_document
-from causeway.plotting.overview.findings_list import finding_item
+from causeway.plotting.overview.claims import finding_item
 folder = Path(sys.argv[1])
 (folder / "demo").mkdir()
 path = folder / "demo" / "efficiency.json"

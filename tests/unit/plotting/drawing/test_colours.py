@@ -3,8 +3,7 @@
 import itertools
 
 from causeway.plotting.drawing import theme
-from causeway.plotting.figures import efficiency, stragglers
-from causeway.plotting.figures.device_time import lost_time
+from causeway.plotting.figures import device_time, efficiency, stragglers
 
 WORK = {theme.CLASSES[name] for name in ("compute", "communication", "copy", "memset")}
 
@@ -24,7 +23,7 @@ def distance(one, other):
 
 def test_components_of_variance_and_time_outside_are_no_classes_of_work():
     parts = [colour for _, _, colour in stragglers.PARTS] + [
-        {key: colour for key, _, colour in lost_time.PARTS}["outside"]
+        {key: colour for key, _, colour in device_time.PARTS}["outside"]
     ]
     assert min(distance(part, work) for part in parts for work in WORK) > 30
 

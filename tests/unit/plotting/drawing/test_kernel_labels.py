@@ -5,7 +5,7 @@ import time
 import pytest
 from variability_samples import HOSTILE
 
-from causeway.plotting.drawing.kernel_labels import LIMIT, full_name, short_names
+from causeway.plotting.drawing.labels import LIMIT, full_name, short_names
 
 
 @pytest.mark.parametrize(

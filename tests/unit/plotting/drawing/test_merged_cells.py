@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.plotting.drawing.merged_cells import cells_together, largest_by_cell, merged_rows, rank_labels
+from causeway.plotting.drawing.charts import cells_together, largest_by_cell, merged_rows, rank_labels
 
 
 @pytest.mark.parametrize(("count", "most", "together"), [(1, 48, 1), (48, 48, 1), (49, 48, 2), (97, 48, 3), (0, 5, 1)])

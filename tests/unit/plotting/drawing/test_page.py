@@ -15,9 +15,8 @@ from causeway.core.results import Search
 from causeway.plotting.drawing import page, theme
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
-from causeway.plotting.pages.causal_graphs import draw_causal_graphs
+from causeway.plotting.pages.causes_page import draw_causal_graphs, draw_examined_causes
 from causeway.plotting.pages.comparison_page import draw_comparison
-from causeway.plotting.pages.examined_causes import draw_examined_causes
 from causeway.plotting.pages.fleet_page import draw_fleet
 
 TEMPLATES = sorted(page.ASSETS.glob("*.html"))

@@ -9,11 +9,17 @@ from plotting_samples import parsed
 from variability_samples import HOSTILE, NAMES
 
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.graph_layout import Line, arrange
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.causal_graph import MOST_ARROWS, arrow_of, arrows_into, draw_causal_graph
-from causeway.plotting.figures.context_graph import draw_context_graph
-from causeway.plotting.pages.causal_graphs import draw_causal_graphs
+from causeway.plotting.figures.causal_graph import (
+    MOST_ARROWS,
+    Box,
+    Shapes,
+    arrow_of,
+    arrows_into,
+    draw_causal_graph,
+    draw_context_graph,
+)
+from causeway.plotting.pages.causes_page import draw_causal_graphs
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,11 +49,11 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
     lowers = arrow_of(edge(sign="-"))
     assert (raises.colour, raises.head, raises.dashed, raises.label) == (
         theme.RAISES,
-        "filled",
+        "normal",
         False,
         "raises the deviation, 34 % [27, 41]",
     )
-    assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers the deviation, 34 % [27, 41]")
+    assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "empty", "lowers the deviation, 34 % [27, 41]")
     assert raises.details == ("supported, robust 0.38",)
     assert arrow_of(edge(target="memory_stall")).label == "raises the memory stall, 34 % [27, 41]"
     of_level = arrow_of(edge(sign="-") | {"level": "2", "sign_of": "value"})
@@ -108,13 +114,12 @@ def test_nothing_is_cut_off(causes):
     height = float(svg.get("height"))
     for group in svg.iter(f"{SVG}g"):
         if move := re.match(r"translate\((\S+) (\S+)\)", group.get("transform") or ""):
-            for rect in group.iter(f"{SVG}rect"):
-                x = float(rect.get("x")) + float(move[1])
-                y = float(rect.get("y")) + float(move[2])
-                assert x >= 0
-                assert x + float(rect.get("width")) <= width
-                assert y >= 0
-                assert y + float(rect.get("height")) <= height
+            for shape in group.iter(f"{SVG}path"):
+                places = [
+                    tuple(map(float, place.split(","))) for place in re.findall(r"[-\d.]+,[-\d.]+", shape.get("d"))
+                ]
+                assert all(0 <= x + float(move[1]) <= width for x, _ in places)
+                assert all(0 <= y + float(move[2]) <= height for _, y in places)
 
 
 def test_a_search_without_result_is_a_small_figure_that_says_so():
@@ -138,19 +143,17 @@ def test_hostile_names_are_shown_not_run():
 
 @pytest.mark.parametrize("count", [5, 20, 60])
 def test_boxes_never_overlap(count):
-    sizes = {f"n{i}": (60.0 + 7 * (i % 13), 26.0) for i in range(count)} | {"target": (140.0, 60.0)}
-    lines = [Line(f"n{i}", "target", 1 + i % 3) for i in range(min(count, 15))]
-    lines += [Line(f"n{i}", f"n{i + 1 + i % 4}") for i in range(count - 5)]
-    layout = arrange(sizes, lines, last="target")
-    for one, other in itertools.combinations(layout.boxes.values(), 2):
-        apart = (
-            abs(one.x - other.x) >= (one.width + other.width) / 2 - 0.5
-            or abs(one.y - other.y) >= (one.height + other.height) / 2 - 0.5
-        )
-        assert apart
-    right = max(box.right for box in layout.boxes.values())
-    assert layout.boxes["target"].right >= right - 0.5
-    assert all(len(points) % 3 == 1 for points in layout.lines.values())
+    boxes = {f"n{i}": Box(["w" * (3 + i % 13)], "#ffffff") for i in range(count)}
+    boxes["target"] = Box(["target"], "#ffffff", least=(140.0, 60.0))
+    edges = {(f"n{i}", "target"): {"minlen": 1 + i % 3} for i in range(min(count, 15))}
+    edges |= {(f"n{i}", f"n{i + 1 + i % 4}"): {} for i in range(count - 5)}
+    shapes = Shapes(boxes, edges, last="target")
+    placed = [(*shapes.centres[name], *box.size) for name, box in boxes.items()]
+    for (x, y, width, height), (other_x, other_y, other_width, other_height) in itertools.combinations(placed, 2):
+        aside = abs(x - other_x) >= (width + other_width) / 2 - 0.5
+        assert aside or abs(y - other_y) >= (height + other_height) / 2 - 0.5
+    assert max(x + width / 2 for x, _, width, _ in placed) <= placed[-1][0] + placed[-1][2] / 2 + 0.5
+    assert set(shapes.drawn) == {*boxes, *edges}
 
 
 @pytest.mark.parametrize("causes", [5, 15])
@@ -158,7 +161,7 @@ def test_labels_of_arrows_never_overlap(causes):
     svg = draw_causal_graph(graph_of(causes=causes), "whole dataset", alone=False)
     labels = [element for element in parsed(svg).iter(f"{SVG}text") if re.match(r"(raises|lowers|sign)", element.text)]
     places = [(float(label.get("x")), float(label.get("y"))) for label in labels]
-    assert len({x for x, _ in places}) == 1, "labels begin in one line"
+    assert len({x for x, _ in places}) == 1, "labels stand in one column"
     heights = sorted(y for _, y in places)
     assert min(b - a for a, b in itertools.pairwise(heights)) >= 30
 

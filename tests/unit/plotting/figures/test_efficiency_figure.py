@@ -16,9 +16,8 @@ from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES, HOST_RATIOS
 from causeway.efficiency.ranks.stragglers import _of_others as chance_of_others
 from causeway.plotting.drawing import theme
-from causeway.plotting.figures import efficiency, series, stragglers
-from causeway.plotting.figures.device_time import lost_time
-from causeway.plotting.overview.device_time import late_ranks, time_lost
+from causeway.plotting.figures import device_time, efficiency, stragglers
+from causeway.plotting.overview import ranks_and_steps, time_lost
 
 
 def tree(*ratios, elapsed=100_000_000, devices=2):
@@ -146,11 +145,11 @@ def test_gpus_that_ranks_share_have_a_table():
 
 
 def test_the_waterfall_shows_times_and_shares():
-    said = words(lost_time.draw_lost_time(measured(), "run"))
+    said = words(device_time.draw_lost_time(measured(), "run"))
     for value in ("70 ms, 35 %", "30 ms, 15 %", "20 ms, 10 %", "80 ms, 40 %", "before and after the GPU work"):
         assert value in said
     parts = measured()["waterfall_ns"] | {"orchestration": 110_000_000, "outside": 0}
-    assert "before and after" not in words(lost_time.draw_lost_time(measured(waterfall_ns=parts), "run"))
+    assert "before and after" not in words(device_time.draw_lost_time(measured(waterfall_ns=parts), "run"))
 
 
 def test_sentences_name_the_largest_loss():
@@ -169,10 +168,10 @@ def test_no_loss_is_the_largest_where_nothing_is_lost():
 def test_nothing_measured_is_said():
     for drawn in (
         efficiency.draw_efficiency_trees(measured(why="no launches"), "run"),
-        lost_time.draw_lost_time(measured(why="no launches"), "run"),
+        device_time.draw_lost_time(measured(why="no launches"), "run"),
     ):
         assert "Nothing was measured: no launches" in words(drawn)
-    assert "There are no events" in words(lost_time.draw_rank_map(SCHEMAS["efficiency"].empty_table(), "run", ""))
+    assert "There are no events" in words(device_time.draw_rank_map(SCHEMAS["efficiency"].empty_table(), "run", ""))
 
 
 def bins(ranks):
@@ -196,7 +195,7 @@ def bins(ranks):
 
 @pytest.mark.parametrize(("ranks", "label"), [(1, "rank 0"), (200, "ranks 0–4")])
 def test_the_map_groups_many_ranks(ranks, label):
-    said = words(lost_time.draw_rank_map(bins(range(ranks)), "run", "one clock"))
+    said = words(device_time.draw_rank_map(bins(range(ranks)), "run", "one clock"))
     assert label in said
     assert "one clock" in said
 
@@ -212,7 +211,7 @@ def test_ranks_that_share_a_row_show_the_largest_loss_in_both_maps():
     table = bins(range(96))
     kernel = [0 if rank == 40 and at == 9 else 1000 for rank in range(96) for at in range(10)]
     table = table.set_column(table.schema.names.index("kernel_ns"), "kernel_ns", pa.array(kernel, pa.int64()))
-    figure = lost_time.draw_rank_map(table, "run", "one clock")
+    figure = device_time.draw_rank_map(table, "run", "one clock")
     cells = figure.axes[0].images[0].get_array()
     assert cells.shape == (48, 10)
     assert sorted(cells.ravel().tolist()) == [0] * 479 + [1]
@@ -232,8 +231,8 @@ def test_bins_that_share_a_column_show_the_largest_loss(monkeypatch):
 
 def test_a_rank_without_time_in_a_bin_has_no_cell():
     table = bins(range(2)).slice(0, 15)
-    assert lost_time.draw_rank_map(table, "run", "").axes[0].images[0].get_array().count() == 15
-    assert np.isnan(lost_time.lost_shares(table).shares).sum() == 5
+    assert device_time.draw_rank_map(table, "run", "").axes[0].images[0].get_array().count() == 15
+    assert np.isnan(device_time.lost_shares(table).shares).sum() == 5
 
 
 def judged(pattern="persistent", cause="compute"):
@@ -315,7 +314,7 @@ def test_the_limit_of_lateness_is_the_largest_of_the_ranks():
     half = 5e3 * np.random.default_rng(3).random(200) + np.where(np.arange(200) % 10 < 3, 1e6, 0.0)
     limits = chance_of_others(np.stack([-half, half]))
     assert limits[1] < limits[0] / 10
-    page = re.sub("<[^>]*>", "", " ".join(map(str, late_ranks.which_rank(stragglers_of("run", 4), "run"))))
+    page = re.sub("<[^>]*>", "", " ".join(map(str, ranks_and_steps.which_rank(stragglers_of("run", 4), "run"))))
     assert "lateness beyond 12.3 µs counts, ends scatter" in page
 
 
@@ -343,7 +342,7 @@ def runs_of(count):
 
 @pytest.mark.parametrize("count", [2, 10, 14])
 def test_a_series_shows_each_run_and_no_line_across_what_is_unknown(count):
-    figure = series.draw_series(runs_of(count))
+    figure = efficiency.draw_series(runs_of(count))
     said = " ".join(words(figure).split()) + " "
     assert "run0 1 0.90 1.00 0.90 0.90 1.00 0.90" in said
     assert "run1 2 0.88 – – 0.88 – –" in said

@@ -7,8 +7,8 @@ from variability_samples import HOSTILE, NAMES, kernels_table
 
 from causeway.core.formatting import NOT_MEASURED
 from causeway.plotting.drawing.page import write
-from causeway.plotting.drawing.svg import bar, histogram
 from causeway.plotting.figures.kernels import MOST_ROWS, draw_kernels, kernels_of
+from causeway.plotting.overview.what_varies import bar, histogram
 
 SVG = "{http://www.w3.org/2000/svg}"
 

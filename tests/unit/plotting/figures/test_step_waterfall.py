@@ -7,7 +7,7 @@ import pytest
 from plotting_samples import as_svg
 
 from causeway.core.schemas import OPTIONAL_COLUMNS, SCHEMAS
-from causeway.plotting.figures.device_time.step_waterfall import bars_of, draw_step_waterfall, parts_of, usual_step
+from causeway.plotting.figures.device_time import bars_of_step, draw_step_waterfall, parts_of, usual_step
 
 STEPS = [
     (0, 0, 0, 900_000, True, 900_000, 0, 0, 0, 4),
@@ -69,7 +69,7 @@ def test_each_bar_begins_where_the_one_above_it_ends(tables):
     drawn = as_svg(draw_step_waterfall(*tables, dataset="<script>"))
     assert "the rank that loses most time first" in drawn
     assert "<script>" not in drawn
-    bars = bars_of(parts_of(*tables, 2))
+    bars = bars_of_step(parts_of(*tables, 2))
     assert len(bars) == 2 + 9  # with the headings of two ranks
     for before, after in itertools.pairwise(bars[1:5].itertuples()):
         assert after.start == before.start + before.length

@@ -13,11 +13,9 @@ from variability_samples import HOSTILE, NAMES
 import causeway
 from causeway.core.errors import CausewayError
 from causeway.core.tables import SCHEMAS, write_table
-from causeway.plotting.interactive.cause_distributions import distribution_by_cause, groups_of
-from causeway.plotting.interactive.kernel_changes import comparison
 from causeway.plotting.interactive.look import DARK, LIGHT, template
 from causeway.plotting.interactive.named_figures import FIGURES, Choice
-from causeway.plotting.interactive.roofline import roofline
+from causeway.plotting.interactive.plots import comparison, distribution_by_cause, groups_of, roofline
 
 TARGET = "kernel_variability"
 
@@ -54,7 +52,7 @@ def test_a_figure_is_one_of_plotly_with_data_for_either_page(results, name):
 def test_slow_steps_are_marked_and_say_why(results):
     steps = results.figure("step_times").data[0]
     assert list(steps.marker.symbol) == ["circle-open", "circle", "circle", "diamond"]
-    assert steps.text[3] == "<br>slow: +150 % of the usual step, waits for rank 2"
+    assert steps.text[3] == "<br>slow: +150 %, waits for rank 2"
 
 
 def test_launches_are_those_that_the_configuration_chose(results):

@@ -6,7 +6,7 @@ import re
 import duckdb
 import pytest
 
-from causeway.plotting.overview.findings_list import findings_list
+from causeway.plotting.overview.claims import findings_list
 from causeway.plotting.overview.inputs import date_of, facts
 from causeway.readers.normalise import normalise
 from cited_page import CitedPage

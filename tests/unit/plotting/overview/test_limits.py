@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.plotting.drawing.citations import settled
-from causeway.plotting.overview.device_time.limits import what_limits
+from causeway.plotting.overview.device_tables import what_limits
 from cited_page import wrong_numbers
 
 REPLAYS = [

@@ -15,7 +15,7 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
-from causeway.plotting.overview.findings_list import findings_list, first_screen
+from causeway.plotting.overview.claims import findings_list, first_screen
 from queried import every_statement
 from report import write_overview
 

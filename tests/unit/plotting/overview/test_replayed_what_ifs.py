@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from causeway.core.tables import SCHEMAS
-from causeway.plotting.overview.variability.what_if import changes_of_the_run
+from causeway.plotting.overview.what_if import changes_of_the_run
 
 
 @pytest.mark.parametrize(

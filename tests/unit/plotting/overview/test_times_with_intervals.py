@@ -6,7 +6,7 @@ import re
 import pytest
 
 from causeway.plotting.drawing.citations import UNKNOWN, time_interval
-from causeway.plotting.overview.variability.what_if import help_row
+from causeway.plotting.overview.what_if import help_row
 
 
 def words(markup):

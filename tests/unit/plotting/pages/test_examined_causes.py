@@ -12,7 +12,7 @@ from variability_samples import kernels_table
 from causeway.causal.report.documents import write_rows
 from causeway.plotting.drawing import theme
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
-from causeway.plotting.pages.examined_causes import (
+from causeway.plotting.pages.causes_page import (
     MOST_SLOW,
     differing_estimates,
     refutations_of,
@@ -165,7 +165,8 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     pages = []
     names = dict(zip(*(kernels_table()[column].to_pylist() for column in ("kernel", "name")), strict=True))
     for _ in range(2):
-        plot_figures.draw_examined(root, names, "demo")
+        searches = plot_figures.read_examined(root / "causal" / "scopes.json")
+        plot_figures.draw_examined(root, searches, names, "demo")
         pages.append((root / "figures" / "examined_causes.html").read_bytes())
     assert pages[0] == pages[1]
     text = pages[0].decode()

@@ -8,8 +8,7 @@ import pytest
 
 from causeway.fleet.report_layout import WINDOW_S
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.fleet import draw_coverage, draw_errors
-from causeway.plotting.pages.fleet_page import draw_fleet
+from causeway.plotting.pages.fleet_page import draw_coverage, draw_errors, draw_fleet
 
 NOISE = {"epsilon": 1.0, "noise": {}, "windows_released": 24, "traffic_total_variation": 0.01}
 EVALUATION = {

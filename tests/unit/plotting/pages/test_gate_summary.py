@@ -9,8 +9,15 @@ from plotting_samples import parsed
 from causeway.comparison.gate import LIMITS, judge, outcome, reasons
 from causeway.core.vocabulary import COULD_NOT_TELL, PASSES, REGRESSED
 from causeway.findings.comparison import comparison_findings
-from causeway.plotting.drawing.markdown import code_span, words, words_about
-from causeway.plotting.pages.gate_summary import LONGEST, gate_badge, gate_markdown, unfinished_markdown
+from causeway.plotting.pages.gate_summary import (
+    LONGEST,
+    code_span,
+    gate_badge,
+    gate_markdown,
+    unfinished_markdown,
+    words,
+    words_about,
+)
 
 HOSTILE = (
     "<script>alert(1)</script>",

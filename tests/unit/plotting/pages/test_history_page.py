@@ -6,7 +6,7 @@ from compared_samples import compared, row_of
 from plotting_samples import as_svg, parsed
 
 from causeway.plotting.figures.comparison import draw_history
-from causeway.plotting.pages.history_page import draw_history_page
+from causeway.plotting.pages.comparison_page import draw_history_page
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<img src=x onerror=alert(1)>"

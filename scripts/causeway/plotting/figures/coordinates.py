@@ -19,11 +19,12 @@ from causeway.core.tables import COPY_KINDS, SCHEMAS, read_table, take_rows, uni
 from causeway.core.vocabulary import UNEXPLAINED
 from causeway.numeric.seeds import generator_of_path
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.markup import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 MOST_AXES = 7
 FEWEST_AXES = 5

@@ -1,12 +1,24 @@
-"""Kernel names for people: template arguments folded, namespace dropped, middle elided, unique within the figure."""
+"""Names for people: kernels, targets and their axes, and what tables state about them.
+
+Kernel names have their template arguments folded, the namespace dropped and the middle elided, and are unique within a
+figure.
+"""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from causeway.core.formatting import elided
 from causeway.core.names.kernel_words import matrix_product
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.plotting.drawing.markup import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
 
 LIMIT = 44
 """Characters of a name in a figure."""
@@ -148,3 +160,44 @@ def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
 def scope_label(graph: Mapping, short: Mapping[str, str]) -> str:
     """Return the scope of a graph document for people; `short` has the short names of kernels by their full ones."""
     return "whole dataset" if graph["scope"] == "dataset" else short.get(graph.get("scope_name") or "", graph["scope"])
+
+
+AXES = {
+    KERNEL_VARIABILITY: "|duration − mean of its configuration|, per launch",
+    MEMORY_STALL: "|launch − copy linked to it| duration, per launch",
+}
+"""What one value of a trace's target is."""
+MEMORY_STALL_EXPLAINED = (
+    "Memory stall: the time by which a launch and the copy linked to it differ; not the warp stalls of Nsight Compute."
+)
+"""What stands where a page first names the memory stall."""
+
+
+def stated(table: "pa.Table", name: str, default: str = "") -> str:
+    """Return what the metadata of a table with any columns says under `name`, e.g. the unit of the measured value."""
+    return (table.schema.metadata or {}).get(f"causeway.{name}".encode(), default.encode()).decode()
+
+
+def unit_stated(table: "pa.Table") -> str:
+    """Return the unit of a target's values, which every table of a target states whatever its columns: `ns`, another
+    one, or '' if it is not known.
+    """
+    return stated(table, "value_unit")
+
+
+def sentence(text: str) -> str:
+    """Return a remark as a sentence: a capital, unless it begins with a feature's name, and a full stop."""
+    text = text.strip().removesuffix(".")
+    named = "_" in text.partition(" ")[0]
+    return f"{text if named else text[:1].upper() + text[1:]}."
+
+
+def target_axis(target: str) -> str:
+    """Return what one value of the target is, for an axis."""
+    return AXES.get(target, f"|{target} − mean of its configuration|, per launch")
+
+
+def clocks_by(clocks: "Mapping") -> str:
+    """Return how clocks were aligned, unless the reason, which follows, begins with the same words."""
+    method = clocks["method"].replace("_", " ")
+    return "clocks" if clocks["reason"].startswith(method) else f"clocks aligned by {method}"

@@ -4,8 +4,8 @@ import pyarrow as pa
 from plotting_samples import as_svg, parsed
 
 from causeway.core.tables import SCHEMAS
-from causeway.plotting.figures.device_time.steps import COLUMNS, MOST_RANKS, draw_steps, steps_of
-from causeway.plotting.overview.device_time.slow_steps import which_steps
+from causeway.plotting.figures.steps import COLUMNS, MOST_RANKS, draw_steps, steps_of
+from causeway.plotting.overview.ranks_and_steps import which_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script> step *"
@@ -53,7 +53,7 @@ SLOW |= {"name": HOSTILE, "cause_ns": 1900, "launches": 3, "ratio": None, "waits
 def test_each_step_is_drawn_and_slow_ones_are_named():
     frame = steps_of(document(2, 20, [SLOW]), table(2, 20, long=7))
     assert len(frame) == 40
-    assert frame[frame.slow].hover.tolist() == ["step 7: 3 µs"]
+    assert frame[frame.kind == "slow"].words.tolist() == ["+200 %, other launches than usual"]
     svg = parsed(as_svg(draw_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
     assert len([one for one in svg.iter(f"{SVG}title") if one.text.startswith("step ")]) == 40
     words = [element.text for element in svg.iter(f"{SVG}text")]

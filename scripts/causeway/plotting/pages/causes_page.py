@@ -1,6 +1,7 @@
-"""The page of examined causes: each scope's causes as bars, and what they survived."""
+"""The pages on causes: every graph of a target; and each scope's causes as bars, with what they survived."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -8,9 +9,67 @@ from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.interval_bars import Bar, interval_bars
-from causeway.plotting.drawing.kernel_labels import full_name, scope_label, short_names
+from causeway.plotting.drawing.labels import full_name, scope_label, short_names
 from causeway.plotting.drawing.page import rendered
+from causeway.plotting.figures.causal_graph import draw_causal_graph, draw_context_graph
+
+LABEL = 44
+WORDS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bar: its label, value and interval (None where there is none), its colour, and what stands behind it."""
+
+    label: str
+    words: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    colour: str = theme.UNDECIDED
+    hover: str = ""
+    faint: bool = False
+
+
+def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Markup:
+    """Return the bars as a table.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+        From top to bottom.
+    title, below : str
+        Two lines above the bars.
+    axis : str
+        What is measured, with its unit.
+    """
+    ends = [0.0, *(end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None)]
+    low = min(ends)
+    high = max(ends)
+    span = (high - low) or 1.0
+
+    def place(*values: float | None) -> str | None:
+        """Return where what lies between two values begins and how wide it is, or where one is."""
+        if None in values:
+            return None
+        left = 100 * (min(values) - low) / span
+        return f"left:{left:.2f}%;width:{100 * (max(values) - min(values)) / span:.2f}%"
+
+    rows = [
+        {
+            "label": elided(bar.label, LABEL),
+            "words": elided(bar.words, WORDS),
+            "hover": bar.hover or f"{bar.label}: {bar.words}",
+            "faint": bar.faint,
+            "bar": bar.value is not None and f"{place(0.0, bar.value)};background:{bar.colour}",
+            "interval": place(bar.low, bar.high),
+        }
+        for bar in bars
+    ]
+    ticks = [(place(tick), formatting.significant(round(tick, 9))) for tick in theme.nice_ticks(low, high, 4)]
+    values = {"title": title, "below": below, "axis": axis, "bars": rows, "ticks": ticks, "zero": place(0.0)}
+    return rendered("interval_bars.html", **values)
+
 
 REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustness value"}
 MOST_GROUPS = 12
@@ -30,28 +89,17 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
     """
     bars = []
     for row in rows:
-        side = -1.0 if row["sign"] == "-" else 1.0
-        percent, low, high = (
-            None if row[name] is None else side * row[name]
-            for name in ("variance_percent", "variance_low", "variance_high")
-        )
-        if percent is None:
+        if row["variance_percent"] is None:
             continue
-        low, high = (low, high) if side > 0 else (high, low)
+        side = -1.0 if row["sign"] == "-" else 1.0
+        ends = [None if row[f"variance_{end}"] is None else side * row[f"variance_{end}"] for end in ("low", "high")]
+        low, high = ends if side > 0 else ends[::-1]
         words = formatting.percent(row["variance_percent"], row["variance_low"], row["variance_high"])
-        rest = row["feature"] == UNEXPLAINED
         words += ", sign of the value" if row.get("sign_of") == "value" else ""
-        bars.append(
-            Bar(
-                label=labelled(row),
-                value=percent,
-                low=low,
-                high=high,
-                colour=COLOURS.get(row["sign"], theme.UNDECIDED),
-                words=words,
-                faint=rest or row["verdict"] != SUPPORTED,
-            )
-        )
+        look = {"colour": COLOURS.get(row["sign"], theme.UNDECIDED)}
+        look["faint"] = row["feature"] == UNEXPLAINED or row["verdict"] != SUPPORTED
+        value = side * row["variance_percent"]
+        bars.append(Bar(label=labelled(row), value=value, low=low, high=high, words=words, **look))
     if len(bars) < 2:
         return None
     return interval_bars(
@@ -69,36 +117,15 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
     for row in rows:
         value = row["to"].removeprefix("the ").removesuffix(" within each configuration")
         label = row.get("asked") or f"{row['feature']} → {value}"
-        if row["change_percent"] is None:
-            bars.append(
-                Bar(
-                    label=label,
-                    value=None,
-                    low=None,
-                    high=None,
-                    colour=theme.UNDECIDED,
-                    words=row["reason"] or "refused",
-                    faint=True,
-                )
-            )
+        change, low, high = (row[f"change_{end}"] for end in ("percent", "low", "high"))
+        if change is None:
+            bars.append(Bar(label=label, words=row["reason"] or "refused", faint=True))
             continue
-        low = row["change_low"]
-        high = row["change_high"]
-        change = row["change_percent"]
         words = f"{change:+.0f} % [{low:+.0f}, {high:+.0f}], {row['verdict']}"
-        colour = theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]
-        bars.append(
-            Bar(
-                label=label,
-                value=change,
-                low=low,
-                high=high,
-                colour=colour,
-                words=words,
-                hover=row.get("sentence") or f"{label}, instead of {row['from']}: {words}",
-                faint=row["verdict"] != "supported",
-            )
-        )
+        look = {"colour": theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]}
+        look |= {"hover": row.get("sentence") or f"{label}, instead of {row['from']}: {words}"}
+        look |= {"faint": row["verdict"] != "supported"}
+        bars.append(Bar(label=label, value=change, low=low, high=high, words=words, **look))
     if not bars:
         return None
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
@@ -251,3 +278,38 @@ def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str,
         scopes=[scope_of(search, scope_label(search.graph, short), by_id) for search in searches],
         refuters=list(REFUTERS.values()),
     )
+
+
+def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Markup]:
+    """Return the drawings by file name: one SVG per scope, one more where its features hang together, `index.html`.
+
+    Parameters
+    ----------
+    graphs : sequence of mappings
+        The dataset's graph first, then kernels in the order in which they are to be shown; files are named after
+        their scope.
+    title : str
+        Heading of the page.
+    """
+    short = short_names(graph["scope_name"] for graph in graphs if graph.get("scope_name"))
+    drawn = {}
+    shown = []
+    for graph in graphs:
+        scope = graph["scope"]
+        label = scope_label(graph, short)
+        drawn[f"{scope}.svg"] = draw_causal_graph(graph, label)
+        context = draw_context_graph(graph, label)
+        if context is not None:
+            drawn[f"{scope}.context.svg"] = context
+        name = graph.get("scope_name")
+        shown.append(
+            {
+                "scope": scope,
+                "svg": drawn[f"{scope}.svg"],
+                "has_context": context is not None,
+                "full_name": full_name(name) if name else "",
+            }
+        )
+    n_with_causes = sum(any(edge["source"] != UNEXPLAINED for edge in graph["edges"]) for graph in graphs)
+    drawn["index.html"] = rendered("graphs.html", title=title, graphs=shown, n_with_causes=n_with_causes)
+    return drawn

@@ -1,4 +1,8 @@
-"""The overview's heat maps: rank by time, one colour per cell, what a cell holds on hover, its window on a click."""
+"""The overview's heat maps: rank by time, one colour per cell, what a cell holds on hover, its window on a click.
+
+Drawn by hand: matplotlib makes a picture without hover or .2 CPU-s a map with an element for each of 11,520 cells, and
+plotly needs its script of 4.9 MB, which this page, one file, does not have. Here cells of one shade are one path.
+"""
 
 import itertools
 import json
@@ -11,14 +15,15 @@ from markupsafe import Markup
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.charts import merged_rows, rank_labels
+from causeway.plotting.drawing.labels import unit_stated
 from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.merged_cells import merged_rows, rank_labels
-from causeway.plotting.drawing.svg import text
-from causeway.plotting.drawing.target_labels import unit_stated
+from causeway.plotting.drawing.theme import text
 from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 COLUMNS = 240
 MOST_ROWS = 48

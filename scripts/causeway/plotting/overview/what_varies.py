@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -12,10 +13,14 @@ from causeway.core.formatting import elided
 from causeway.core.queries import cell, of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import citations, theme
-from causeway.plotting.drawing.kernel_labels import full_name
-from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.svg import bar, histogram
-from causeway.plotting.figures.kernels import Kernel, headings_of
+from causeway.plotting.drawing.labels import full_name
+from causeway.plotting.drawing.markup import frame, joined, tag
+from causeway.plotting.drawing.page import inline
+from causeway.plotting.figures.kernels import Kernel, draw_warp_stalls, headings_of, stalls_by_kernel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 TOP_KERNELS = 5
 """Kernels in sight whatever is known of them."""
@@ -234,3 +239,71 @@ def _row(
         ),
         id=anchor(dataset, target, "kernel", kernel.id),
     )
+
+
+NOTE = "Cycles that a warp waits before it issues an instruction, by reason: means over the launches with counters."
+
+
+def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
+    """Return the part of a dataset; None without counters of warp stalls.
+
+    Parameters
+    ----------
+    table : Table
+        `stall_reasons.parquet`.
+    name : str
+        The dataset.
+    """
+    if not stalls_by_kernel(table):
+        return None
+    drawing = inline(draw_warp_stalls(table, dataset=name))
+    return joined(
+        [
+            tag("h3", "What warps wait for", id=f"{name}--stalls"),
+            tag("p", NOTE, class_="note"),
+            tag("figure", drawing, class_="drawing", data_repeats="stall_reasons"),
+        ]
+    )
+
+
+def histogram(
+    counts: Sequence[int], width: int = 96, height: int = 26, label: str | None = None, **place: object
+) -> Markup:
+    """Return bars of counts in equal classes; a class with few launches keeps a pixel, so that an outlier is seen."""
+    top = max(counts, default=0)
+    if not top:
+        return frame(width, height, label=label, **place)
+    step = width / len(counts)
+    bars = [
+        f"M{i * step:.1f}"
+        f" {height - 1}h{max(step - 0.6, 0.6):.1f}v{-max((height - 3) * c / top, 1.4):.1f}h{-max(step - 0.6, 0.6):.1f}z"
+        for i, c in enumerate(counts)
+        if c
+    ]
+    base = tag("line", x1=0, x2=width, y1=height - 0.5, y2=height - 0.5, stroke=theme.GRID)
+    return frame(width, height, base, tag("path", d="".join(bars), fill=theme.SEQUENTIAL[5]), label=label, **place)
+
+
+def bar(
+    value: float | None,
+    full: float,
+    colour: str,
+    low: float | None = None,
+    high: float | None = None,
+    width: int = 110,
+    height: int = 14,
+    **place: object,
+) -> Markup:
+    """Return a bar of `value` out of `full` with its interval as a whisker; empty where the value is not known."""
+    if value is None or full <= 0:
+        return frame(width, height, **place)
+    scale = width / full
+    parts = [
+        tag("rect", x=0, y=1, width=width, height=height - 2, fill="#eef1f4"),
+        tag("rect", x=0, y=1, width=min(value * scale, width), height=height - 2, fill=colour),
+    ]
+    if low is not None and high is not None:
+        left, right = (min(max(end * scale, 0.0), float(width)) for end in (low, high))
+        for edge, thick in ((theme.PAPER, 3.2), (theme.INK, 1.2)):
+            parts.append(tag("path", d=f"M{left:.1f} {height / 2}H{right:.1f}", stroke=edge, stroke_width=thick))
+    return frame(width, height, parts, **place)

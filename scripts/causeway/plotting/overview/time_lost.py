@@ -22,16 +22,16 @@ from causeway.core.vocabulary import (
     factors_of,
 )
 from causeway.plotting.drawing import citations, theme
-from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.merged_cells import merged_rows
-from causeway.plotting.drawing.svg import frame
-from causeway.plotting.figures.device_time.lost_time import lost_shares, shown_parts
-from causeway.plotting.figures.efficiency import GROUPS
-from causeway.plotting.overview.device_time.heat_map import draw_heat_map
-from causeway.plotting.overview.device_time.managed_memory import managed_memory
+from causeway.plotting.drawing.charts import merged_rows
+from causeway.plotting.drawing.markup import frame, joined, tag
+from causeway.plotting.figures.device_time import lost_shares, shown_parts
+from causeway.plotting.figures.efficiency import groups_of, shown_names
+from causeway.plotting.overview.device_tables import managed_memory
+from causeway.plotting.overview.heat_map import draw_heat_map
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 MOST_PARTS = 4
 """Ranks, devices or ranges with a row: the figure of the trees has more."""
@@ -172,37 +172,18 @@ def tree_rows(facts: Document) -> list[tuple[str, Markup, list, str | None]]:
     device = facts.document["device"]
     shown = facts.document[COMM_AWARE]
     found = [("", "whole dataset", [], None)]
-    for group, one, limit in GROUPS:
+    for group, one, limit in groups_of(device):
         most = min(limit, MOST_PARTS)
-        names = list(device[group])
-        single = group == "devices" and len(names) == len(
-            device["ranks"]
-        )  # one device per rank: the ranks' rows say it all
-        if single or (group == "ranks" and len(names) == 1 and len(device["devices"]) == 1):
-            continue
-        least = sorted(names, key=lambda name, group=group: _need(shown[group][name], group, name))[:most]
-        for name in sorted(least, key=natural) if group != "regions" else least:
-            words = (
-                joined([f"{one} ", citations.name(name)])
-                if group != "regions"
-                else citations.name(elided(name, 40), title=name)
-            )
+        for name in shown_names(shown[group], group, most):
+            words = joined([f"{one} ", citations.name(name)])
+            if group == "regions":
+                words = citations.name(elided(name, 40), title=name)
             found.append((group, words, [group, name], None))
-        if len(names) > most:
-            rest = citations.count(len(names), facts.of(f"len(json_keys(content, '$.device.{group}'))"))
+        if len(device[group]) > most:
+            rest = citations.count(len(device[group]), facts.of(f"len(json_keys(content, '$.device.{group}'))"))
             chosen = "longest" if group == "regions" else "least efficient"
             found.append((group, joined([f"the {chosen} of ", rest, f" {one}s"]), [], "note"))
     return found
-
-
-def _need(tree: Mapping, group: str, name: str) -> tuple:
-    value = tree[PARALLEL]
-    return (-tree["elapsed_ns"] if group == "regions" else 0 if value is None else value, natural(name))
-
-
-def natural(name: str) -> list:
-    """Return a key that sorts `rank 10` behind `rank 9`."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
 
 
 def trees(facts: Document, table: "pa.Table") -> Markup:
@@ -307,7 +288,7 @@ def waterfall(document: Mapping, name: str) -> Markup | None:
     for key, words, fill in shown_parts(facts.document["waterfall_ns"]):
         value = facts.document["waterfall_ns"][key]
         begin = 150 * done / facts.total
-        wide = max(150 * value / facts.total, 0.8)
+        wide = max(150 * value / facts.total, 0.8) if value else 0.0
         behind = tag("rect", x=0, y=0, width=150, height=16, fill="#f2f4f6")
         drawn = frame(150, 16, behind, tag("rect", x=begin, y=0, width=wide, height=16, fill=fill))
         name, _, more = words.partition(": ")

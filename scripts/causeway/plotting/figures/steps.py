@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 MOST_RANKS = 8
 """Ranks that are drawn: those that lose most time in slow steps, then the first."""
 MOST_LABELS = 3
 """Slow steps of a rank that get a label, those with the largest excess."""
 COLUMNS = 900
-"""Steps of a rank that are drawn one by one; of more, the longest of each column."""
+"""Steps of a rank that are drawn one by one; of more, the longest of neighbours."""
+FACES = {"usual": theme.CLASSES["compute"], "warm-up": theme.PAPER, "slow": theme.LOWERS}
+EDGES = {"usual": "none", "warm-up": theme.MUTED, "slow": "none"}
+SIZES = {"usual": 7, "warm-up": 14, "slow": 36}
+"""Colours and areas of points by the kind of step."""
 
 
 def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
@@ -38,7 +43,7 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
     if not table.num_rows:
         return notice(title, "0 steps", [f"No steps were found: {steps['reason'] or 'no rank has any'}."])
     frame = steps_of(steps, table)
-    ranks = _ranks(steps, sorted(frame["rank"].unique().tolist()))
+    ranks = ranks_of(steps, sorted(frame["rank"].unique().tolist()))
     usual = frame[~frame.warm_up] if not frame.warm_up.all() else frame
     top = 1.15 * float(usual.duration_ns.max())
     with theme.drawing():
@@ -55,30 +60,51 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
     return figure
 
 
-def steps_of(steps: Mapping, table: "pa.Table") -> "pd.DataFrame":
-    """Return the steps with `end_ns` from the first start on, `middle_ns`, `slow` and the words on hover; of more than
-    `COLUMNS` steps of a rank the longest of each column of the panel.
+def steps_of(steps: Mapping, table: "pa.Table", most: int = COLUMNS) -> "pd.DataFrame":
+    """Return the steps as both figures draw them, of more than `most` steps of a rank the longest of neighbours.
+
+    Parameters
+    ----------
+    steps : mapping
+        The document `steps.json`.
+    table : Table
+        The table `steps` with the columns rank, step, start_ns, duration_ns, warm_up.
+    most : int
+
+    Returns
+    -------
+    DataFrame
+        With these columns, `end_ns` and `middle_ns` from the first start on, `kind` (usual, warm-up or slow), and in
+        `words` how much longer a slow step takes and why.
     """
     frame = table.select(["rank", "step", "start_ns", "duration_ns", "warm_up"]).to_pandas()
     start = frame.start_ns - frame.start_ns.min()
     frame["end_ns"] = start + frame.duration_ns
     frame["middle_ns"] = start + frame.duration_ns / 2
-    slow = {(one["rank"], one["step"]) for one in steps["slow"]}
-    frame["slow"] = [key in slow for key in zip(frame["rank"], frame.step, strict=True)]
-    if frame.groupby("rank").size().max() > COLUMNS:
-        column = (frame.middle_ns / max(frame.end_ns.max(), 1) * COLUMNS).astype(int)
-        frame = frame.loc[frame.groupby(["rank", column]).duration_ns.idxmax()]
-    words = [
-        f"step {step}: {formatting.time(ns)}" for step, ns in zip(frame.step, frame.duration_ns.tolist(), strict=True)
-    ]
-    return frame.assign(hover=words)
+    slow = {(step["rank"], step["step"]): step for step in steps["slow"]}
+    keys = list(zip(frame["rank"], frame.step, strict=True))
+    frame["kind"] = frame.warm_up.map({True: "warm-up", False: "usual"})
+    frame.loc[[key in slow for key in keys], "kind"] = "slow"
+    frame["words"] = [slow_words(slow[key]) if key in slow else "" for key in keys]
+    if (longest := frame.groupby("rank").size().max()) > most:
+        place = frame.groupby("rank").cumcount() // -(-longest // most)
+        frame = frame.loc[frame.groupby(["rank", place]).duration_ns.idxmax()]
+    return frame
 
 
-def _ranks(steps: Mapping, ranks: Sequence[int]) -> list[int]:
+def slow_words(step: Mapping) -> str:
+    """Return how much longer a slow step takes than usual, and why."""
+    words = f"{100 * (step['duration_ns'] / step['usual_ns'] - 1):+,.0f} %"
+    words += f", {SLOW_STEP_CAUSES[step['cause']]}" if step["cause"] else ""
+    return words + (f", waits for rank {step['waits_for']}" if step["waits_for"] is not None else "")
+
+
+def ranks_of(steps: Mapping, ranks: Sequence[int], most: int = MOST_RANKS) -> list[int]:
+    """Return the ranks to draw, ascending: those that lose most time in slow steps, then the first."""
     lost = dict.fromkeys(ranks, 0)
-    for one in steps["slow"]:
-        lost[one["rank"]] = lost.get(one["rank"], 0) + one["excess_ns"]
-    return sorted(sorted(ranks, key=lambda rank: (-lost[rank], rank))[:MOST_RANKS])
+    for step in steps["slow"]:
+        lost[step["rank"]] = lost.get(step["rank"], 0) + step["excess_ns"]
+    return sorted(sorted(ranks, key=lambda rank: (-lost[rank], rank))[:most])
 
 
 def _words(steps: Mapping, ranks: Sequence[int]) -> str:
@@ -91,21 +117,19 @@ def _words(steps: Mapping, ranks: Sequence[int]) -> str:
 
 def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mapping]) -> None:
     """Draw one rank: a line, a point for each step, words beside the slowest that do not cover each other."""
-    axis.plot(frame.middle_ns, frame.duration_ns.clip(upper=top), color=theme.FAINT, linewidth=0.8, zorder=1)
-    for rows, size, face, edge in (
-        (frame[~frame.slow & ~frame.warm_up], 7, theme.CLASSES["compute"], "none"),
-        (frame[frame.warm_up], 14, theme.PAPER, theme.MUTED),
-        (frame[frame.slow], 36, theme.LOWERS, "none"),
-    ):
-        style = {"s": size, "color": face, "edgecolor": edge, "linewidth": 0.8, "zorder": 2, "clip_on": False}
-        charts.hover(axis.scatter(rows.middle_ns, rows.duration_ns.clip(upper=top), **style), rows.hover)
+    shown = frame.assign(height=frame.duration_ns.clip(upper=top))
+    axis.plot(shown.middle_ns, shown.height, color=theme.FAINT, linewidth=0.8, zorder=1)
+    for kind, rows in shown.groupby("kind"):  # of one size each: the file has the shape of points once
+        look = {"color": FACES[kind], "edgecolor": EDGES[kind], "s": SIZES[kind], "linewidth": 0.8}
+        charts.seaborn().scatterplot(rows, x="middle_ns", y="height", ax=axis, clip_on=False, zorder=2, **look)
+        times = map(formatting.time, rows.duration_ns.tolist())
+        charts.hover(axis.collections[-1], [f"step {n}: {time}" for n, time in zip(rows.step, times, strict=True)])
+    axis.set_xlabel("")
     taken: list[tuple[float, float]] = []
-    places = frame.set_index("step")
-    for one in sorted(slow, key=lambda step: (-step["excess_ns"], step["step"]))[:MOST_LABELS]:
-        words = f"step {one['step']}: +{100 * (one['duration_ns'] / one['usual_ns'] - 1):,.0f} %"
-        words += f", {SLOW_STEP_CAUSES[one['cause']]}" if one["cause"] else ""
-        words += f", waits for rank {one['waits_for']}" if one["waits_for"] is not None else ""
-        at = places.middle_ns[one["step"]]
+    places = shown.set_index("step")
+    for step in sorted(slow, key=lambda step: (-step["excess_ns"], step["step"]))[:MOST_LABELS]:
+        words = f"step {step['step']}: {slow_words(step)}"
+        at = places.middle_ns[step["step"]]
         share = at / axis.dataLim.x1
         long = 0.0062 * len(words)  # a letter's share of a panel
         left, right = (share, share + long) if share + long < 1 else (share - long, share)
@@ -113,5 +137,4 @@ def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mappi
             taken.append((left, right))
             style = {"ha": "left" if left == share else "right", "va": "center"}
             offset = (6 if left == share else -6, 0)
-            height = min(places.duration_ns[one["step"]], top)
-            axis.annotate(words, (at, height), offset, textcoords="offset points", **style)
+            axis.annotate(words, (at, places.height[step["step"]]), offset, textcoords="offset points", **style)

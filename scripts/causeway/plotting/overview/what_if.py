@@ -10,12 +10,14 @@ from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.labels import full_name
 from causeway.plotting.drawing.markup import tag
+from causeway.plotting.drawing.page import page_table
 from causeway.plotting.figures.kernels import Kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 SHOWN = 3
 HOST = "host"
@@ -53,7 +55,7 @@ def ranked(
 
 def help_row(
     target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None, run: Markup | str | None = None
-) -> Markup:
+) -> list[object]:
     """Return one what-if as a row: the changes of the mean and of the 99th percentile, the GPU time won, and where
     what-ifs were replayed the change of the run.
     """
@@ -71,15 +73,15 @@ def help_row(
     ends = [citations.said(row[end], of(f'"{end}"'), 60) for end in ("from", "to")]
     setting = [tag("code", elided(row["feature"], 50)), " ", ends[0], " → ", ends[1]]
     name = citations.name(kernel.short if kernel else "Whole dataset")
-    cells = [
-        tag("td", name, class_="name", title=full_name(kernel.name) if kernel else None),
-        tag("td", target_name(target), class_="nowrap"),
-        tag("td", setting),
-        tag("td", change("mean_change"), class_="n"),
-        tag("td", change("p99_change"), class_="n"),
-        tag("td", citations.time_interval(*(row[one] for one in saved), tuple(map(of, saved))), class_="n"),
+    return [
+        tag("span", name, title=full_name(kernel.name) if kernel else None),
+        target_name(target),
+        setting,
+        change("mean_change"),
+        change("p99_change"),
+        citations.time_interval(*(row[one] for one in saved), tuple(map(of, saved))),
+        *([] if run is None else [run]),
     ]
-    return tag("tr", cells, None if run is None else tag("td", run, class_="n"))
 
 
 def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[str, int], Markup | str]:
@@ -133,17 +135,8 @@ def what_would_help(
     asked = what_was_asked(targets)
     if not body:
         return tag("div", asked, id=f"{dataset}--help") if asked is not None else None
-    heads = [
-        ("kernel", ""),
-        ("target", ""),
-        ("if one cause had another value", ""),
-        ("mean", "n"),
-        (citations.name("p99"), "n"),
-    ]
-    heads.append(("GPU time won", "n"))
-    if of_run:
-        heads.append(("run, replayed", "n"))
-    head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
+    heads = [("kernel", "name"), ("target", "nowrap"), ("if one cause had another value", ""), ("mean", "n")]
+    heads += [(citations.name("p99"), "n"), ("GPU time won", "n"), *([("run, replayed", "n")] if of_run else [])]
     words = "What the fitted model says of one change, within what was observed; gains of several rows overlap."
     if of_run:
         words += " The last column replays the run with it."
@@ -151,7 +144,7 @@ def what_would_help(
         "div",
         tag("h3", "What would help", id=f"{dataset}--help"),
         tag("p", words, class_="note"),
-        tag("div", tag("table", head, tag("tbody", body)), class_="wide"),
+        page_table(heads, body),
         asked,
     )
 
@@ -183,13 +176,6 @@ def what_was_asked(targets: Sequence[tuple[str, Sequence[object], Sequence[Kerne
     for (question, _), rows in sorted(found.items(), key=lambda one: one[0][0]):
         name, target, answer, verdict = rows[0]
         others = citations.name(f" and {len(rows) - 1} more") if len(rows) > 1 else None
-        cells = [
-            tag("td", citations.name(elided(question, 80)), class_="name"),
-            tag("td", name, others),
-            tag("td", target),
-        ]
-        body.append(tag("tr", cells, tag("td", answer), tag("td", verdict)))
-    head = tag(
-        "thead", tag("tr", [tag("th", words) for words in ("question", "kernel", "target", "answer", "verdict")])
-    )
-    return tag("div", tag("h3", "What was asked"), tag("div", tag("table", head, tag("tbody", body)), class_="wide"))
+        body.append([citations.name(elided(question, 80)), [name, others], target, answer, verdict])
+    heads = [("question", "name"), *((words, "") for words in ("kernel", "target", "answer", "verdict"))]
+    return tag("div", tag("h3", "What was asked"), page_table(heads, body))
