@@ -100,7 +100,7 @@ def test_removing_what_nothing_waits_for_wins_nothing_and_nothing_is_advised():
         ("launch_starved", "data loader: enumerate(DataLoader)#next", "Load data earlier, with more workers or prefetching: data loader 400 ms."),
         ("launch_starved", "range: Optimizer.zero_grad#SGD.zero_grad", "Call zero_grad with set_to_none=True: SGD.zero_grad 400 ms."),
         ("blocked_host", "cudaStreamSynchronize", "Avoid these waits of the host, so that it launches ahead: cudaStreamSynchronize 400 ms."),
-        ("launch_starved", "host code not recorded", "Record ranges or call stacks: the cause is not in the recording: host code that is not recorded 400 ms."),
+        ("launch_starved", "host code not recorded", "Record ranges or call stacks of the host: host code that is not recorded 400 ms."),
     ],
 )  # fmt: skip
 def test_advice_names_the_recorded_fact(reason, detail, step):
@@ -108,6 +108,12 @@ def test_advice_names_the_recorded_fact(reason, detail, step):
     said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
     assert step in said
     assert all(one.saved_ns <= 390 * MS for one in advice(run(), [], [fact], [], []))
+
+
+def test_ranges_that_are_recorded_are_not_asked_for():
+    fact = idle([("launch_starved", "host code not recorded", 800)], won_ms=390)
+    said = [one.words for one in advice(run(launches=100, recorded=("kernels", "ranges")), [], [fact], [], [])]
+    assert "Record call stacks of the host: host code that is not recorded 400 ms." in said
 
 
 def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():

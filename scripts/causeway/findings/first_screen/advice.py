@@ -96,7 +96,10 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
 
 def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
-    foreign = Counter({_against(reason, detail): ns for reason, detail, ns in fact.reasons if reason in FOREIGN})
+    has_ranges = "ranges" in run.recorded
+    foreign = Counter(
+        {_against(reason, detail, has_ranges): ns for reason, detail, ns in fact.reasons if reason in FOREIGN}
+    )
     steps = [
         Advice(words=f"{step}: {what} {time(ns / run.devices)}.", saved_ns=ns // run.devices)
         for (step, what), ns in foreign.items()
@@ -110,7 +113,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     sums: dict[str, Counter] = {}
     for reason, detail, ns in fact.reasons:
         if reason in BY_HOST and not detail.startswith(IN_OPERATOR):
-            step, what = _against(reason, detail)
+            step, what = _against(reason, detail, has_ranges)
             sums.setdefault(step, Counter())[what] += ns // run.devices
     for step, parts in sums.items():
         spent = parts.total()
@@ -131,7 +134,7 @@ def _is_of_launches(detail: str) -> bool:
     return is_launch or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith(IN_OPERATOR)
 
 
-def _against(reason: str, detail: str) -> tuple[str, str]:
+def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
     """Return a step against one reason of idle time, and what is behind it."""
     what = detail_words(reason, detail)
     if reason == OTHER_PROCESS:
@@ -158,7 +161,7 @@ def _against(reason: str, detail: str) -> tuple[str, str]:
     if detail == HOST_ACCESS:
         return "Prefetch managed memory (cudaMemPrefetchAsync), or copy explicitly", what
     if detail in (HOST_CODE, NO_LAUNCHER):
-        return "Record ranges or call stacks: the cause is not in the recording", what
+        return f"Record {'call stacks' if has_ranges else 'ranges or call stacks'} of the host", what
     return "Do it earlier, on another thread, or less often", what
 
 
