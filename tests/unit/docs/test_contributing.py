@@ -1,0 +1,92 @@
+"""What a contributor is told: the commands exist, the links resolve, the files and functions of the walk are there."""
+
+import ast
+import re
+import sqlite3
+from contextlib import closing
+
+import pytest
+import yaml
+
+from support import ROOT
+
+PAGES = ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "ROADMAP.md", "docs/a-launch.md"]
+WALK = re.findall(
+    r"^\| [^|]+ \| `([^`]+\.py)` \| `([^`]+)` \|",
+    (ROOT / "docs/a-launch.md").read_text(encoding="utf-8"),
+    flags=re.M,
+)
+
+
+def targets_of_make():
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
+
+
+def test_commands_of_contributing_are_targets_of_make():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {
+        word
+        for words in re.findall(r"make ((?:[a-z]+(?:-[a-z]+)?[ `\n]?)+)", text)
+        for word in words.strip("` \n").split()
+    }
+    assert {"setup", "lint", "types", "test", "test-fast", "docs", "bench"} <= named <= targets_of_make()
+
+
+def test_folders_of_quick_tests_exist():
+    (line,) = re.findall(r"^FAST := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    assert [path for path in line.split() if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_resolve(page):
+    folder = (ROOT / page).parent
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not (folder / link).exists()] == []
+
+
+@pytest.mark.parametrize(("file", "name"), WALK, ids=[file for file, _ in WALK])
+def test_the_walk_of_a_launch_names_what_is_there(file, name):
+    tree = ast.parse((ROOT / "scripts/causeway" / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def test_the_launch_of_the_walk_is_in_the_example():
+    assert len(WALK) > 15
+    query = 'SELECT start, "end" - start, gridX, blockX, blockY, deviceId, streamId FROM CUPTI_ACTIVITY_KIND_KERNEL'
+    with closing(sqlite3.connect(f"file:{ROOT / 'config/example/h100.sqlite'}?mode=ro", uri=True)) as export:
+        assert export.execute(f"{query} ORDER BY start LIMIT 1 OFFSET 200").fetchone() == (
+            155_399_925_881, 1984, 400, 32, 4, 1, 15,
+        )  # fmt: skip
+
+
+def test_templates_and_hooks_are_read_as_what_they_are():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert {hook["id"] for repository in hooks["repos"] for hook in repository["hooks"]} >= {"ruff", "ruff-format"}
+    for template in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.md"):
+        _, head, body = template.read_text(encoding="utf-8").split("---\n", 2)
+        assert {"name", "about"} <= yaml.safe_load(head).keys(), template.name
+        assert body.strip()
+
+
+def runs_of(workflow):
+    jobs = yaml.safe_load((ROOT / ".github/workflows" / workflow).read_text(encoding="utf-8"))["jobs"]
+    return {name: " ".join(step.get("run", "") for step in job["steps"]) for name, job in jobs.items()}, jobs
+
+
+def test_every_folder_of_tests_is_run_by_a_job():
+    runs, jobs = runs_of("ci.yml")
+    parts = " ".join(part["paths"] for part in jobs["unit"]["strategy"]["matrix"]["part"]).split()
+    assert [path for path in parts if not list(ROOT.glob(path))] == []
+    folders = {f"tests/unit/{path.name}" for path in (ROOT / "tests/unit").iterdir() if any(path.glob("**/test_*.py"))}
+    assert folders == {path for path in parts if not path.endswith(".py")}
+    others = {"workflow", "mpi", "slurm", "browser"}
+    assert others == {path for path in re.findall(r"tests/(\w+)", " ".join(runs.values())) if path in others}
+    assert {"lint", "types", "docs", "wheel", "readme", "audit"} <= runs.keys()
+    assert "bash .ci/run" in runs["readme"]
+
+
+def test_slow_tests_fuzzing_and_newer_versions_are_tried_each_week():
+    runs, _ = runs_of("weekly.yml")
+    assert "-m slow" in runs["slow"]
+    assert "tests.fuzz" in runs["fuzz"]
+    assert "pytest" in runs["locks"]
