@@ -15,6 +15,10 @@ include_patterns = [
     "config/example/README.md",
     "README.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
+    "ROADMAP.md",
 ]
 exclude_patterns = [".venv", "results", "build", ".snakemake", "tests", "scripts", "lab"]
 myst_heading_anchors = 3

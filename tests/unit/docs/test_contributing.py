@@ -3,11 +3,13 @@
 import ast
 import re
 import sqlite3
+import tomllib
 from contextlib import closing
 
 import pytest
 import yaml
 
+from causeway.core.installation import VERSION
 from support import ROOT
 
 PAGES = ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "ROADMAP.md", "docs/a-launch.md"]
@@ -90,3 +92,20 @@ def test_slow_tests_fuzzing_and_newer_versions_are_tried_each_week():
     assert "-m slow" in runs["slow"]
     assert "tests.fuzz" in runs["fuzz"]
     assert "pytest" in runs["locks"]
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = yaml.safe_load((ROOT / "recipe/meta.yaml").read_text(encoding="utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {VERSION, recipe["package"]["version"], citation["version"]} == {project["version"]}
+
+
+def test_the_recipe_needs_what_the_package_needs_and_names_what_the_channel_lacks():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "recipe/meta.yaml").read_text(encoding="utf-8")
+    needed = {re.match(r"[\w.-]+", one)[0] for one in project["dependencies"]}
+    lacking = set(re.findall(r"# missing in conda-forge: ([\w-]+)", text))
+    run = {one.split()[0].removeprefix("python-") for one in yaml.safe_load(text)["requirements"]["run"]} - {"python"}
+    assert run | lacking == needed
+    assert not run & lacking
