@@ -115,7 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     runs(run)
     check = add("check", _check, "Say what exports hold and which analyses they allow.")
     check.add_argument("exports", nargs="+", metavar="FILE_OR_FOLDER", help=one_or_more)
-    check.epilog += "\nexit code: 0 all of it can be read; 1 an export cannot be read; 3 only a part of one can be read"
+    codes = "exit code: 0 all of it can be read; 1 an export cannot be read; 3 only a part of one can be read"
+    check.epilog = f"{check.epilog}\n{codes}"
     compare = add("compare", _compare, "Compare two runs.")
     gate = add("gate", _gate, "Compare two runs and fail where a limit is broken: exit code 1.")
     for command in (compare, gate):

@@ -204,7 +204,7 @@ def _together(named: tuple[str | None, Path, Path | None]) -> tuple[str | None, 
 
 
 def _without_archives(
-    name: str | None, path: Path, archive: None, unpacked: Path, remarks: list[str]
+    name: str | None, path: Path, archive: Path | None, unpacked: Path, remarks: list[str]
 ) -> Iterator[tuple[str | None, Path, Path | None]]:
     """Yield an argument, in place of an archive the folders of exports in it; so for a folder that holds archives
     alone: beside exports, an archive holds what was packed of them.

@@ -60,11 +60,12 @@ def short_recordings(recordings: Mapping[int, RecordedTime]) -> tuple[list[int],
     recordings : mapping of int to RecordedTime
         By rank, on one time line.
     """
-    if len(recordings) < 2 or any(one.whole is None for one in recordings.values()):
+    whole = {rank: one.whole for rank, one in recordings.items() if one.whole is not None}
+    if len(recordings) < 2 or len(whole) < len(recordings):
         return [], ""
     first = min(one.gpu[0] for one in recordings.values())
     last = max(one.gpu[1] for one in recordings.values())
-    lacks = {rank: (max(0, one.whole[0] - first), max(0, last - one.whole[1])) for rank, one in recordings.items()}
+    lacks = {rank: (max(0, begin - first), max(0, last - end)) for rank, (begin, end) in whole.items()}
     short = sorted(rank for rank, parts in lacks.items() if sum(parts) > SHORT * (last - first))
     if not short:
         return [], ""

@@ -94,12 +94,12 @@ def _line(
     parts: Sequence[tuple[int, int, int | None]], n: int, total: int, squares: int, unit: Fraction
 ) -> tuple[float, float, float]:
     """Return the line's share of the variance, its constant and its slope; all NaN where there is no line."""
-    sizes = {size for _, _, size in parts}
+    sized = [(m, s, x) for m, s, x in parts if x is not None]
     syy = n * squares - total * total
-    if None in sizes or len(sizes) < FEWEST_SIZES or not syy:
+    if len(sized) < len(parts) or len({size for _, _, size in sized}) < FEWEST_SIZES or not syy:
         return np.nan, np.nan, np.nan
-    sx = sum(m * x for m, _, x in parts)
-    sxx = n * sum(m * x * x for m, _, x in parts) - sx * sx
-    sxy = n * sum(x * s for _, s, x in parts) - sx * total
+    sx = sum(m * x for m, _, x in sized)
+    sxx = n * sum(m * x * x for m, _, x in sized) - sx * sx
+    sxy = n * sum(x * s for _, s, x in sized) - sx * total
     slope = Fraction(sxy, sxx)
     return float(Fraction(sxy * sxy, sxx * syy)), float(unit * (total - slope * sx) / n), float(unit * slope)

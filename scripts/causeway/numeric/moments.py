@@ -40,7 +40,7 @@ class Moments:
 
     def __init__(self, groups: int, exponents: tuple[int, int] | None = None) -> None:
         self.floating = exponents is not None
-        if self.floating:
+        if exponents is not None:
             lowest, highest = exponents
             self.unit = lowest - 53
             self.sum_limbs = (highest - lowest) // LIMB_BITS + 4

@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -44,9 +44,10 @@ class Ranks:
         This process's number, 0 to size - 1, and the number of processes. Rank 0 alone writes results.
     """
 
-    def __init__(self, comm: object = None) -> None:
+    def __init__(self, comm: Any = None) -> None:
         self._comm = comm
-        self.rank, self.size = (0, 1) if comm is None else (comm.Get_rank(), comm.Get_size())
+        self.rank: int = 0 if comm is None else comm.Get_rank()
+        self.size: int = 1 if comm is None else comm.Get_size()
 
     @property
     def first(self) -> bool:
@@ -65,7 +66,7 @@ class Ranks:
         costs : sequence of float, shape (pieces,)
             Proportional to the expected times.
         """
-        loads = [(0, rank) for rank in range(self.size)]
+        loads: list[tuple[float, int]] = [(0, rank) for rank in range(self.size)]
         mine = []
         for piece in sorted(range(len(costs)), key=lambda piece: (-costs[piece], piece)):
             load, rank = heapq.heappop(loads)
@@ -142,7 +143,7 @@ class Ranks:
         lengths = self.collect(len(values))
         if self._comm is None:
             return values
-        if not self.first:
+        if lengths is None:
             self._comm.Send(np.ascontiguousarray(values), dest=0)
             return None
         whole = np.empty((sum(lengths), *values.shape[1:]), values.dtype)
@@ -170,11 +171,11 @@ class Ranks:
         CausewayError
             On every rank, if the function raised anything.
         """
-        found = None
+        found: list[T] = []
         with self.together():
             if self.first:
-                found = find()
-        return self.share(found)
+                found.append(find())
+        return self.share(found)[0]
 
     def load(self, *modules: str) -> None:
         """Import modules on one rank of each node, and then on the others: functions are compiled when their modules
@@ -195,7 +196,7 @@ class Ranks:
             _import(modules)
         node.Free()
 
-    def _meet(self, comm: object = None) -> None:
+    def _meet(self, comm: Any = None) -> None:
         """Wait asleep until every rank has come here: in MPI's own calls ranks wait at full speed, at the cost of
         those that work.
         """
@@ -229,7 +230,7 @@ class Ranks:
         CausewayError
             On every rank, if the block raised anything on one of them.
         """
-        failure = None
+        failure: tuple[str, str | None] | None = None
         try:
             yield
         except CausewayError as error:
@@ -288,7 +289,7 @@ def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
     An error that ranks have agreed on (`Ranks.together`) ends each of them with status 1; any other, which the others
     cannot know of, aborts them.
     """
-    ranks = None
+    ranks: Ranks | None = None
     try:
         ranks = start(requested)
         _log(ranks, log)
@@ -301,7 +302,7 @@ def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
         _end(ranks, str(error), agreed=isinstance(error, _AgreedError))
     except Exception as error:
         LOG.error("%s", traceback.format_exc())
-        _end(ranks, in_words(error), agreed=False)
+        _end(ranks or Ranks(_world()), in_words(error), agreed=False)
 
 
 def merged(parts: Iterable[Mapping[Key, T]]) -> dict[Key, T]:
@@ -322,7 +323,7 @@ def _log(ranks: Ranks, log: str | None) -> None:
         logging.basicConfig(level=logging.ERROR, handlers=[logging.StreamHandler(sys.stderr)], force=True)
 
 
-def _world() -> object:
+def _world() -> Any:
     mpi = sys.modules.get("mpi4py.MPI")
     return None if mpi is None else mpi.COMM_WORLD
 

@@ -62,7 +62,7 @@ class Parts:
         """
         part = Part(name, work, tuple(map(Path, makes)), tuple(inputs), choices, tuple(needs))
         is_late = any(other.name in part.needs for other in self._postponed)
-        if self._code and self._ranks.of_first(lambda: is_late or part.mark.exists()):
+        if bool(self._code) and self._ranks.of_first(lambda: is_late or part.mark.exists()):
             self._postponed.append(part)
         else:
             self._do(part)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,7 +99,7 @@ def match_telemetry(
 
 def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple[dict, list[Rows]]:
     """Return a source's entry of the document, and its rows."""
-    entry = {
+    entry: dict[str, Any] = {
         "source": source.source,
         "format": source.format,
         "time_zone": source.time_zone or "UTC (assumed)",
@@ -112,8 +113,8 @@ def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple
         "devices": [],
         "clocks": [],
     }
-    starts = [export.session_start_ns + export.first_ns for export in exports]
-    ends = [export.session_start_ns + export.last_ns for export in exports]
+    starts = [(export.session_start_ns or 0) + export.first_ns for export in exports]  # all of them have one here
+    ends = [(export.session_start_ns or 0) + export.last_ns for export in exports]
     readings = Readings(
         low_ns=min(starts, default=0) - BESIDE_NS,
         high_ns=max(ends, default=-1) + BESIDE_NS,
@@ -206,10 +207,10 @@ def _placed(
         found = skew_of_node(own, exports)
         clocks.append(_clock(node, found))
         shift = found.skew.skew_ns or 0
-        for one in own:
-            export = exports[one.device.export]
-            for name, (times, values) in one.series.items():
-                rows.append(_on_time_line(export, one.device, name, times - shift, values))
+        for readings in own:
+            device = readings.device
+            for name, (times, values) in readings.series.items():
+                rows.append(_on_time_line(exports[device.export], device, name, times - shift, values))
     return rows, clocks, {number for numbers in nodes.values() for number in numbers}
 
 

@@ -178,7 +178,7 @@ class Readings:
         of shape (n,), in order of metric, device and time; of readings of one time the first that was written.
         """
         if not self.parts:
-            return (*(np.empty(0, np.int64) for _ in range(3)), np.empty(0))
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         time, device, metric, value = (np.concatenate(part) for part in zip(*self.parts, strict=True))
         order = np.lexsort((time, device, metric))
         time, device, metric, value = (column[order] for column in (time, device, metric, value))

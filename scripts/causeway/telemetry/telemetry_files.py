@@ -3,8 +3,9 @@
 import gzip
 import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from causeway.core.errors import ExportError
 from causeway.telemetry.delimited_text import FIRST_LINES, LONGEST_LINE, read_delimited
@@ -112,7 +113,7 @@ def detect_format(path: Path) -> str:
 
 def _lines(path: Path, readings: Readings | None = None) -> Iterator[str]:
     """Yield the lines of a file; too long ones are left out and counted."""
-    openers = {".gz": gzip.open, ".xz": lzma.open}
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
     with openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig", errors="replace") as file:
         whole = True
         while line := file.readline(LONGEST_LINE):

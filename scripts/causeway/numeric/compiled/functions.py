@@ -93,7 +93,7 @@ class CompiledFunction(TypedFunction):
     def _converted(self, arguments: tuple[Any, ...]) -> list[Any]:
         converted = []
         for argument, kind in zip(arguments, self._signatures[0].arguments, strict=True):
-            if kind.axes == 0:
+            if kind.axes == 0 and kind.scalar is not None:
                 converted.append(kind.scalar(argument))
             elif kind.readonly and argument.dtype != np.int64:
                 converted.append(argument.astype(np.int64))  # numba computes with 64 bits, NumPy with as many as given

@@ -75,9 +75,10 @@ def _can_keep_code() -> bool:
     """Return whether numba has a folder for compiled code; one among the temporary files where it would find none."""
     beside = Path(__file__).with_name("__pycache__")
     of_the_user = Path(AppDirs("numba", False).user_cache_dir)
-    if not config.CACHE_DIR and not (_is_writable(beside) or _is_writable(of_the_user)):
-        config.CACHE_DIR = _temporary_folder() or ""
-        return bool(config.CACHE_DIR)
+    settings: Any = config  # numba sets them from the environment, by names that no declaration has
+    if not settings.CACHE_DIR and not (_is_writable(beside) or _is_writable(of_the_user)):
+        settings.CACHE_DIR = _temporary_folder() or ""
+        return bool(settings.CACHE_DIR)
     return True
 
 
