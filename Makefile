@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 # Folders whose tests take about a minute together, on two cores.
-FAST := tests/unit/core tests/unit/inputs tests/unit/findings tests/unit/comparison tests/unit/test_layout.py
+FAST := tests/unit/events tests/unit/inputs tests/unit/findings tests/unit/comparison tests/unit/api
 
 .PHONY: setup lint types test test-fast docs bench
 

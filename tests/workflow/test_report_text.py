@@ -66,4 +66,4 @@ def test_free_text_of_the_configuration_reaches_reported_jobs_escaped_alone():
                 for name, value in re.findall(r"^        (\w+)=(.*)", block[1], flags=re.MULTILINE):
                     seen.add(name)
                     assert name in numbers | ours or value.startswith("as_parameter("), (path.name, name)
-    assert {"settings", "rows"} <= seen
+    assert {"settings", "levels"} <= seen
