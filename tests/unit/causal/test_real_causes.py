@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from whole_way import causes_of, documents_of
 
 from causeway.core.vocabulary import FRAGILE_BELOW
@@ -102,12 +103,12 @@ def counters_of(path, *names):
 
 
 def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
-    """By hand: the share of the variance that a monotone curve through the launches leaves nothing of, and the times of
-    the launches at the 10th and the 90th percentile.
+    """By hand: the share of the variance that a monotone curve through the other launches leaves nothing of, and the times
+    of the launches at the 10th and the 90th percentile.
     """
     (path,) = data.glob("ncu_csv/operators-a100/dropout_nsight162.csv")
     size, time = counters_of(path, "sm__sass_thread_inst_executed_op_dmul_pred_on.sum", "gpu__time_duration.sum")
-    curve = IsotonicRegression().fit_transform(size, time)
+    curve = cross_val_predict(IsotonicRegression(out_of_bounds="clip"), size, time, cv=LeaveOneOut())
     by_hand = 100 * (1 - np.var(time - curve) / np.var(time))
     order = np.argsort(size)
     few, many = np.interp(np.quantile(size, [0.1, 0.9]), size[order], time[order])
@@ -121,9 +122,8 @@ def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
         assert {"l1_bytes", "l2_bytes", "dram_bytes"} < set(
             next(node for node in graph["nodes"] if node["name"] == cause)["members"]
         )
-        # the curve is fitted to the very launches whose variance it explains, so that it explains more than a model
-        assert share(documents, cause) == pytest.approx(by_hand, abs=1.0)
-        assert share(documents, cause, "variance") == pytest.approx(by_hand, abs=1.0)
+        assert share(documents, cause) == pytest.approx(by_hand, abs=0.2)
+        assert share(documents, cause, "variance") == pytest.approx(by_hand, abs=0.2)
         assert 100 < graph["n_effective"] < 300
         effect = documents["contributions"][0]
         assert effect["mean_change_low"] < rise < effect["mean_change_high"]

@@ -83,7 +83,7 @@ def test_what_makes_others_wait_is_said_beside_the_larger_loss():
     assert first.startswith("Communication outside compute 60 %")
     assert (
         second
-        == "Idle 20 % (200 ms of 1 s per GPU): cudaFree 200 ms. Without this the run is 500 ms (50 %) shorter; then collectives limit it."
+        == "Idle 20 % (200 ms of 1 s per GPU): cudaFree 200 ms. Without this and the waits that it causes the run is 500 ms (50 %) shorter; then collectives limit it."
     )
     assert answers(given, "What to do")[0] == "Allocate once, or from a pool: cudaFree 200 ms."
 

@@ -111,13 +111,13 @@ def ends_of_tail(times: ScopeTimes, candidate: Candidate, moved: np.ndarray) -> 
     known = times.known(name)
     end = in_tail(times.ranks(name), tail) & known & moved
     rest = ~end & known & moved
-    column = next(one for one in times.evidence.columns if one.name == name)
-    measured = np.asarray(column.values, dtype=float)[times.used]
     is_upper = tail > 0
     words = f"their {'highest' if is_upper else 'lowest'} {100 * abs(tail):.2g} % in the configuration"
     others = f"{'lower' if is_upper else 'higher'} values"
     means: list[float | None] = [None, None]
-    if not np.ptp(times.configuration[moved]):
+    number = times.evidence.prepared.numbers.get(name)
+    if number is not None and not np.ptp(times.configuration[moved]):
+        measured = np.asarray(number.column.values, dtype=float)[times.used]
         cut = setting_value(float(measured[end].min() if is_upper else measured[end].max()), candidate.unit)
         words = f"{cut} and {'above' if is_upper else 'below'}"
         time = (times.evidence.rows.mean + times.evidence.rows.signed)[times.used]

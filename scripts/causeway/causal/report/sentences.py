@@ -412,6 +412,4 @@ def _goes_along(beyond: Association, target: str, many: bool) -> str:
     names = " and ".join(map(called, beyond.features))
     what = f"{capital(names)} one launch earlier" if beyond.is_earlier else f"{capital(names)} together"
     verb = "goes" if beyond.is_earlier else "go"
-    return (
-        f"{what} {verb} with at least {100 * beyond.share:.0f} % of {variance_of(target, many)}: not examined further."
-    )
+    return f"{what} {verb} with some {100 * beyond.share:.0f} % of {variance_of(target, many)}: not examined further."

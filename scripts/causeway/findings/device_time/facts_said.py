@@ -78,7 +78,7 @@ def _at_length(fact: LossFact, run: RunFact) -> str:
     headline = f"{words.loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
         return headline
-    return _short(headline, f"{headline} {words.of_gain(fact.gain, run.elapsed_ns)}")
+    return _short(headline, f"{headline} {words.of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}")
 
 
 def _short(headline: str, sentence: str) -> str:

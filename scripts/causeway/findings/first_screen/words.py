@@ -206,18 +206,20 @@ def reasons_in_words(fact: LossFact, devices: int) -> str:
     return ", ".join(f"{words} {time(ns / devices)}" for words, ns in told)
 
 
-def of_gain(gain: Gain | None, elapsed_ns: int) -> str:
-    """Return what a run wins without a loss."""
+def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
+    """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss, it
+    makes others wait, and their waits go with it.
+    """
     if gain is None:
         return "What its removal wins is not known."
     if gain.saved_ns < NOTICEABLE * elapsed_ns:
         limit = f": {LIMITS.get(gain.limited_by, 'other work limits')} the run" if gain.limited_by else ""
         return f"Removing it alone wins less than 1 %{limit}."
+    without = "this" if gain.saved_ns <= lost_ns else "this and the waits that it causes"
     least = "at least " if gain.at_least else ""
+    saved = f"{least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter"
     limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
-    return (
-        f"Without this the run is {least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter{limit}."
-    )
+    return f"Without {without} the run is {saved}{limit}."
 
 
 def _copies(copies: CopiesFact, devices: int) -> str:
@@ -257,12 +259,12 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
         return words
     if fact.part == COPIES:
         most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
-        return f"{words} {of_gain(fact.gain, run.elapsed_ns)} {most}"
+        return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)} {most}"
     if fact.part == COMMUNICATION and fact.waited_ns:
         words += f" Of it {time(fact.waited_ns / run.devices)} is waiting for other ranks."
     if fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
         words += " It may be waiting for ranks that are not in the recording."
-    return f"{words} {of_gain(fact.gain, run.elapsed_ns)}"
+    return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}"
 
 
 def of_migrations(fact: MigrationsFact) -> str:
