@@ -1,6 +1,6 @@
 """Figures, findings, explorers and the overview: finished tables drawn and put into words; no statistic of a run is computed here.
 
-Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: figures/, {target}/figures/, findings.json, overview.html, interactive/, explorer/,
+Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: figures/, {target}/figures/, findings.json, overview.html, first_screen.html, interactive/, explorer/,
 stall_reasons.parquet, datasets.json, provenance.json, schemas/, checksums.json. Steps: plot_figures of each traced dataset, plot_measurements of each
 counter or table column, write_overview.
 """
@@ -113,6 +113,7 @@ rule write_overview:
         explorers=[shown("explorer", dataset=dataset) for dataset in TRACED],
         stalls=expand("<results>/{dataset}/stall_reasons.parquet", dataset=COUNTED),
         page=shown("overview"),
+        front="<results>/first_screen.html",
         interactive=shown("interactive"),
         findings="<results>/findings.json",
         listing="<results>/datasets.json",

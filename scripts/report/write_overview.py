@@ -25,7 +25,7 @@ from causeway.numeric.parts import Parts
 from causeway.plotting.drawing.citations import interactive_page
 from causeway.plotting.drawing.page import svg_of, write
 from causeway.plotting.interactive.named_figures import Choice
-from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
+from causeway.plotting.overview.overview import DatasetView, TargetView, draw_front, draw_overview
 from causeway.plotting.pages.interactive_page import INDEX, LIBRARY, write_index
 from causeway.plotting.pages.interactive_page import write_page as write_interactive_page
 
@@ -75,7 +75,7 @@ def main(job) -> None:
             inputs = [*(path for path in given if str(path) not in drawn), made.findings, *made.stalls]
             needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
             choices = [params.shown, params.links, params.levels]
-            parts.do("overview", lambda: write_page(job), [made.page], inputs, choices, needs)
+            parts.do("overview", lambda: write_page(job), [made.page, made.front], inputs, choices, needs)
         record_checksums(Path(made.record), Path(made.times))
 
 
@@ -166,11 +166,14 @@ def write_list(job) -> None:
 
 
 def write_page(job) -> None:
-    """Write the overview: what was read, what varies and why, for every dataset."""
+    """Write the overview: what was read, what varies and why, for every dataset; and what the archive opens with."""
     home = Path(job.output.page).parent
+    datasets = views(job)
+    findings = read_json(job.output.findings)
+    write(draw_front(datasets, findings), job.output.front)
     page = draw_overview(
-        views(job),
-        read_json(job.output.findings),
+        datasets,
+        findings,
         json.loads(job.params.shown),
         # an absolute folder, which no workflow of ours names, must not make equal pages differ
         results="results" if home.is_absolute() else home.as_posix(),

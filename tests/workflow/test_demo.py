@@ -349,6 +349,21 @@ def test_the_report_leads_to_its_items_in_the_order_of_the_questions(unpacked, w
     assert watched.outside() == []
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (800, 600)], ids=str)
+def test_the_report_opens_with_the_first_screen(demo, unpacked, watched, size):
+    """At its top, which can be reached: Snakemake centres what is higher than the window and cuts it off."""
+    page = watched.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    watched.show(unpacked / "report.html")
+    page.wait_for_timeout(300)
+    front = page.locator(".front")
+    assert front.bounding_box()["y"] > 0
+    shown = " ".join(front.inner_text().split())
+    lines = read_json(demo / "findings.json")["first_screen"]
+    assert {line["dataset"] for line in lines} == {"demo", "demo_counters", "h100"}
+    assert [line["answer"] for line in lines if " ".join(line["answer"].split()) not in shown] == []
+
+
 def test_the_report_in_a_single_file_opens_and_stays_small(demo, watched):
     run = run_snakemake(demo.parent, "--report", "results/report.html", root=demo.parent / "checkout")
     assert run.returncode == 0, run.stdout[-4000:]

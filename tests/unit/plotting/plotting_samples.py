@@ -236,6 +236,7 @@ def job_of(root, out, datasets=("demo",)):
         output = Named(
             findings=str(out / "findings.json"),
             page=str(out / "overview.html"),
+            front=str(out / "first_screen.html"),
             stalls=[str(path) for name in datasets for path in (root / name).glob("stall_reasons.parquet")],
         )
 

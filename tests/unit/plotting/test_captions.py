@@ -31,7 +31,7 @@ def rendered(path, **ranking):
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(path.read_text()).render(snakemake=job)
+    return environment.from_string(path.read_text()).render(snakemake=job, files=[])
 
 
 @pytest.mark.parametrize("path", CAPTIONS, ids=lambda path: path.stem)

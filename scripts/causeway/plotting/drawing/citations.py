@@ -195,6 +195,11 @@ def settled(page: str, results: str) -> tuple[Markup, Markup]:
     return numbered, queries_block({key: query for query, key in numbers.items()})
 
 
+def uncited(page: str) -> Markup:
+    """Return markup without its citations: the words stay."""
+    return Markup(re.sub("</?data[^>]*>", "", page))  # noqa: S704 - the page was markup; text in it has no tags
+
+
 def queries_block(queries: Mapping[str, str]) -> Markup:
     """Return the list of queries as a block of JSON in which no tag can begin or end."""
     text = json.dumps(queries, ensure_ascii=True, indent=0).replace("<", "\\u003c").replace("&", "\\u0026")

@@ -195,6 +195,31 @@ def draw_overview(
     return rendered("overview.html", title=f"Causeway: {names}", main=main, queries=queries)
 
 
+def draw_front(datasets: Sequence[DatasetView], findings: Mapping) -> Markup:
+    """Return what a report's archive opens with: the first screens, each with its figure, of the first few datasets, as
+    a part of a page with a style of its own.
+
+    Parameters
+    ----------
+    datasets : sequence of DatasetView
+        In the order of the sheet.
+    findings : mapping
+        The document `findings.json`.
+    """
+    lines = list(enumerate(findings["first_screen"]))
+    pairs = sorted({line["dataset"] for _, line in lines} - {view.name for view in datasets})
+    shown = [(name, None) for name in pairs] + [(view.name, _figure(view)) for view in datasets]
+    front = rendered(
+        "front.html",
+        datasets=[
+            (name, first_screen([line for line in lines if line[1]["dataset"] == name]), figure)
+            for name, figure in shown[:UNFOLDED]
+        ],
+        more=max(len(shown) - UNFOLDED, 0),
+    )
+    return citations.uncited(front)
+
+
 def _contents(datasets: Sequence[DatasetView], compared: bool) -> list[tuple[str, str]]:
     """Return the parts to jump to, in words and by id: the datasets, or of a single one its targets."""
     parts = [(view.name, view.name) for view in datasets]

@@ -108,6 +108,18 @@ def test_hostile_names_are_text(made, page):
     assert any("108,092 characters in all" in attributes.get("title", "") for _, attributes in page.tags)
 
 
+def test_what_the_archive_opens_with_has_the_first_screens_as_text(made):
+    text = (made / "first_screen.html").read_text()
+    assert "<script" not in text
+    assert "<data" not in text
+    lines = read_json(made / "findings.json")["first_screen"]
+    assert len(lines) > 2
+    shown = Page(text)
+    assert [words for words in shown.words if words in ("demo", "broken", "wide")] == ["demo", "broken", "wide"]
+    missing = [line["answer"] for line in lines if " ".join(line["answer"].split()) not in shown.text]
+    assert missing == []
+
+
 def test_the_parts_stand_in_their_order(page):
     words = [
         "Where these runs lose time",
