@@ -9,9 +9,9 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 """The version of pyproject.toml, which a job in an environment of its own cannot ask for."""
-RELEASED = "2026-11-20"
+RELEASED = "2026-11-29"
 """The day on which that version was released, as CITATION.cff states it."""
 
 MEMORY_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"}

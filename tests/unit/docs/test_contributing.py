@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 import yaml
 
-from causeway.core.installation import VERSION
+from causeway.core.installation import RELEASED, VERSION
 from support import ROOT
 
 PAGES = ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "ROADMAP.md", "docs/a-launch.md"]
@@ -68,6 +68,21 @@ def test_templates_and_hooks_are_read_as_what_they_are():
         _, head, body = template.read_text(encoding="utf-8").split("---\n", 2)
         assert {"name", "about"} <= yaml.safe_load(head).keys(), template.name
         assert body.strip()
+
+
+def test_the_changelog_has_dated_sections_and_short_lines():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased, *released = re.split(r"^## ", text, flags=re.M)[1:]
+    assert unreleased.startswith("[Unreleased]\n")
+    heads = [re.match(r"\[([\d.]+)\] - (\d{4}-\d\d-\d\d)\n", section) for section in released]
+    assert all(heads)
+    assert heads[0].groups() == (VERSION, RELEASED)
+    assert heads[-1][1] == "1.0.0"
+    assert "### Fixed" not in released[-1], "what was never released is not fixed"
+    assert set(re.findall(r"^### (\w+)", text, flags=re.M)) <= {"Added", "Changed", "Fixed", "Removed", "Security"}
+    lines = re.findall(r"^- (.*(?:\n  .*)*)", text, flags=re.M)
+    assert len(lines) > 40
+    assert [line for line in lines if len(line.split()) > 25] == []
 
 
 def runs_of(workflow):
