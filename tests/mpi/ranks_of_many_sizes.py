@@ -1,5 +1,5 @@
-"""Run functions over MPI ranks of several numbers in one session of seven processes, as starting a process takes
-longer than most cases: `ranks_of_many_sizes.py CALLS.json`.
+"""Run functions over MPI ranks of several numbers in one session of three or seven processes, as starting a process
+takes longer than most cases: `ranks_of_many_sizes.py CALLS.json`.
 
 Each call is a module, the name of a function in it, its arguments (paths as text) and a folder, below which the results
 of N ranks go into the folder N; `OUT` in an argument stands for that folder.
@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from causeway.numeric.mpi import Ranks
 
-DIVISIONS = ((7,), (4, 3), (2, 1))
-"""How the processes are divided into groups that work at the same time; what is left over waits."""
+DIVISIONS = {3: ((3,), (2, 1)), 7: ((7,), (4, 3), (2, 1))}
+"""How so many processes are divided into groups that work at the same time; what is left over waits."""
 
 
 def make(call: dict, ranks: Ranks) -> None:
@@ -29,9 +29,9 @@ def make(call: dict, ranks: Ranks) -> None:
 
 
 def main(calls: list[dict]) -> None:
-    """Make every call on 7, 4, 3, 2 and 1 ranks."""
+    """Make every call on 7, 4, 3, 2 and 1 ranks, or on 3, 2 and 1."""
     world = MPI.COMM_WORLD
-    for division in DIVISIONS:
+    for division in DIVISIONS[world.Get_size()]:
         first = 0
         group = size = None
         for number, count in enumerate(division):

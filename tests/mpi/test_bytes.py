@@ -16,8 +16,10 @@ from variability_tables import command, digests, export_from_nsys, launcher, run
 
 TRACED = ("kernel_variability", "memory_stall")
 DEALT = ("--assignment", "round_robin")
-FORMS = [(2, ("--workers", "2", *DEALT)), (3, ()), (4, (*DEALT, "--block", "5")), (7, ())]
+FORMS = [(2, ("--workers", "2", *DEALT)), (3, ())]
 """Ranks and options of the runs under MPI; more workers are tried in one process, where they cost less."""
+MORE_FORMS = [(4, (*DEALT, "--block", "5")), (7, ())]
+"""Those that are tried where time does not matter."""
 ALONE = [("--workers", "2"), ("--workers", "3", *DEALT), ("--workers", "4"), ("--workers", "7", *DEALT, "--block", "3")]
 
 
@@ -171,8 +173,14 @@ def results(folder):
     return digests(folder, targets), more
 
 
+@pytest.fixture(scope="module", params=[FORMS, pytest.param(MORE_FORMS, marks=pytest.mark.slow)], ids=["few", "more"])
+def forms(request):
+    """Return ranks and options of the runs under MPI."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory, request):
+def runs(tmp_path_factory, request, forms):
     """Write every case once and run all of them in one session per form; return a function that gives the folders of
     a case.
     """
@@ -182,7 +190,7 @@ def runs(tmp_path_factory, request):
         data = request.getfixturevalue("data") if case.__name__.startswith("real") else None
         case_of[case] = (base / case.__name__, *case(base / case.__name__, data))
     environment = dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
-    for form, (ranks, more) in enumerate(FORMS):
+    for form, (ranks, more) in enumerate(forms):
         lines = []
         for folder, targets, exports, options in case_of.values():
             line = [str(part) for part in command(folder, targets, exports, [*options, *more], ranks)]
@@ -205,10 +213,10 @@ def runs(tmp_path_factory, request):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_the_same_bytes(runs, case):
+def test_the_same_bytes(runs, forms, case):
     folder, targets, exports, options = runs[case]
     expected = results(run_here(folder, targets, exports, options))
-    for form, (ranks, more) in enumerate(FORMS):
+    for form, (ranks, more) in enumerate(forms):
         assert results(folder / f"form{form}") == expected, f"{ranks} ranks {' '.join(more)}"
     if case is not full_row_groups:
         for more in ALONE:

@@ -1,9 +1,6 @@
-"""Features of kept launches over MPI ranks: the same bytes on 1, 2, 3, 4 and 7 ranks."""
+"""Features of kept launches over MPI ranks: the same bytes on any number of ranks."""
 
-import json
-import os
 import sys
-from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
@@ -12,16 +9,14 @@ from causeway.causal.data.assemble_features import assemble
 from causeway.causal.data.features import exports_of
 from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.tables import SCHEMAS, read_table, write_json, write_table
-from progress import run_by_progress
 from support import ROOT
 from variability import bin_launches
-from variability_tables import launcher, table_of
+from variability_tables import table_of
 
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "levels"))
 
 from levels_reference import write_run
 
-SIZES = (1, 2, 3, 4, 7)
 EXPORTS = 5
 GROUP_ROWS = 37
 """Rows per row group of the kept rows: each rank of the dataset has several, and some hold two ranks."""
@@ -43,7 +38,7 @@ def kept_rows(folder):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, on_ranks):
     """Write a dataset and its features on every number of ranks, in one session; return its folder."""
     folder = tmp_path_factory.mktemp("ranks")
     write_run(folder, rows=600, exports=EXPORTS, seed=5)
@@ -73,38 +68,35 @@ def made(tmp_path_factory):
         }
         for name, with_context in CASES.items()
     ]
-    (folder / "calls.json").write_text(json.dumps(calls), encoding="utf-8")
-    program = Path(__file__).with_name("ranks_of_many_sizes.py")
-    line = [launcher(), "-n", "7", sys.executable, "-m", "mpi4py", str(program), str(folder / "calls.json")]
-    done = run_by_progress(line, [folder], env=dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1"))
-    assert done.returncode == 0, done.stderr
+    on_ranks(folder, calls)
     return folder
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_bytes(made, name):
-    first, *others = [(made / name / str(size) / "features.parquet").read_bytes() for size in SIZES]
-    for size, other in zip(SIZES[1:], others, strict=True):
+def test_the_same_bytes(made, sizes, name):
+    first, *others = [(made / name / str(size) / "features.parquet").read_bytes() for size in sizes]
+    for size, other in zip(sizes[1:], others, strict=True):
         assert other == first, f"{size} ranks"
-    for size in SIZES:
+    for size in sizes:
         assert [path.name for path in (made / name / str(size)).iterdir()] == ["features.parquet"]
 
 
-def test_the_features_are_of_all_kept_rows(made):
+def test_the_features_are_of_all_kept_rows(made, most_ranks):
     """Equal bytes of nothing would prove nothing."""
+    most = str(most_ranks)
     kept = read_table(made / "kernel_variability" / "kept.parquet", "kept")
-    found = read_table(made / "whole" / "7" / "features.parquet", "features")
+    found = read_table(made / "whole" / most / "features.parquet", "features")
     assert found.select(SCHEMAS["kept"].names).equals(kept.select(SCHEMAS["kept"].names))
     assert set(pc.unique(kept.column("rank")).to_pylist()) == {0, 1, 10, 11, 20, 21, 30, 31}
     for name in ("launches_in_flight", "h2d_bytes_in_flight", "dram_ratio", "since_start_ns", "previous_deviation"):
         assert pc.count(found.column(name)).as_py() > 10, name
         assert len(pc.unique(found.column(name))) > 2, name
-    assert CheckedParquet(made / "whole" / "7" / "features.parquet").metadata.num_row_groups > 8
+    assert CheckedParquet(made / "whole" / most / "features.parquet").metadata.num_row_groups > 8
     assert (
         "launches_in_flight"
-        not in read_table(made / "without_context" / "7" / "features.parquet", "features").schema.names
+        not in read_table(made / "without_context" / most / "features.parquet", "features").schema.names
     )
-    empty = read_table(made / "empty" / "7" / "features.parquet", "features")
+    empty = read_table(made / "empty" / most / "features.parquet", "features")
     assert empty.num_rows == 0
     assert empty.schema.names == found.schema.names
 

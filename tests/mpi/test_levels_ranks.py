@@ -1,29 +1,23 @@
-"""Levels over MPI ranks: the same bytes on 1, 2, 3, 4 and 7 ranks."""
+"""Levels over MPI ranks: the same bytes on any number of ranks."""
 
-import json
-import os
 import sys
-from pathlib import Path
 
 import pytest
 
 from causeway.core.tables import read_json, read_table, write_table
-from progress import run_by_progress
 from support import ROOT
-from variability_tables import launcher
 
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "levels"))
 
 from levels_reference import write_run
 
-SIZES = (1, 2, 3, 4, 7)
 EXPORTS = 5
 BUDGETS = {"fine": 1 << 24, "coarse": 60_000, "without": 1 << 24}
 """Bytes that a pyramid may take: nearly all; so few that cells are widened; and a dataset without launches."""
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, on_ranks):
     """Write a dataset and its levels on every number of ranks, in one session; return its folder."""
     folder = tmp_path_factory.mktemp("ranks")
     write_run(folder, rows=600, exports=EXPORTS, seed=5)
@@ -45,11 +39,7 @@ def made(tmp_path_factory):
         }
         for name, budget in BUDGETS.items()
     ]
-    (folder / "calls.json").write_text(json.dumps(calls), encoding="utf-8")
-    program = Path(__file__).with_name("ranks_of_many_sizes.py")
-    line = [launcher(), "-n", "7", sys.executable, "-m", "mpi4py", str(program), str(folder / "calls.json")]
-    done = run_by_progress(line, [folder], env=dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1"))
-    assert done.returncode == 0, done.stderr
+    on_ranks(folder, calls)
     return folder
 
 
@@ -59,21 +49,22 @@ def files(folder):
 
 
 @pytest.mark.parametrize("name", BUDGETS)
-def test_the_same_bytes(made, name):
-    first, *others = [files(made / name / str(size)) for size in SIZES]
-    for size, other in zip(SIZES[1:], others, strict=True):
+def test_the_same_bytes(made, sizes, name):
+    first, *others = [files(made / name / str(size)) for size in sizes]
+    for size, other in zip(sizes[1:], others, strict=True):
         assert other == first, f"{size} ranks"
 
 
-def test_the_levels_are_of_all_exports(made):
+def test_the_levels_are_of_all_exports(made, most_ranks):
     """Equal bytes of nothing would prove nothing."""
-    fine, coarse, without = (read_json(made / name / "7" / "levels" / "index.json") for name in BUDGETS)
+    most = str(most_ranks)
+    fine, coarse, without = (read_json(made / name / most / "levels" / "index.json") for name in BUDGETS)
     assert {lane["export"] for lane in fine["lanes"]} == {"0", "1", "2", "3"}
     assert fine["levels"][0]["width_ns"] == 10_000 < coarse["levels"][0]["width_ns"]
     assert [metric["name"] for metric in fine["metrics"]][-3:] == ["clock_hz", "dram_ratio", "rate"]
     assert without["lanes"] == without["levels"] == without["metrics"] == []
     for level in fine["levels"]:
-        folder = made / "fine" / "7" / "levels" / level["folder"]
+        folder = made / "fine" / most / "levels" / level["folder"]
         rows = read_table(folder / "statistics.parquet", "level_statistics").to_pylist()
         # each launch has a duration in one of the three classes of kernels, which are the first metrics
         assert sum(row["count"] for row in rows if row["metric"] < 3) == 3 * 600 + 50
