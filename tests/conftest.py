@@ -18,8 +18,11 @@ from watching import Watched
 
 # Compiled code looks where it reads and writes, in this process alone: programs that tests start are as users run them.
 # Its cache lies apart: numba finds what it keeps by the source, not by this choice, and would load what does not look.
-numba_config.BOUNDSCHECK = 1
-numba_config.CACHE_DIR = str(Path(numba_config.CACHE_DIR or ROOT / ".pytest_cache") / "bounds-checked")
+# In the copy of a recipe (recipe_pages.py) nothing is compiled anew: the code there is that of the repository.
+CHECKS_COMPILED = os.environ.get("NUMBA_BOUNDSCHECK") != "0"
+if CHECKS_COMPILED:
+    numba_config.BOUNDSCHECK = 1
+    numba_config.CACHE_DIR = str(Path(numba_config.CACHE_DIR or ROOT / ".pytest_cache") / "bounds-checked")
 
 # Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
 # about the same time.
@@ -70,7 +73,8 @@ def call_twice(function, *arguments):
     return result
 
 
-compiled_functions.CompiledFunction.__call__ = call_twice
+if CHECKS_COMPILED:
+    compiled_functions.CompiledFunction.__call__ = call_twice
 
 
 class _LeftOut(pytest.Module):

@@ -206,14 +206,19 @@ def test_no_permission_is_a_refusal(without_permission, name):
     assert found.startswith("it cannot be read (Permission denied)"), found
 
 
+TIMES = pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
+"""How often as many cuts or changes are tried as by default."""
+
+
+@TIMES
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_cut_at_any_point(tmp_path, name):
+def test_cut_at_any_point(tmp_path, name, times):
     path = make(name, tmp_path / "in")
     whole = Read(path, tmp_path / "t")
     file = launches_file(path)
     content = file.read_bytes()
-    for n in range(1, 24):
-        part = content[: len(content) * n // 24]
+    for n in range(1, 10 * times):
+        part = content[: len(content) * n // (10 * times)]
         file.write_bytes(part)
         export = check(Read(path, tmp_path / "t"))
         assert main_rows(export) <= main_rows(whole) or name == "rocprof folder"
@@ -225,13 +230,14 @@ def test_cut_at_any_point(tmp_path, name):
     assert not path.is_file() or check(Read(path, tmp_path / "t")).status != "read" or name in LINES
 
 
+@TIMES
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_bytes_changed_at_random(tmp_path, name):
+def test_bytes_changed_at_random(tmp_path, name, times):
     path = make(name, tmp_path / "in")
     file = launches_file(path)
     content = file.read_bytes()
     chance = random.Random(name)
-    for _ in range(25):
+    for _ in range(10 * times):
         changed = bytearray(content)
         for _ in range(chance.choice([1, 3, 30])):
             at = chance.randrange(len(changed))
