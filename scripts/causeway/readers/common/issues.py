@@ -40,8 +40,7 @@ CATALOGUE = {
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out", leaves_out=True),
     "incomplete_events": Kind(
         "caution",
-        "events without a duration of their own (their ph is not X) were left out; of begin and end events those of"
-        " annotations alone are paired",
+        "events without a duration (their ph is not X, nor B with an E behind it on the same thread) were left out",
         leaves_out=True,
     ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
@@ -56,7 +55,8 @@ CATALOGUE = {
     "no_time": Kind("caution", "events without a start or an end were left out", leaves_out=True),
     "implausible_time": Kind(
         "caution",
-        "events with impossible times (beyond the year 2100, or longer than 100 days) were left out",
+        "events with impossible times (beyond the year 2100, longer than 100 days, or so long before or behind most"
+        " launches) were left out",
         leaves_out=True,
     ),
     "open_events": Kind(

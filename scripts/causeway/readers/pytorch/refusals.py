@@ -132,7 +132,7 @@ def without_kernel(
         Launches that could not be used, by the kind of issue.
     """
     others = [f"{rows} {category}" for category, rows in sorted(seen.items())]
-    others += [f"{rows} {category} whose ph is not X" for category, rows in sorted(incomplete.items())]
+    others += [f"{rows} {category} without a duration, as their ph is not X, nor B with an E" for category, rows in sorted(incomplete.items())]
     listed = ", ".join(others) or "no event of any category read"
     found = f"there is no GPU kernel in it ({listed}{'; not read: ' * bool(unread.counts)}{unread.listed()})"
     distributed = text.facts.get("distributedInfo")
@@ -144,6 +144,8 @@ def without_kernel(
         advice = OTHER_ACCELERATOR
     if any(categories[category] == "calls" for category in seen):
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
+    if any(categories[category] == "launches" for category in incomplete):
+        advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
     if untimed := sum(count for kind, count in left_out.items() if kind in ("no_time", "implausible_time")):
         found = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
         advice = "Are they nanoseconds? Then divide them by 1,000, or export again."

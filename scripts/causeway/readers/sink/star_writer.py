@@ -72,6 +72,7 @@ class StarWriter:
             for kind in RECORDS
             if is_one_clock and kind != "samples"
         }
+        self._near = sink.near_most
         self.digest = RecordingDigest()
         # places, in the order of all launches, of those that are repeated, or of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
@@ -153,12 +154,19 @@ class StarWriter:
     def _events(self, kind: str) -> Iterator[EventBatch]:
         """Give the events of a kind in order, each once."""
         for block in self.sink.events(kind):
-            again = self._again(kind, block)
-            yield block[~again] if again.any() else block
+            out = self._out(kind, block)
+            yield block[~out] if out.any() else block
 
-    def _again(self, kind: str, block: EventBatch) -> np.ndarray:
-        """Return which of the next events of a kind, n of them, stood there before; bool, shape (n,)."""
-        return self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
+    def _out(self, kind: str, block: EventBatch) -> np.ndarray:
+        """Return which of the next events of a kind, n of them, stood there before, or are far from most launches;
+        bool, shape (n,).
+        """
+        out = self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
+        if self._near:
+            far = ~out & ((block["start_ns"] < self._near[0]) | (block["start_ns"] > self._near[1]))
+            self.sink.issues.add("implausible_time", int(far.sum()), of_launches=kind == "launches")
+            out = out | far
+        return out
 
     def _write_work(self, calls: WorkCalls, operators: LaunchOperators) -> None:
         """Write launches, transfers and graphs, each row with the call that made it, in one pass over all of them."""
@@ -382,10 +390,10 @@ class _Launches:
         star = self._star
         seen = 0
         for block in self._sink.events("launches"):
-            again = star._again("launches", block)
-            rows = star._of_ranks(block[~again] if again.any() else block)
+            out = star._out("launches", block)
+            rows = star._of_ranks(block[~out] if out.any() else block)
             if len(rows) < len(block):
-                out = np.flatnonzero(again | (looked_up(star.rank, block["process"]) < 0))
+                out = np.flatnonzero(out | (looked_up(star.rank, block["process"]) < 0))
                 star.launches_left_out.append(seen + out)
             seen += len(block)
             yield rows
