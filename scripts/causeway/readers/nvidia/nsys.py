@@ -105,7 +105,7 @@ class NsysReader(NsysTables):
         for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
         if not sink.n_launches:
-            if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self)):
+            if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self) or self._has_rows(GRAPHS)):
                 raise self.failure or self._no_launches()
             sink.issues.add("no_launches")
         call_names: dict[int, int] = {}
@@ -144,6 +144,9 @@ class NsysReader(NsysTables):
         """Return whether tables of MPI calls have rows."""
         of_mpi = [table for table, entry in self.tables.items() if entry["gives"] == "mpi"]
         return any(self.export.rows(table, ["start"], 1) for table in of_mpi if table in self.export.tables)
+
+    def _has_rows(self, name: str) -> bool:
+        return any(self.export.rows(table, ["start"], 1) for table in self.forms_of(name))
 
     def _no_launches(self) -> ExportError:
         source = self.options.source

@@ -76,7 +76,7 @@ class StarWriter:
         self.digest = RecordingDigest()
         # places, in the order of all launches, of those that are repeated, or of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
-        self._of_transfers: tuple[int, int] | None = None  # their first start and last end
+        self._of_others: tuple[int, int] | None = None  # first start and last end of transfers and whole graphs
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
         # kernels that ranges around their launches call communication, by code
@@ -137,7 +137,7 @@ class StarWriter:
         return rows[mine]
 
     def _span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
-        """Widen the export's span by events in order of their starts; transfers matter where there are no launches."""
+        """Widen the export's span by events in order of their starts; other work counts where there are no launches."""
         first = int(start[0])
         last = int((start + duration).max())
         facts = self.facts
@@ -187,8 +187,8 @@ class StarWriter:
         if "launches" in kinds:
             self._cut_overruns()
             launches.finish()
-        if self._of_transfers:
-            first, last = self._of_transfers
+        if self._of_others:
+            first, last = self._of_others
             self._span(np.array([first]), last - first, launches=False)
 
     def _cut_overruns(self) -> None:
@@ -227,10 +227,7 @@ class StarWriter:
             self.facts.tables[kind] = writer.rows
 
     def _transfer_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
-        start = rows["start_ns"]
-        first, last = self._of_transfers or (int(start[0]), 0)
-        self._of_transfers = first, max(last, int((start + rows["duration_ns"]).max()))
-        self._note_devices(rows["process"], rows["device"])
+        self._note_others(rows)
         columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
         for name in ("bytes", "correlation"):
             columns[name] = nullable(rows[name], pa.int64())
@@ -250,8 +247,15 @@ class StarWriter:
         return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
 
     def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
-        self._note_devices(rows["process"], rows["device"])
+        self._note_others(rows)
         return graph_columns(rows)
+
+    def _note_others(self, rows: EventBatch) -> None:
+        """Note the times and devices of work other than launches, the next rows of its kind in order."""
+        start = rows["start_ns"]
+        first, last = self._of_others or (int(start[0]), 0)
+        self._of_others = min(first, int(start[0])), max(last, int((start + rows["duration_ns"]).max()))
+        self._note_devices(rows["process"], rows["device"])
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:
