@@ -116,6 +116,23 @@ def test_ranges_that_are_recorded_are_not_asked_for():
     assert "Record call stacks of the host: host code that is not recorded 400 ms." in said
 
 
+@pytest.mark.parametrize(
+    ("detail", "long_ms", "launches", "steps"),
+    [
+        ("operator: aten::mm", 0, 8000, ["Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."]),
+        ("in cudaLaunchKernel", 0, 8000, ["Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."]),
+        ("operator: gc.collect", 790, 8000, ["Do it earlier, on another thread, or less often: gc.collect 400 ms."]),
+        ("operator: aten::mm", 0, 2000, []),
+        ("host code not recorded", 0, 2000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
+        ("host code not recorded", 790, 8000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
+    ],
+)  # fmt: skip
+def test_one_long_gap_is_not_the_time_of_launching(detail, long_ms, launches, steps):
+    """One gap of 60 ms over 1,200 launches is 50 us for each, and no graph of launches removes it."""
+    fact = replace(idle([("launch_starved", detail, 800)], won_ms=390), long_ns=long_ms * MS)
+    assert [one.words for one in advice(run(launches=launches), [], [fact], [], [])] == steps
+
+
 def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():
     """22 ms of compute beside 921 ms of copies from pinned memory: overlap wins 2 % at most."""
     copies = {

@@ -86,6 +86,8 @@ class LossFact:
         Of idle time: reason, what is behind it, ns of all devices; most first.
     unknown_ns : int
         Of idle time: without a known reason.
+    long_ns : int
+        Of idle time: in gaps between the same work that are each longer than a launch takes the host.
     copies, collectives : sequence
         Of these losses what they are made of, most time first.
     waited_ns : int
@@ -102,6 +104,7 @@ class LossFact:
     lost_ns: int
     reasons: Sequence[tuple[str, str, int]] = ()
     unknown_ns: int = 0
+    long_ns: int = 0
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
     waited_ns: int = 0
@@ -153,17 +156,19 @@ class LateRankFact:
     query: str
 
 
-def loss_facts(tables: RunTables, run: RunFact) -> list[LossFact]:
-    """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first."""
+def loss_facts(tables: RunTables, run: RunFact, long_ns: int = 0) -> list[LossFact]:
+    """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first;
+    `long_ns` of the idle time is in long gaps.
+    """
     facts = [
-        _loss(tables, run, part)
+        _loss(tables, run, part, long_ns)
         for part in (COMMUNICATION, COPIES, IDLE, OUTSIDE)
         if run.share(run.parts.get(part, 0)) >= NOTICEABLE
     ]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.part))
 
 
-def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
+def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
     breakdown = tables.efficiency["breakdown"]
     lost = run.parts[part]
     gain = _gain(tables, run, part)
@@ -176,7 +181,9 @@ def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
             known = lost
         if not known or unknown >= MOST_UNKNOWN * known:
             gain = None
-        return LossFact(part=part, lost_ns=lost, reasons=reasons, unknown_ns=unknown, gain=gain)
+        return LossFact(
+            part=part, lost_ns=lost, reasons=reasons, unknown_ns=unknown, long_ns=min(long_ns, lost), gain=gain
+        )
     if part == COPIES:
         overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
         return LossFact(part=part, lost_ns=lost, copies=_copies(tables), overlap_ns=overlap, gain=gain)

@@ -20,6 +20,8 @@ FEWEST_USUAL = 5
 """Launches or copies of a kind that must be there for one to stand out among them."""
 WAITS = "exposed_communication"
 """The cause of a slow step in which a rank waits for another one."""
+LAUNCHING_NS = 200_000
+"""Idle time before a launch up to which it may be that of launching."""
 STANDS_OUT = 3.0
 """Times as long as the median of its kind that a launch or copy is, to stand out."""
 
@@ -262,6 +264,11 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
                 )
             )
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.after, fact.before))
+
+
+def long_ns(gaps: Sequence[GapFact]) -> int:
+    """Return the time in gaps that are longer than launching takes the host, ns of all devices."""
+    return sum(gap.total_ns for gap in gaps if gap.median_ns >= LAUNCHING_NS)
 
 
 def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:

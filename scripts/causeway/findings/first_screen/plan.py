@@ -16,7 +16,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
-from causeway.findings.first_screen.outliers import event_facts, gap_facts, without_single
+from causeway.findings.first_screen.outliers import event_facts, without_single
 from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
 from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts
 
@@ -186,7 +186,7 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     run = of.run
     if not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    gaps = gap_facts(tables, run)
+    gaps = of.gaps
     facts = [(fact.total_ns, words.of_gap(fact, run)) for fact in gaps]
     events = event_facts(tables, run)
     facts += [(fact.total_ns, words.of_event(fact, run)) for fact in events]

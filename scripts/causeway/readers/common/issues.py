@@ -5,6 +5,8 @@ the analyses that it rules out.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from causeway.core.errors import ExportError
+
 ANALYSES = (
     "kernel_variability",
     "memory_stall",
@@ -341,6 +343,19 @@ class Issues:
         """Return how many cases of a kind were counted."""
         return self._found.get(kind, (0, ""))[0]
 
+    def none_usable(self, source: str) -> ExportError | None:
+        """Return the error of an export of which no launch could be used; None where none was left out."""
+        rounded = self.count("rounded_times")
+        lost = self.left_out | ({"rounded_times": rounded} if rounded else {})
+        if not lost:
+            return None
+        return ExportError(
+            source,
+            f"none of its {sum(lost.values()):,} launches can be used: {in_words(lost)}",
+            "launches with a start and an end as the profiler writes them",
+            "Export it again: a spreadsheet or a script that saved the file may have rewritten its numbers.",
+        )
+
     def as_list(self) -> list[dict]:
         """Return the issues for `capabilities.json`, in the catalogue's order."""
         return [
@@ -354,3 +369,13 @@ class Issues:
             for kind, known in CATALOGUE.items()
             if kind in self._found
         ]
+
+
+def in_words(lost: Mapping[str, int]) -> str:
+    """Return how many launches were lost by kind of issue, the most first.
+
+    >>> in_words({"no_time": 1, "unreadable_rows": 1200})
+    'unreadable rows (1,200), no time (1)'
+    """
+    order = sorted(lost.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in order)

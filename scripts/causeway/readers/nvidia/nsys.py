@@ -106,7 +106,7 @@ class NsysReader(NsysTables):
             self._transfers(table, batch)
         if not sink.n_launches:
             if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self) or self._has_rows(GRAPHS)):
-                raise self.failure or self._no_launches()
+                raise self.failure or sink.issues.none_usable(self.options.source) or self._no_launches()
             sink.issues.add("no_launches")
         call_names: dict[int, int] = {}
         synchronising = synchronisations.SynchronisingCalls()
@@ -204,7 +204,8 @@ class NsysReader(NsysTables):
         if "name" in batch and "short_name" in batch:
             ids = np.where(ids == NULL, batch["short_name"], ids)
         kernel = self.text_codes(ids, names, self._kernel_code)
-        self.sink.count_unnamed(kernel, table)
+        why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
+        self.sink.count_unnamed(kernel, table + why)
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)

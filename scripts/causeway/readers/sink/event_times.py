@@ -191,11 +191,11 @@ class ClockTick:
         """Take starts and durations in ns, both int64 of shape (n,) with n > 0, in any order."""
         if self._origin is None:
             self._origin = int(start[0])
-        first, last = int(start.min()), int(start.max())
-        if first // DAY_NS == last // DAY_NS:
+        first = int(start.min())
+        if first // DAY_NS == int(start.max()) // DAY_NS:
             self._note_day(first, len(start))
         else:
-            days, inverse, rows = np.unique(start // DAY_NS, return_inverse=True, return_counts=True)
+            _, inverse, rows = np.unique(start // DAY_NS, return_inverse=True, return_counts=True)
             for at, count in enumerate(rows.tolist()):
                 self._note_day(int(start[inverse == at].min()), count)
         if not 0 < self.start_tick_ns < COARSE_NS:
@@ -223,5 +223,6 @@ class ClockTick:
         if not self._days:
             return None
         day = max(self._days, key=lambda one: (self._days[one][0], one))
-        least, most = day * DAY_NS - LONGEST_NS, (day + 1) * DAY_NS + LONGEST_NS
+        least = day * DAY_NS - LONGEST_NS
+        most = (day + 1) * DAY_NS + LONGEST_NS
         return None if least <= min(self._days) * DAY_NS and max(self._days) * DAY_NS <= most else (least, most)
