@@ -177,7 +177,8 @@ def run_fact(tables: RunTables) -> RunFact | None:
         recorded=[words for name, words in RECORDED.items() if name in held],
         launches=document["launch_path"]["launches"],
         in_graphs=bool(document.get("graphs"))
-        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"]),
+        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"])
+        or any(row["reason"] == "graph_internal" for row in tables.waiting),
         query=in_document(f"{tables.dataset}/efficiency.json", "elapsed_ns", kind="integer"),
     )
 
