@@ -4,6 +4,7 @@ worked by hand.
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import first_screen_samples as made
 import pyarrow as pa
@@ -23,7 +24,7 @@ from causeway.findings.first_screen.compared import PairSide, compared_runs, of_
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
-from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
+from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
 from causeway.findings.first_screen.work_classes import work_of
@@ -357,6 +358,29 @@ def test_a_slow_step_is_found_again_by_its_finding(tmp_path):
     write_json({"slow": steps, "ranks": []}, tmp_path / "steps.json")
     write_table(table, tmp_path / "steps.parquet", "steps")
     assert _slowest_step(finding.as_json(), tmp_path) == (5 * MS, 135 * MS)
+
+
+def test_the_step_of_a_single_gap_is_named():
+    """The time of the gap is that of the slow step: said once, with its number."""
+    common = {"after": "gemm", "before": "softmax", "per_step": False, "longest_ns": 60 * MS, "start_ns": 205 * MS}
+    gap = GapFact(count=1, devices=1, total_ns=60 * MS, median_ns=60 * MS, **common)
+    small = GapFact(count=9, devices=1, total_ns=20 * MS, median_ns=2 * MS, **common | {"longest_ns": 3 * MS})
+    slow = {"cause_ns": 59 * MS, "usual_ns": 30 * MS, "cause": "idle_before_first_launch", "name": None}
+    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small])
+    facts.slow_steps = [SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow)]
+    said = [line.answer for line in _outliers(facts)]
+    assert said[0] == "A gap of 60 ms at 205 ms, after gemm, before softmax (3 %), in step 63 of rank 1."
+    assert said[1].startswith("9 gaps of 2 ms")
+    assert len(said) == 2
+    facts.slow_steps = [SlowStepsFact(pairs=tuple((1, at) for at in range(9)), excess_ns=59 * MS, **slow)]
+    assert _outliers(facts)[0].answer.endswith("before softmax (3 %).")
+
+
+def test_a_slow_step_behind_the_percentile_is_said():
+    steps = replace(STEPS, count=100, mean_ns=3.85e6, median_ns=3.25e6, p99_ns=3.86e6, longest_ns=63 * MS)
+    assert "100 steps of 3.85 ms (p50 3.25 ms, p99 3.86 ms, longest 63 ms)" in words.of_run(run(steps=steps))
+    even = replace(steps, longest_ns=4 * MS)
+    assert "(p50 3.25 ms, p99 3.86 ms)" in words.of_run(run(steps=even))
 
 
 STEPS = StepsFact(

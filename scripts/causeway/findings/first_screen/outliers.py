@@ -78,7 +78,7 @@ class SlowStepsFact:
     of all is the cause's, ns, the usual time of a step, and the kernel that has most of it, if that is known.
     """
 
-    pairs: Sequence[tuple[int, int]]
+    pairs: tuple[tuple[int, int], ...]
     excess_ns: int
     cause_ns: int
     usual_ns: int
@@ -360,7 +360,7 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
             continue
         facts.append(
             SlowStepsFact(
-                pairs=sorted((step["rank"], step["step"]) for step in steps),
+                pairs=tuple(sorted((step["rank"], step["step"]) for step in steps)),
                 excess_ns=excess,
                 cause_ns=sum(step["cause_ns"] for step in steps),
                 usual_ns=steps[0]["usual_ns"],
@@ -371,10 +371,10 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
     return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))
 
 
-def without_single(
-    steps: Sequence[SlowStepsFact], events: Sequence[EventFact], gaps: Sequence[GapFact]
-) -> list[SlowStepsFact]:
-    """Return slow steps without those whose excess is that of a single event, or of some gaps, which are said."""
-    said = [event.longest_ns for event in events]
-    said += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
-    return [fact for fact in steps if not any(0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns for ns in said)]
+def behind_steps(fact: SlowStepsFact, singles: Sequence[EventFact | GapFact]) -> EventFact | GapFact | None:
+    """Return the single event, or the gaps, whose time is the excess of slow steps; None where there is none."""
+    for one in singles:
+        ns = one.longest_ns if isinstance(one, EventFact) else one.total_ns / one.devices
+        if 0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns:
+            return one
+    return None

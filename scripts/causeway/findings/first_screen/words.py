@@ -55,6 +55,8 @@ MOST_REASONS = 3
 LEAST_TOLD = 0.05
 """Share of a loss from which one of its reasons is told beside others."""
 LONGEST_DETAIL = 44
+MOST_STEPS = 3
+"""Numbers of steps that are said."""
 LIMITS = {
     "kernel": "kernels limit",
     "collective": "collectives limit",
@@ -148,9 +150,11 @@ def of_run(run: RunFact) -> str:
     recorded = f"{_devices(run)}. Recorded: {', '.join(run.recorded)}"
     if steps is None:
         return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. {recorded}."
-    tail = f"p99 {time(steps.p99_ns)}" if steps.p99_ns is not None else f"longest {time(steps.longest_ns)}"
+    tail = [f"p99 {time(steps.p99_ns)}"] if steps.p99_ns is not None else []
+    if not tail or steps.longest_ns > 2 * steps.p99_ns:  # one slow step of a hundred is behind the percentile
+        tail.append(f"longest {time(steps.longest_ns)}")
     what = counted(steps.count, "step" if steps.annotated else "repeat")
-    words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {tail})"
+    words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {', '.join(tail)})"
     if steps.share >= MOST_OF_RUN:
         return f"{words}: {whole(run.parts, run.gpu_ns)}. {recorded}."
     inside = whole(steps.parts, sum(steps.parts.values()))
@@ -347,10 +351,19 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     return f"{subject} take up to {longest}{usual}, the longest at {time(fact.start_ns)} ({share} of the run)"
 
 
+def in_steps(fact: SlowStepsFact | None, run: RunFact) -> str:
+    """Return which steps a single event or gap makes slow; nothing where none are known, or many."""
+    if fact is None or len(fact.steps) > MOST_STEPS:
+        return ""
+    what = "step" if run.steps.annotated else "repeat"
+    who = f" of rank {fact.ranks[0]}" if run.ranks > 1 and len(fact.ranks) == 1 else ""
+    return f", in {what}{'s' if len(fact.steps) > 1 else ''} {first_of(fact.steps, MOST_STEPS)}{who}"
+
+
 def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
     """Return slow steps and their reason."""
     step = "Step" if run.steps.annotated else "Repeat"
-    many = f"{step}s {first_of(fact.steps, 3)}" if len(fact.steps) > 1 else f"{step} {fact.steps[0]}"
+    many = f"{step}s {first_of(fact.steps, MOST_STEPS)}" if len(fact.steps) > 1 else f"{step} {fact.steps[0]}"
     name = f", most in {kernel_words(fact.name)}" if fact.name else ""
     of = ""
     if run.ranks > 1:
