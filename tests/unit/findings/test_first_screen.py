@@ -18,7 +18,7 @@ from causeway.core.names.kernel_words import kernel_words
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
-from causeway.findings.first_screen import outliers, words, work
+from causeway.findings.first_screen import losses, outliers, words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
@@ -132,6 +132,41 @@ def test_one_long_gap_is_not_the_time_of_launching(detail, long_ms, launches, st
     """One gap of 60 ms over 1,200 launches is 50 us for each, and no graph of launches removes it."""
     fact = replace(idle([("launch_starved", detail, 800)], won_ms=390), long_ns=long_ms * MS)
     assert [one.words for one in advice(run(launches=launches), [], [fact], [], [])] == steps
+
+
+@pytest.mark.parametrize(
+    ("waits", "step"),
+    [
+        (4000, "Wait less often for the device, so that the host launches ahead: cudaDeviceSynchronize 4,000 times for 8,000 launches."),
+        (100, "Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."),
+    ],
+)  # fmt: skip
+def test_a_host_that_waits_for_every_other_launch_cannot_launch_ahead(waits, step):
+    """And a graph cannot hold launches between which the host waits."""
+    fact = replace(idle([("launch_starved", "in cudaLaunchKernel", 800)], won_ms=390), waits=(SYNC, waits))
+    assert [one.words for one in advice(run(launches=8000), [], [fact], [], [])] == [step]
+
+
+SYNC = "cudaDeviceSynchronize"
+
+
+def test_waits_of_the_host_are_counted_by_call(tmp_path):
+    names = [SYNC] * 3 + ["cudaStreamSynchronize_v3020", "cudaLaunchKernel", "cudaLaunchKernel"] * 2
+    write_table_of_calls(tmp_path, names)
+    assert losses._waits(tables(folders=[tmp_path])) == (SYNC, 3)
+    assert losses._waits(tables(folders=[tmp_path / "none"])) is None
+
+
+def write_table_of_calls(folder, names):
+    rows = len(names)
+    columns = {"start_ns": range(rows), "name": names}
+    schema = SCHEMAS["calls"]
+    made = {}
+    for name in schema.names:
+        field = schema.field(name)
+        values = columns.get(name, [None if field.nullable else 0] * rows)
+        made[name] = pa.array(list(values)).cast(field.type) if name in columns else pa.array(values, field.type)
+    write_table(pa.table(made, schema=schema), folder / "calls.parquet", "calls")
 
 
 def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():

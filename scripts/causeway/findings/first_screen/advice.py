@@ -16,7 +16,7 @@ from causeway.core.codes import (
     WITHIN_DEVICE,
     waits_for_engine,
 )
-from causeway.core.formatting import first_of, time
+from causeway.core.formatting import count, counted, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.losses import BY_HOST, LateRankFact, LossFact
 from causeway.findings.first_screen.outliers import LAUNCHING_NS
@@ -30,6 +30,8 @@ MOST = 2
 """Steps that are said."""
 LEAST_DETAIL = 0.15
 """Share of idle time from which what is behind it is worth a step of its own."""
+MANY_WAITS = 0.25
+"""Waits of the host for a device for each launch from which they keep it from launching ahead."""
 LITTLE_FILLED = 0.5
 MUCH_TIME = 0.1
 """Share of a device that a kernel fills at most, and of the run that it takes at least, to be worth a step."""
@@ -112,7 +114,12 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
     host -= min(host, fact.long_ns)
     is_launching = 2 * host >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
-    if is_launching:
+    name, waits = fact.waits or ("", 0)
+    if is_launching and waits >= MANY_WAITS * run.launches:  # no graph holds them, and the host never runs ahead
+        often = f"{detail_words('blocked_host', name)} {count(waits)} times for {counted(run.launches, 'launch')}"
+        words = f"Wait less often for the device, so that the host launches ahead: {often}."
+        steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
+    elif is_launching:
         each = time(host / run.launches)
         words = f"Capture the launches in a CUDA or HIP graph: the device waits {each} for the host before each."
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))

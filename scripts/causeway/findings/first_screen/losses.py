@@ -86,6 +86,8 @@ class LossFact:
         Of idle time: reason, what is behind it, ns of all devices; most first.
     unknown_ns : int
         Of idle time: without a known reason.
+    waits : (str, int) or None
+        Of idle time: the call with which the host waits for a device most often, and how often.
     long_ns : int
         Of idle time: in gaps between the same work that are each longer than a launch takes the host.
     copies, collectives : sequence
@@ -105,6 +107,7 @@ class LossFact:
     reasons: Sequence[tuple[str, str, int]] = ()
     unknown_ns: int = 0
     long_ns: int = 0
+    waits: tuple[str, int] | None = None
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
     waited_ns: int = 0
@@ -182,7 +185,13 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
         if not known or unknown >= MOST_UNKNOWN * known:
             gain = None
         return LossFact(
-            part=part, lost_ns=lost, reasons=reasons, unknown_ns=unknown, long_ns=min(long_ns, lost), gain=gain
+            part=part,
+            lost_ns=lost,
+            reasons=reasons,
+            unknown_ns=unknown,
+            long_ns=min(long_ns, lost),
+            waits=_waits(tables),
+            gain=gain,
         )
     if part == COPIES:
         overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
@@ -252,6 +261,23 @@ def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
     unknown = sum(ns for (reason, detail), ns in sums.items() if is_unexplained(reason, detail))
     rows = [(reason, detail, ns) for (reason, detail), ns in sums.items() if not is_unexplained(reason, detail)]
     return sorted(rows, key=lambda row: (-row[2], row[0], row[1])), unknown
+
+
+def _waits(tables: RunTables) -> tuple[str, int] | None:
+    """Return the call with which the host waits for a device most often, and how often; None where it never does."""
+    import duckdb
+
+    counts: Counter = Counter()
+    for folder in tables.folders:
+        path = folder / "calls.parquet"
+        if path.is_file():
+            for name, rows in duckdb.execute(
+                "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
+                " '(Device|Stream|Ctx|Context|Event)Synchronize') GROUP BY ALL",
+                [str(path)],
+            ).fetchall():
+                counts[name] += rows
+    return max(counts.items(), key=lambda one: (one[1], one[0])) if counts else None
 
 
 def _outer_ranges(tables: RunTables) -> set[str]:

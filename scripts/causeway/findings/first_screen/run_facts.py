@@ -262,7 +262,10 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
                     why=export["error"]["found"].partition(": ")[0] if export["error"] else "",
                 )
             )
+    kinds = {issue["kind"] for issue in tables.quality["issues"]}
     for fault in UNFIT:
+        if fault == "no_launches" and "graphs_without_launches" in kinds:  # whose executions are the work
+            continue
         for index, issue in enumerate(tables.quality["issues"]):
             counts = issue["kind"] == fault and issue["count"] >= NOTICEABLE * read
             counts = counts and (fault != "no_launches" or not read)
