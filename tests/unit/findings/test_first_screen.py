@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from first_screen_rules import hold
-from first_screen_samples import MS, gain, idle, run, tables
+from first_screen_samples import MS, efficiency, gain, idle, replay, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.core.names.kernel_words import kernel_words
@@ -167,6 +167,30 @@ def write_table_of_calls(folder, names):
         values = columns.get(name, [None if field.nullable else 0] * rows)
         made[name] = pa.array(list(values)).cast(field.type) if name in columns else pa.array(values, field.type)
     write_table(pa.table(made, schema=schema), folder / "calls.parquet", "calls")
+
+
+def test_receives_beyond_their_usual_time_wait_for_their_peers():
+    """A pipeline's bubble: 10 receives of one size take 1 ms each, usually, and 200 ms in all."""
+    size = {"operation": "send_recv", "bytes": 1 << 21, "matched": False, "bus_gb_per_s": 2.0, "best_bus_gb_per_s": 2.0}
+    size |= {"collectives": 10, "median_ns": MS, "total_ns": 200 * MS}
+    (found,) = (
+        fact
+        for fact in loss_facts(tables(collectives=[size], replay=[replay("collectives_free", 80)]), run())
+        if fact.collectives
+    )
+    assert (found.peers_ns, found.waited_ns) == (190 * MS, 190 * MS)
+    assert "Of it 95 ms is waiting for other ranks." in words.of_loss(found, run())
+    step = "Balance the stages of the pipeline, or use more and smaller microbatches: receives wait 95 ms."
+    assert [one.words for one in advice(run(), [], [found], [], [])] == [step]
+    hidden = efficiency()
+    for one in hidden["breakdown"].values():
+        one["communication_ns"] *= 2
+    for given in (
+        tables(collectives=[size | {"operation": "all_reduce"}]),
+        tables(collectives=[size | {"bytes": None}]),
+        tables(collectives=[size], efficiency=hidden),
+    ):
+        assert all(fact.waited_ns == 0 for fact in loss_facts(given, run()))
 
 
 def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():

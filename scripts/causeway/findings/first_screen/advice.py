@@ -205,6 +205,10 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
         return []
     if has_late and 2 * fact.waited_ns >= fact.lost_ns:
         return []
+    if 2 * fact.peers_ns >= fact.lost_ns:
+        waits = time(fact.peers_ns / run.devices)
+        words = f"Balance the stages of the pipeline, or use more and smaller microbatches: receives wait {waits}."
+        return [Advice(words=words, saved_ns=min(fact.peers_ns // run.devices, fact.gain.saved_ns))]
     overlap = fact.overlap_ns or 0
     if overlap < NOTICEABLE * run.elapsed_ns:
         words = "Send fewer or larger messages: there is no compute to hide them behind."

@@ -61,7 +61,9 @@ class CopiesFact:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectivesFact:
-    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s."""
+    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s. Of
+    sends and receives, which begin before their peer is there, `beyond_ns` is what all take beyond the median.
+    """
 
     operation: str
     bytes: int | None
@@ -70,6 +72,11 @@ class CollectivesFact:
     bus_gb_per_s: float | None
     best_bus_gb_per_s: float | None
     matched: bool
+    beyond_ns: int = 0
+
+
+MOST_EXPOSED = 0.9
+"""Share of communication that must be exposed for the waits in it to be taken for losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +101,8 @@ class LossFact:
         Of these losses what they are made of, most time first.
     waited_ns : int
         Of communication: waiting for other ranks, all devices.
+    peers_ns : int
+        Of this, waiting of sends and receives for their peers.
     overlap_ns : int or None
         What hiding the loss behind compute could win of the run at most, mean of the devices.
     missing_ranks : int
@@ -111,6 +120,7 @@ class LossFact:
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
     waited_ns: int = 0
+    peers_ns: int = 0
     overlap_ns: int | None = None
     missing_ranks: int = 0
     gain: Gain | None = None
@@ -203,11 +213,16 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
             (one["count"] for one in tables.quality["issues"] if one["kind"] in ("unread_ranks", "one_rank_of_a_job")),
             0,
         )
+        collectives = _collectives(tables)
+        all_of_it = sum(one["communication_ns"] for one in breakdown.values())
+        is_exposed = lost >= MOST_EXPOSED * all_of_it  # else what waits may be hidden behind compute
+        peers = min(sum(fact.beyond_ns for fact in collectives), max(lost - waited, 0)) if is_exposed else 0
         return LossFact(
             part=part,
             lost_ns=lost,
-            collectives=_collectives(tables),
-            waited_ns=min(waited, lost),
+            collectives=collectives,
+            waited_ns=min(waited + peers, lost),
+            peers_ns=peers,
             overlap_ns=overlap // run.devices,
             missing_ranks=missing,
             gain=gain,
@@ -345,6 +360,9 @@ def _collectives(tables: RunTables) -> list[CollectivesFact]:
             bus_gb_per_s=row["bus_gb_per_s"],
             best_bus_gb_per_s=row["best_bus_gb_per_s"],
             matched=row["matched"],
+            beyond_ns=0
+            if row["matched"] or row["operation"] != "send_recv" or row["bytes"] is None
+            else max(row["total_ns"] - row["collectives"] * row["median_ns"], 0),
         )
         for row in tables.collectives
     ]
