@@ -147,6 +147,12 @@ def test_a_host_that_waits_for_every_other_launch_cannot_launch_ahead(waits, ste
     assert [one.words for one in advice(run(launches=8000), [], [fact], [], [])] == [step]
 
 
+def test_what_is_next_to_nothing_is_not_named_beside_much():
+    fact = idle([("launch_starved", "range: gc", 800), ("launch_starved", "range: other", 40)], won_ms=390)
+    said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
+    assert said == ["Do it earlier, on another thread, or less often: gc 400 ms."]
+
+
 SYNC = "cudaDeviceSynchronize"
 
 

@@ -132,7 +132,8 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     for step, parts in sums.items():
         spent = parts.total()
         if spent * run.devices >= LEAST_DETAIL * total:
-            named = ", ".join(f"{what} {time(ns)}" for what, ns in parts.most_common(MOST))
+            told = [one for one in parts.most_common(MOST) if one[1] >= LEAST_DETAIL * spent]
+            named = ", ".join(f"{what} {time(ns)}" for what, ns in told)
             steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
     return steps
 
