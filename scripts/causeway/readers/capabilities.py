@@ -3,7 +3,7 @@
 from causeway.core.errors import ExportError
 from causeway.core.reduced import EFFICIENCY, STRAGGLERS
 from causeway.readers.common.constants import EPOCH_FROM_NS
-from causeway.readers.common.issues import ANALYSES, CATALOGUE
+from causeway.readers.common.issues import ANALYSES, CATALOGUE, in_words
 from causeway.readers.sink.sink import Facts, Sink
 
 MOST_LEFT_OUT_PERCENT = 1
@@ -95,8 +95,7 @@ def _too_many(source: str, left_out: dict[str, int], kind: str, sink: Sink) -> E
         return None
     share = 100 * left_out["rows"] / left_out["of"]
     what = "launches" if kind == "trace" else "rows"
-    reasons = sorted(_reasons(sink.facts, sink).items(), key=lambda one: (-one[1], one[0]))
-    why = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in reasons)
+    why = in_words(_reasons(sink.facts, sink))
     return ExportError(
         source,
         f"{left_out['rows']:,} of {left_out['of']:,} {what} ({share:.3g} %) could not be used: {why}",

@@ -8,14 +8,20 @@ from pathlib import Path
 from causeway.core.errors import ExportError
 from causeway.readers.archives import archive_kind
 from causeway.readers.common.files import first_bytes
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.detect import detect
 from causeway.readers.plain.table import TELEMETRY_ADVICE
 from causeway.readers.registry import FORMATS
 
+LONGEST_NAMES = 200
+"""Characters of names of tables that an error lists: they come from outside."""
 FILES_LOOKED_AT = 256
 """Files of a folder that are examined, to name what it holds."""
 
 _PACKED = ((b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4"))
+_POINTER = b"version https://git-lfs.github.com/"
+_WEB_PAGE = re.compile(rb"\s*<(?:!doctype\s+)?html\b", re.IGNORECASE)
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 """The beginning of a pickle of one of the protocols that Python writes."""
 _TELEMETRY = re.compile(rb"^(?:\S+\s+)?#\s*(?:gpu|entity)\b|\bDCGM_FI_", re.IGNORECASE | re.MULTILINE)
@@ -82,6 +88,8 @@ def unknown(path: Path, source: str) -> ExportError:
             expected,
             "Name the trace that `export_chrome_trace` of torch.profiler writes.",
         )
+    if error := _other_content(path, source, expected):
+        return error
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ExportError(
             source,
@@ -95,6 +103,28 @@ def unknown(path: Path, source: str) -> ExportError:
         return ExportError(source, "it is telemetry of devices, not of launches", expected, TELEMETRY_ADVICE)
     advice = "Name the right file, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
+
+
+def _other_content(path: Path, source: str, expected: str) -> ExportError | None:
+    """Return the error for what stands in place of an export where a copy or a download failed, and for databases of
+    other programs; None for any other file.
+    """
+    head = first_bytes(path)
+    again = "Copy it again, or export it again; a full disk and a copy that was cut leave such files."
+    if head.startswith(_POINTER):
+        return ExportError(source, "it is a pointer of Git LFS, not the file", expected, "Fetch it: `git lfs pull`.")
+    if _WEB_PAGE.match(head):
+        advice = "Download the file itself: a page in its place tells of a link that is wrong or asks to log in."
+        return ExportError(source, "it is a web page (HTML)", expected, advice)
+    if head and not head.strip(b"\0"):
+        return ExportError(source, "it begins with nothing but zero bytes", expected, again)
+    if not is_database(path):
+        return None
+    tables = clean_text(", ".join(sqlite_tables(path)))[:LONGEST_NAMES]
+    if tables:
+        found = f"it is a SQLite database without a table that is known: it has {tables}"
+        return ExportError(source, found, expected, "Name the database that the profiler wrote.")
+    return ExportError(source, "it is a SQLite database, cut or damaged, in which no table is left", expected, again)
 
 
 def other(path: Path, source: str, word: str) -> ExportError:

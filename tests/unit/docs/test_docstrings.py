@@ -26,7 +26,7 @@ MISSING = {
     "levels/pyramid": 47,
     "plotting/figures": 17,
     "plotting/overview": 7,
-    "readers/amd": 13,
+    "readers/amd": 10,
     "readers/common": 3,
     "readers/containers": 14,
     "readers/nvidia": 2,

@@ -141,6 +141,18 @@ def test_slower_in_the_same_configuration_or_launched_in_another(tmp_path):
     assert kernel["excess_ns"] == round(7 * (200 - 800 / 7))
 
 
+def test_a_few_long_halts_of_the_host_are_not_put_down_to_many_small_differences(tmp_path):
+    """Kernels take 8 ns more in each of seven steps, 56 in all; in one of them the host halts for 400."""
+
+    def halts(rank, step):
+        begin = 100 + 400 * (rank == 1 and step == 5)
+        return [(begin, begin + 100 + 8 * (rank == 1), {})]
+
+    why = own_work(tmp_path, halts)
+    assert why["cause"] == "host"
+    assert (why["excess_compute_ns"], why["excess_idle_ns"]) == (8, round(400 / 7))
+
+
 def test_only_the_late_steps_count_and_what_nobody_else_runs_is_told(tmp_path):
     def now_and_then(rank, step):
         extra = [(300, 450, {"kernel": "softmax"})] if rank == 1 else []

@@ -10,6 +10,7 @@ def device(compute=400, communication=0, copies=0):
     """What one device does, ms."""
     return {
         "compute_ns": compute * MS,
+        "communication_ns": communication * MS,
         "exposed_communication_ns": communication * MS,
         "exposed_memory_ns": copies * MS,
         "graph_ns": 0,

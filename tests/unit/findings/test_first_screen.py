@@ -4,26 +4,27 @@ worked by hand.
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import first_screen_samples as made
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from first_screen_rules import hold
-from first_screen_samples import MS, gain, idle, run, tables
+from first_screen_samples import MS, efficiency, gain, idle, replay, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
-from causeway.findings.first_screen import outliers, words, work
+from causeway.findings.first_screen import losses, outliers, words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
-from causeway.findings.first_screen.plan import QUESTIONS, plan, plan_of_pair
+from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
 from causeway.findings.first_screen.work_classes import work_of
@@ -114,6 +115,88 @@ def test_ranges_that_are_recorded_are_not_asked_for():
     fact = idle([("launch_starved", "host code not recorded", 800)], won_ms=390)
     said = [one.words for one in advice(run(launches=100, recorded=("kernels", "ranges")), [], [fact], [], [])]
     assert "Record call stacks of the host: host code that is not recorded 400 ms." in said
+
+
+@pytest.mark.parametrize(
+    ("detail", "long_ms", "launches", "steps"),
+    [
+        ("operator: aten::mm", 0, 8000, ["Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."]),
+        ("in cudaLaunchKernel", 0, 8000, ["Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."]),
+        ("operator: gc.collect", 790, 8000, ["Do it earlier, on another thread, or less often: gc.collect 400 ms."]),
+        ("operator: aten::mm", 0, 2000, []),
+        ("host code not recorded", 0, 2000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
+        ("host code not recorded", 790, 8000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
+    ],
+)  # fmt: skip
+def test_one_long_gap_is_not_the_time_of_launching(detail, long_ms, launches, steps):
+    """One gap of 60 ms over 1,200 launches is 50 us for each, and no graph of launches removes it."""
+    fact = replace(idle([("launch_starved", detail, 800)], won_ms=390), long_ns=long_ms * MS)
+    assert [one.words for one in advice(run(launches=launches), [], [fact], [], [])] == steps
+
+
+@pytest.mark.parametrize(
+    ("waits", "step"),
+    [
+        (4000, "Wait less often for the device, so that the host launches ahead: cudaDeviceSynchronize 4,000 times for 8,000 launches."),
+        (100, "Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."),
+    ],
+)  # fmt: skip
+def test_a_host_that_waits_for_every_other_launch_cannot_launch_ahead(waits, step):
+    """And a graph cannot hold launches between which the host waits."""
+    fact = replace(idle([("launch_starved", "in cudaLaunchKernel", 800)], won_ms=390), waits=(SYNC, waits))
+    assert [one.words for one in advice(run(launches=8000), [], [fact], [], [])] == [step]
+
+
+def test_what_is_next_to_nothing_is_not_named_beside_much():
+    fact = idle([("launch_starved", "range: gc", 800), ("launch_starved", "range: other", 40)], won_ms=390)
+    said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
+    assert said == ["Do it earlier, on another thread, or less often: gc 400 ms."]
+
+
+SYNC = "cudaDeviceSynchronize"
+
+
+def test_waits_of_the_host_are_counted_by_call(tmp_path):
+    names = [SYNC] * 3 + ["cudaStreamSynchronize_v3020", "cudaLaunchKernel", "cudaLaunchKernel"] * 2
+    write_table_of_calls(tmp_path, names)
+    assert losses._waits(tables(folders=[tmp_path])) == (SYNC, 3)
+    assert losses._waits(tables(folders=[tmp_path / "none"])) is None
+
+
+def write_table_of_calls(folder, names):
+    rows = len(names)
+    columns = {"start_ns": range(rows), "name": names}
+    schema = SCHEMAS["calls"]
+    made = {}
+    for name in schema.names:
+        field = schema.field(name)
+        values = columns.get(name, [None if field.nullable else 0] * rows)
+        made[name] = pa.array(list(values)).cast(field.type) if name in columns else pa.array(values, field.type)
+    write_table(pa.table(made, schema=schema), folder / "calls.parquet", "calls")
+
+
+def test_receives_beyond_their_usual_time_wait_for_their_peers():
+    """A pipeline's bubble: 10 receives of one size take 1 ms each, usually, and 200 ms in all."""
+    size = {"operation": "send_recv", "bytes": 1 << 21, "matched": False, "bus_gb_per_s": 2.0, "best_bus_gb_per_s": 2.0}
+    size |= {"collectives": 10, "median_ns": MS, "total_ns": 200 * MS}
+    (found,) = (
+        fact
+        for fact in loss_facts(tables(collectives=[size], replay=[replay("collectives_free", 80)]), run())
+        if fact.collectives
+    )
+    assert (found.peers_ns, found.waited_ns) == (190 * MS, 190 * MS)
+    assert "Of it 95 ms is waiting for other ranks." in words.of_loss(found, run())
+    step = "Balance the stages of the pipeline, or use more and smaller microbatches: receives wait 95 ms."
+    assert [one.words for one in advice(run(), [], [found], [], [])] == [step]
+    hidden = efficiency()
+    for one in hidden["breakdown"].values():
+        one["communication_ns"] *= 2
+    for given in (
+        tables(collectives=[size | {"operation": "all_reduce"}]),
+        tables(collectives=[size | {"bytes": None}]),
+        tables(collectives=[size], efficiency=hidden),
+    ):
+        assert all(fact.waited_ns == 0 for fact in loss_facts(given, run()))
 
 
 def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():
@@ -340,6 +423,29 @@ def test_a_slow_step_is_found_again_by_its_finding(tmp_path):
     write_json({"slow": steps, "ranks": []}, tmp_path / "steps.json")
     write_table(table, tmp_path / "steps.parquet", "steps")
     assert _slowest_step(finding.as_json(), tmp_path) == (5 * MS, 135 * MS)
+
+
+def test_the_step_of_a_single_gap_is_named():
+    """The time of the gap is that of the slow step: said once, with its number."""
+    common = {"after": "gemm", "before": "softmax", "per_step": False, "longest_ns": 60 * MS, "start_ns": 205 * MS}
+    gap = GapFact(count=1, devices=1, total_ns=60 * MS, median_ns=60 * MS, **common)
+    small = GapFact(count=9, devices=1, total_ns=20 * MS, median_ns=2 * MS, **common | {"longest_ns": 3 * MS})
+    slow = {"cause_ns": 59 * MS, "usual_ns": 30 * MS, "cause": "idle_before_first_launch", "name": None}
+    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small])
+    facts.slow_steps = [SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow)]
+    said = [line.answer for line in _outliers(facts)]
+    assert said[0] == "A gap of 60 ms at 205 ms, after gemm, before softmax (3 %), in step 63 of rank 1."
+    assert said[1].startswith("9 gaps of 2 ms")
+    assert len(said) == 2
+    facts.slow_steps = [SlowStepsFact(pairs=tuple((1, at) for at in range(9)), excess_ns=59 * MS, **slow)]
+    assert _outliers(facts)[0].answer.endswith("before softmax (3 %).")
+
+
+def test_a_slow_step_behind_the_percentile_is_said():
+    steps = replace(STEPS, count=100, mean_ns=3.85e6, median_ns=3.25e6, p99_ns=3.86e6, longest_ns=63 * MS)
+    assert "100 steps of 3.85 ms (p50 3.25 ms, p99 3.86 ms, longest 63 ms)" in words.of_run(run(steps=steps))
+    even = replace(steps, longest_ns=4 * MS)
+    assert "(p50 3.25 ms, p99 3.86 ms)" in words.of_run(run(steps=even))
 
 
 STEPS = StepsFact(

@@ -186,6 +186,10 @@ def test_detection_imports_nothing_heavy():
         ("trace.zip", b"PK\x03\x04\x14\x00", "compressed with zip", "Uncompress"),
         ("trace.json.zst", b"\x28\xb5\x2f\xfd\x04", "the compressed data ends early", "compress it again"),
         ("notes.txt", b"nothing of the kind\n", "of no known format", "Name the right file"),
+        ("a.sqlite", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "Git LFS", "git lfs pull"),
+        ("a.json", b"\n<!DOCTYPE html>\n<html><body>404</body></html>", "a web page", "Download"),
+        ("b.json", b"\x00" * 5000, "nothing but zero bytes", "Copy it again"),
+        ("b.sqlite", b"SQLite format 3\x00" + b"\x00" * 84, "no table is left", "Copy it again"),
         ("notes.md", b"# GPUs of the node\n", "of no known format", "Name the right file"),
         (
             "dmon.txt",
@@ -202,6 +206,14 @@ def test_what_no_reader_takes_is_named_with_a_way_out(tmp_path, name, content, f
     error = Read(tmp_path / name, tmp_path / "t").error
     assert found in error["found"]
     assert advice in error["advice"]
+
+
+def test_a_database_of_another_program_is_named_by_its_tables(tmp_path):
+    connection = sqlite3.connect(tmp_path / "x.sqlite")
+    connection.executescript("CREATE TABLE places (id); CREATE TABLE visits (id)")
+    connection.close()
+    error = Read(tmp_path / "x.sqlite", tmp_path / "t").error
+    assert error["found"].endswith("it has places, visits")
 
 
 def test_a_recipe_that_sums_up_is_not_said_to_be_tables(tmp_path):

@@ -173,7 +173,8 @@ class OwnWork:
 
     def why(self, rank: int) -> dict | None:
         """Return why a rank is late: where its excess time lies, against the median of the others of its role, and what
-        is behind it; None where there are no others.
+        is behind it; None where there are no others. The excess is the mean of the collectives in which it is late, as
+        the others wait for the sum: one long halt counts for what it costs, beside many short ones.
         """
         index = self.ranks.index(rank)
         late = self.late[rank]
@@ -185,7 +186,7 @@ class OwnWork:
             times = getattr(self, name)
             more = times[index] - np.median(times[rest], axis=0)
             usual = float(np.median(more[~late])) if (~late).sum() > 2 else 0.0
-            excess[name] = round(float(np.median(more[late])) - min(usual, 0.0) if late.any() else 0.0)
+            excess[name] = round(float(np.mean(more[late])) - min(usual, 0.0) if late.any() else 0.0)
         cause = max(PARTS, key=lambda name: (excess[name], -PARTS.index(name)))
         found: dict = {"cause": CAUSES[cause]} | {f"excess_{name}_ns": value for name, value in excess.items()}
         computes = cause == "compute"

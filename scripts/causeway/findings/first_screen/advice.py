@@ -16,9 +16,10 @@ from causeway.core.codes import (
     WITHIN_DEVICE,
     waits_for_engine,
 )
-from causeway.core.formatting import first_of, time
+from causeway.core.formatting import count, counted, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.losses import BY_HOST, LateRankFact, LossFact
+from causeway.findings.first_screen.outliers import LAUNCHING_NS
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, IDLE, NOTICEABLE, RecordingFact, RunFact
 from causeway.findings.first_screen.words import detail_words, percent
 from causeway.findings.first_screen.work import WorkFact
@@ -29,9 +30,9 @@ MOST = 2
 """Steps that are said."""
 LEAST_DETAIL = 0.15
 """Share of idle time from which what is behind it is worth a step of its own."""
+MANY_WAITS = 0.25
+"""Waits of the host for a device for each launch from which they keep it from launching ahead."""
 LITTLE_FILLED = 0.5
-SHORT_NS = 500_000
-"""Idle time for each launch, up to which it is that of launching."""
 MUCH_TIME = 0.1
 """Share of a device that a kernel fills at most, and of the run that it takes at least, to be worth a step."""
 
@@ -110,21 +111,30 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     won = max(fact.gain.saved_ns, 1)
     scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
+    host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
+    host -= min(host, fact.long_ns)
+    is_launching = 2 * host >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
+    name, waits = fact.waits or ("", 0)
+    if is_launching and waits >= MANY_WAITS * run.launches:  # no graph holds them, and the host never runs ahead
+        often = f"{detail_words('blocked_host', name)} {count(waits)} times for {counted(run.launches, 'launch')}"
+        words = f"Wait less often for the device, so that the host launches ahead: {often}."
+        steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
+    elif is_launching:
+        each = time(host / run.launches)
+        words = f"Capture the launches in a CUDA or HIP graph: the device waits {each} for the host before each."
+        steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     sums: dict[str, Counter] = {}
     for reason, detail, ns in fact.reasons:
-        if reason in BY_HOST and not detail.startswith(IN_OPERATOR):
+        is_long = not detail.startswith(IN_OPERATOR) or 2 * fact.long_ns >= total
+        if reason in BY_HOST and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):
             step, what = _against(reason, detail, has_ranges)
             sums.setdefault(step, Counter())[what] += ns // run.devices
     for step, parts in sums.items():
         spent = parts.total()
         if spent * run.devices >= LEAST_DETAIL * total:
-            named = ", ".join(f"{what} {time(ns)}" for what, ns in parts.most_common(MOST))
+            told = [one for one in parts.most_common(MOST) if one[1] >= LEAST_DETAIL * spent]
+            named = ", ".join(f"{what} {time(ns)}" for what, ns in told)
             steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
-    host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
-    is_fine = fact.lost_ns < SHORT_NS * run.launches
-    if 2 * host >= total and is_fine and not run.in_graphs:
-        words = f"Capture the launches in a CUDA or HIP graph: the host takes {time(host / run.launches)} for each."
-        steps.insert(0, Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     return steps
 
 
@@ -196,6 +206,10 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
         return []
     if has_late and 2 * fact.waited_ns >= fact.lost_ns:
         return []
+    if 2 * fact.peers_ns >= fact.lost_ns:
+        waits = time(fact.peers_ns / run.devices)
+        words = f"Balance the stages of the pipeline, or use more and smaller microbatches: receives wait {waits}."
+        return [Advice(words=words, saved_ns=min(fact.peers_ns // run.devices, fact.gain.saved_ns))]
     overlap = fact.overlap_ns or 0
     if overlap < NOTICEABLE * run.elapsed_ns:
         words = "Send fewer or larger messages: there is no compute to hide them behind."

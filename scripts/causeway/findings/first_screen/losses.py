@@ -61,7 +61,9 @@ class CopiesFact:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectivesFact:
-    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s."""
+    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s. Of
+    sends and receives, which begin before their peer is there, `beyond_ns` is what all take beyond the median.
+    """
 
     operation: str
     bytes: int | None
@@ -70,6 +72,11 @@ class CollectivesFact:
     bus_gb_per_s: float | None
     best_bus_gb_per_s: float | None
     matched: bool
+    beyond_ns: int = 0
+
+
+MOST_EXPOSED = 0.9
+"""Share of communication that must be exposed for the waits in it to be taken for losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +93,16 @@ class LossFact:
         Of idle time: reason, what is behind it, ns of all devices; most first.
     unknown_ns : int
         Of idle time: without a known reason.
+    waits : (str, int) or None
+        Of idle time: the call with which the host waits for a device most often, and how often.
+    long_ns : int
+        Of idle time: in gaps between the same work that are each longer than a launch takes the host.
     copies, collectives : sequence
         Of these losses what they are made of, most time first.
     waited_ns : int
         Of communication: waiting for other ranks, all devices.
+    peers_ns : int
+        Of this, waiting of sends and receives for their peers.
     overlap_ns : int or None
         What hiding the loss behind compute could win of the run at most, mean of the devices.
     missing_ranks : int
@@ -102,9 +115,12 @@ class LossFact:
     lost_ns: int
     reasons: Sequence[tuple[str, str, int]] = ()
     unknown_ns: int = 0
+    long_ns: int = 0
+    waits: tuple[str, int] | None = None
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
     waited_ns: int = 0
+    peers_ns: int = 0
     overlap_ns: int | None = None
     missing_ranks: int = 0
     gain: Gain | None = None
@@ -153,17 +169,19 @@ class LateRankFact:
     query: str
 
 
-def loss_facts(tables: RunTables, run: RunFact) -> list[LossFact]:
-    """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first."""
+def loss_facts(tables: RunTables, run: RunFact, long_ns: int = 0) -> list[LossFact]:
+    """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first;
+    `long_ns` of the idle time is in long gaps.
+    """
     facts = [
-        _loss(tables, run, part)
+        _loss(tables, run, part, long_ns)
         for part in (COMMUNICATION, COPIES, IDLE, OUTSIDE)
         if run.share(run.parts.get(part, 0)) >= NOTICEABLE
     ]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.part))
 
 
-def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
+def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
     breakdown = tables.efficiency["breakdown"]
     lost = run.parts[part]
     gain = _gain(tables, run, part)
@@ -176,7 +194,15 @@ def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
             known = lost
         if not known or unknown >= MOST_UNKNOWN * known:
             gain = None
-        return LossFact(part=part, lost_ns=lost, reasons=reasons, unknown_ns=unknown, gain=gain)
+        return LossFact(
+            part=part,
+            lost_ns=lost,
+            reasons=reasons,
+            unknown_ns=unknown,
+            long_ns=min(long_ns, lost),
+            waits=_waits(tables),
+            gain=gain,
+        )
     if part == COPIES:
         overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
         return LossFact(part=part, lost_ns=lost, copies=_copies(tables), overlap_ns=overlap, gain=gain)
@@ -187,11 +213,16 @@ def _loss(tables: RunTables, run: RunFact, part: str) -> LossFact:
             (one["count"] for one in tables.quality["issues"] if one["kind"] in ("unread_ranks", "one_rank_of_a_job")),
             0,
         )
+        collectives = _collectives(tables)
+        all_of_it = sum(one["communication_ns"] for one in breakdown.values())
+        is_exposed = lost >= MOST_EXPOSED * all_of_it  # else what waits may be hidden behind compute
+        peers = min(sum(fact.beyond_ns for fact in collectives), max(lost - waited, 0)) if is_exposed else 0
         return LossFact(
             part=part,
             lost_ns=lost,
-            collectives=_collectives(tables),
-            waited_ns=min(waited, lost),
+            collectives=collectives,
+            waited_ns=min(waited + peers, lost),
+            peers_ns=peers,
             overlap_ns=overlap // run.devices,
             missing_ranks=missing,
             gain=gain,
@@ -245,6 +276,23 @@ def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
     unknown = sum(ns for (reason, detail), ns in sums.items() if is_unexplained(reason, detail))
     rows = [(reason, detail, ns) for (reason, detail), ns in sums.items() if not is_unexplained(reason, detail)]
     return sorted(rows, key=lambda row: (-row[2], row[0], row[1])), unknown
+
+
+def _waits(tables: RunTables) -> tuple[str, int] | None:
+    """Return the call with which the host waits for a device most often, and how often; None where it never does."""
+    import duckdb
+
+    counts: Counter = Counter()
+    for folder in tables.folders:
+        path = folder / "calls.parquet"
+        if path.is_file():
+            for name, rows in duckdb.execute(
+                "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
+                " '(Device|Stream|Ctx|Context|Event)Synchronize') GROUP BY ALL",
+                [str(path)],
+            ).fetchall():
+                counts[name] += rows
+    return max(counts.items(), key=lambda one: (one[1], one[0])) if counts else None
 
 
 def _outer_ranges(tables: RunTables) -> set[str]:
@@ -312,6 +360,9 @@ def _collectives(tables: RunTables) -> list[CollectivesFact]:
             bus_gb_per_s=row["bus_gb_per_s"],
             best_bus_gb_per_s=row["best_bus_gb_per_s"],
             matched=row["matched"],
+            beyond_ns=0
+            if row["matched"] or row["operation"] != "send_recv" or row["bytes"] is None
+            else max(row["total_ns"] - row["collectives"] * row["median_ns"], 0),
         )
         for row in tables.collectives
     ]

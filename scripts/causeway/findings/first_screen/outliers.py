@@ -20,6 +20,8 @@ FEWEST_USUAL = 5
 """Launches or copies of a kind that must be there for one to stand out among them."""
 WAITS = "exposed_communication"
 """The cause of a slow step in which a rank waits for another one."""
+LAUNCHING_NS = 200_000
+"""Idle time before a launch up to which it may be that of launching."""
 STANDS_OUT = 3.0
 """Times as long as the median of its kind that a launch or copy is, to stand out."""
 
@@ -76,7 +78,7 @@ class SlowStepsFact:
     of all is the cause's, ns, the usual time of a step, and the kernel that has most of it, if that is known.
     """
 
-    pairs: Sequence[tuple[int, int]]
+    pairs: tuple[tuple[int, int], ...]
     excess_ns: int
     cause_ns: int
     usual_ns: int
@@ -264,6 +266,11 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.after, fact.before))
 
 
+def long_ns(gaps: Sequence[GapFact]) -> int:
+    """Return the time in gaps that are longer than launching takes the host, ns of all devices."""
+    return sum(gap.total_ns for gap in gaps if gap.median_ns >= LAUNCHING_NS)
+
+
 def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     """Return single launches and copies that take a hundredth of the run or more beyond what is usual for their kind,
     most time first; launches of one kernel, or copies of one direction, are one fact.
@@ -353,7 +360,7 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
             continue
         facts.append(
             SlowStepsFact(
-                pairs=sorted((step["rank"], step["step"]) for step in steps),
+                pairs=tuple(sorted((step["rank"], step["step"]) for step in steps)),
                 excess_ns=excess,
                 cause_ns=sum(step["cause_ns"] for step in steps),
                 usual_ns=steps[0]["usual_ns"],
@@ -364,10 +371,10 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
     return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))
 
 
-def without_single(
-    steps: Sequence[SlowStepsFact], events: Sequence[EventFact], gaps: Sequence[GapFact]
-) -> list[SlowStepsFact]:
-    """Return slow steps without those whose excess is that of a single event, or of some gaps, which are said."""
-    said = [event.longest_ns for event in events]
-    said += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
-    return [fact for fact in steps if not any(0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns for ns in said)]
+def behind_steps(fact: SlowStepsFact, singles: Sequence[EventFact | GapFact]) -> EventFact | GapFact | None:
+    """Return the single event, or the gaps, whose time is the excess of slow steps; None where there is none."""
+    for one in singles:
+        ns = one.longest_ns if isinstance(one, EventFact) else one.total_ns / one.devices
+        if 0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns:
+            return one
+    return None

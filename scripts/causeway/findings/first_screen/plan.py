@@ -16,7 +16,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
-from causeway.findings.first_screen.outliers import event_facts, gap_facts, without_single
+from causeway.findings.first_screen.outliers import behind_steps, event_facts
 from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
 from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts
 
@@ -186,13 +186,18 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     run = of.run
     if not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    gaps = gap_facts(tables, run)
-    facts = [(fact.total_ns, words.of_gap(fact, run)) for fact in gaps]
     events = event_facts(tables, run)
-    facts += [(fact.total_ns, words.of_event(fact, run)) for fact in events]
+    slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
+    steps_of = {one: fact for fact, one in slow.items() if one is not None}
+    facts = [
+        (fact.total_ns, f"{say(fact, run)}{words.in_steps(steps_of.get(fact), run)}")
+        for say, singles in ((words.of_gap, of.gaps), (words.of_event, events))
+        for fact in singles
+    ]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
-        for fact in without_single(of.slow_steps, events, gaps)
+        for fact, one in slow.items()
+        if one is None
     ]
     facts.sort(key=lambda fact: (-fact[0], fact[1]))
     return [ScreenLine(question=OUTLIERS, answer=f"{text}.", ns=ns) for ns, text in facts[:MOST_OUTLIERS]]

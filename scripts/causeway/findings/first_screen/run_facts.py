@@ -177,7 +177,8 @@ def run_fact(tables: RunTables) -> RunFact | None:
         recorded=[words for name, words in RECORDED.items() if name in held],
         launches=document["launch_path"]["launches"],
         in_graphs=bool(document.get("graphs"))
-        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"]),
+        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"])
+        or any(row["reason"] == "graph_internal" for row in tables.waiting),
         query=in_document(f"{tables.dataset}/efficiency.json", "elapsed_ns", kind="integer"),
     )
 
@@ -261,7 +262,10 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
                     why=export["error"]["found"].partition(": ")[0] if export["error"] else "",
                 )
             )
+    kinds = {issue["kind"] for issue in tables.quality["issues"]}
     for fault in UNFIT:
+        if fault == "no_launches" and "graphs_without_launches" in kinds:  # whose executions are the work
+            continue
         for index, issue in enumerate(tables.quality["issues"]):
             counts = issue["kind"] == fault and issue["count"] >= NOTICEABLE * read
             counts = counts and (fault != "no_launches" or not read)

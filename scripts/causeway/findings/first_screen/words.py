@@ -55,6 +55,8 @@ MOST_REASONS = 3
 LEAST_TOLD = 0.05
 """Share of a loss from which one of its reasons is told beside others."""
 LONGEST_DETAIL = 44
+MOST_STEPS = 3
+"""Numbers of steps that are said."""
 LIMITS = {
     "kernel": "kernels limit",
     "collective": "collectives limit",
@@ -82,7 +84,7 @@ SLOW = {
 FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
     "partial": lambda fact: f"Read in part: {fact.why or 'the rest'}; what is missing is in no number.",
-    "no_launches": lambda fact: "No kernel launch is in the recording: nothing is known of the device's time.",
+    "no_launches": lambda fact: "No kernel launch is in the recording: kernels are in no number.",
     "late_stamps": lambda fact: (
         f"{counted(fact.count, 'launch')} of {count(fact.of)} bear times later than they ran: idle time, gaps and step"
         " times cannot be known."
@@ -148,9 +150,11 @@ def of_run(run: RunFact) -> str:
     recorded = f"{_devices(run)}. Recorded: {', '.join(run.recorded)}"
     if steps is None:
         return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. {recorded}."
-    tail = f"p99 {time(steps.p99_ns)}" if steps.p99_ns is not None else f"longest {time(steps.longest_ns)}"
+    tail = [f"p99 {time(steps.p99_ns)}"] if steps.p99_ns is not None else []
+    if not tail or steps.longest_ns > 2 * steps.p99_ns:  # one slow step of a hundred is behind the percentile
+        tail.append(f"longest {time(steps.longest_ns)}")
     what = counted(steps.count, "step" if steps.annotated else "repeat")
-    words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {tail})"
+    words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {', '.join(tail)})"
     if steps.share >= MOST_OF_RUN:
         return f"{words}: {whole(run.parts, run.gpu_ns)}. {recorded}."
     inside = whole(steps.parts, sum(steps.parts.values()))
@@ -347,10 +351,19 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     return f"{subject} take up to {longest}{usual}, the longest at {time(fact.start_ns)} ({share} of the run)"
 
 
+def in_steps(fact: SlowStepsFact | None, run: RunFact) -> str:
+    """Return which steps a single event or gap makes slow; nothing where none are known, or many."""
+    if fact is None or len(fact.steps) > MOST_STEPS:
+        return ""
+    what = "step" if run.steps.annotated else "repeat"
+    who = f" of rank {fact.ranks[0]}" if run.ranks > 1 and len(fact.ranks) == 1 else ""
+    return f", in {what}{'s' if len(fact.steps) > 1 else ''} {first_of(fact.steps, MOST_STEPS)}{who}"
+
+
 def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
     """Return slow steps and their reason."""
     step = "Step" if run.steps.annotated else "Repeat"
-    many = f"{step}s {first_of(fact.steps, 3)}" if len(fact.steps) > 1 else f"{step} {fact.steps[0]}"
+    many = f"{step}s {first_of(fact.steps, MOST_STEPS)}" if len(fact.steps) > 1 else f"{step} {fact.steps[0]}"
     name = f", most in {kernel_words(fact.name)}" if fact.name else ""
     of = ""
     if run.ranks > 1:
@@ -371,13 +384,13 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
     shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:4]
     words = ", ".join(f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown)
-    first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0])
+    first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
+    if first is None or 2 * first.total_ns < 0.1 * total:
+        return f"{time(total)} of kernels: {words}."
     filled = (
         "" if first.filled is None or first.filled >= 0.95 else f"; its blocks fill {percent(first.filled)} of a device"
     )
     most = f"{first.name}: {percent(first.total_ns / total)} in {counted(first.launches, 'launch')}{filled}"
-    if 2 * first.total_ns < 0.1 * total:
-        return f"{time(total)} of kernels: {words}."
     return f"{time(total)} of kernels: {words}. Most in one kernel, {most}."
 
 

@@ -127,7 +127,7 @@ class RocpdReader:
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            raise ExportError(
+            raise self.sink.issues.none_usable(self.options.source) or ExportError(
                 self.options.source,
                 "no kernel was launched in it, or launches were not traced",
                 f"rows in {DISPATCHES}",

@@ -192,7 +192,9 @@ class V3Reader:
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            raise _without_launches(self.options.source, {table.kind for table in self.tables})
+            source = self.options.source
+            kinds = {table.kind for table in self.tables}
+            raise self.sink.issues.none_usable(source) or _without_launches(source, kinds)
         self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
 
     def _at(self, done: int) -> None:

@@ -128,7 +128,7 @@ class JsonReader:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
             advice = "Profile again with `rocprofv3 --kernel-trace`."
-            raise ExportError(
+            raise self.sink.issues.none_usable(self.options.source) or ExportError(
                 self.options.source,
                 "it holds no launch of a kernel and no counter",
                 "a record under kernel_dispatch",

@@ -8,7 +8,7 @@ import numpy as np
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.common.column_maps import column_map
-from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.containers.csv_batches import without_rounded
@@ -194,7 +194,8 @@ class RocmEvents:
         """Take ranges: start, stop, process, thread, and their texts."""
         code = _codes(names, self._ranges, lambda name: self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE))
         kind = np.full(len(code), self.sink.range_kinds.code(RANGES))
-        self.sink.ranges(columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, kind)
+        stop = np.where(columns["stop"] == NULL, NEVER, columns["stop"])
+        self.sink.ranges(columns["start"], stop, columns["process"], columns.get("thread", NULL), code, kind)
 
 
 def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.ndarray:

@@ -5,6 +5,8 @@ the analyses that it rules out.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from causeway.core.errors import ExportError
+
 ANALYSES = (
     "kernel_variability",
     "memory_stall",
@@ -40,8 +42,7 @@ CATALOGUE = {
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out", leaves_out=True),
     "incomplete_events": Kind(
         "caution",
-        "events without a duration of their own (their ph is not X) were left out; of begin and end events those of"
-        " annotations alone are paired",
+        "events without a duration (their ph is not X, nor B with an E behind it on the same thread) were left out",
         leaves_out=True,
     ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
@@ -56,7 +57,8 @@ CATALOGUE = {
     "no_time": Kind("caution", "events without a start or an end were left out", leaves_out=True),
     "implausible_time": Kind(
         "caution",
-        "events with impossible times (beyond the year 2100, or longer than 100 days) were left out",
+        "events with impossible times (beyond the year 2100, longer than 100 days, or so long before or behind most"
+        " launches) were left out",
         leaves_out=True,
     ),
     "open_events": Kind(
@@ -341,6 +343,19 @@ class Issues:
         """Return how many cases of a kind were counted."""
         return self._found.get(kind, (0, ""))[0]
 
+    def none_usable(self, source: str) -> ExportError | None:
+        """Return the error of an export of which no launch could be used; None where none was left out."""
+        rounded = self.count("rounded_times")
+        lost = self.left_out | ({"rounded_times": rounded} if rounded else {})
+        if not lost:
+            return None
+        return ExportError(
+            source,
+            f"none of its {sum(lost.values()):,} launches can be used: {in_words(lost)}",
+            "launches with a start and an end as the profiler writes them",
+            "Export it again: a spreadsheet or a script that saved the file may have rewritten its numbers.",
+        )
+
     def as_list(self) -> list[dict]:
         """Return the issues for `capabilities.json`, in the catalogue's order."""
         return [
@@ -354,3 +369,13 @@ class Issues:
             for kind, known in CATALOGUE.items()
             if kind in self._found
         ]
+
+
+def in_words(lost: Mapping[str, int]) -> str:
+    """Return how many launches were lost by kind of issue, the most first.
+
+    >>> in_words({"no_time": 1, "unreadable_rows": 1200})
+    'unreadable rows (1,200), no time (1)'
+    """
+    order = sorted(lost.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in order)

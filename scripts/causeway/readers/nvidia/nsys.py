@@ -105,8 +105,8 @@ class NsysReader(NsysTables):
         for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
         if not sink.n_launches:
-            if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self)):
-                raise self.failure or self._no_launches()
+            if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self) or self._has_rows(GRAPHS)):
+                raise self.failure or sink.issues.none_usable(self.options.source) or self._no_launches()
             sink.issues.add("no_launches")
         call_names: dict[int, int] = {}
         synchronising = synchronisations.SynchronisingCalls()
@@ -144,6 +144,9 @@ class NsysReader(NsysTables):
         """Return whether tables of MPI calls have rows."""
         of_mpi = [table for table, entry in self.tables.items() if entry["gives"] == "mpi"]
         return any(self.export.rows(table, ["start"], 1) for table in of_mpi if table in self.export.tables)
+
+    def _has_rows(self, name: str) -> bool:
+        return any(self.export.rows(table, ["start"], 1) for table in self.forms_of(name))
 
     def _no_launches(self) -> ExportError:
         source = self.options.source
@@ -201,7 +204,8 @@ class NsysReader(NsysTables):
         if "name" in batch and "short_name" in batch:
             ids = np.where(ids == NULL, batch["short_name"], ids)
         kernel = self.text_codes(ids, names, self._kernel_code)
-        self.sink.count_unnamed(kernel, table)
+        why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
+        self.sink.count_unnamed(kernel, table + why)
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)

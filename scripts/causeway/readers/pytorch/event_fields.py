@@ -102,8 +102,8 @@ def spans_ns(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, Misfits]:
     return start, np.where((start == NULL) | (length == NULL), NULL, end), misfits + more
 
 
-class BegunRanges:
-    """Annotations that are written as two events, one where they begin and one where they end, thread by thread.
+class BegunEvents:
+    """Events that are written as two, one where they begin and one where they end, thread by thread.
 
     Attributes
     ----------
@@ -119,11 +119,13 @@ class BegunRanges:
         self._begun: dict[tuple[str, str], list[tuple[Event, bool]]] = {}
         self._waiting = 0
 
-    def take(self, events: Iterable[Event], is_range: Callable[[str | None], bool]) -> None:
-        """Take events in the order of the trace; those of other categories are followed, as an end may name none."""
+    def take(self, events: Iterable[Event], is_read: Callable[[str | None], bool]) -> None:
+        """Take events in the order of the trace; those of categories that are not read are followed, as an end may name
+        none.
+        """
         for event in events:
             if event.ph == "B" and self._waiting < MOST_BEGUN:
-                self._begun.setdefault(self._thread(event), []).append((event, is_range(event.cat)))
+                self._begun.setdefault(self._thread(event), []).append((event, is_read(event.cat)))
                 self._waiting += 1
                 continue
             stack = self._begun.get(self._thread(event), []) if event.ph == "E" else []
@@ -133,11 +135,11 @@ class BegunRanges:
                 self._waiting -= 1
                 if is_wanted:
                     self.ended.append((begin, event.ts))
-            elif event.ph in ("B", "E") and is_range(event.cat):
+            elif event.ph in ("B", "E") and is_read(event.cat):
                 self.lost[event.cat] += 1
 
     def left(self) -> list[Event]:
-        """Return the begins of the annotations that have not ended, and forget them."""
+        """Return the begins of what has not ended, and forget them."""
         found = [event for stack in self._begun.values() for event, is_wanted in stack if is_wanted]
         self._begun.clear()
         self._waiting = 0

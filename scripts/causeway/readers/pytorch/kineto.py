@@ -26,7 +26,7 @@ from causeway.readers.pytorch.call_sizes import CallSizes
 from causeway.readers.pytorch.collective_arguments import take_collectives
 from causeway.readers.pytorch.event_fields import (
     ArgumentDecoder,
-    BegunRanges,
+    BegunEvents,
     CategoryEvents,
     ThreadNumbers,
     all_arguments,
@@ -57,6 +57,7 @@ LONGEST_NAME = 1024
 """Texts remembered to save work, and the longest of them: others are cleaned anew each time."""
 
 ARROWS = frozenset("stf")
+PAIRED = ARROWS | frozenset("BE")
 """Phases of arrows between events; any other but X of a category that is read is an event without its duration."""
 
 
@@ -103,7 +104,7 @@ class KinetoReader:
         self.threads = ThreadNumbers()
         self.seen: dict[str, int] = {}
         self.incomplete: dict[str, int] = {}
-        self.begun = BegunRanges()
+        self.begun = BegunEvents()
         self.ends: list[object] | None = None  # of the events that are taken, where they are events of their own
         self.cleaned: dict[str, str] = {}
 
@@ -182,13 +183,17 @@ class KinetoReader:
                 if is_last or any(len(rows) >= BATCH for rows in self.pending.values()):
                     self._take_pending()
             if any(event.ph in ("B", "E") for event in events):
-                self.begun.take(events, lambda category: kinds.get(category) == "ranges")
+                self.begun.take(events, lambda category: kinds.get(category) not in (None, "modules"))
                 self._take_begun()
 
     def _take_begun(self, *, is_end: bool = False) -> None:
-        """Take the annotations whose begin and end are two events; where the trace ends, also those without an end."""
+        """Take the events whose begin and end are two; where the trace ends, also the annotations without an end, of
+        which the others are counted.
+        """
         ended = self.begun.ended
         left = self.begun.left() if is_end else []
+        self.begun.lost.update(event.cat for event in left if self.kinds.get(event.cat) != "ranges")
+        left = [event for event in left if self.kinds.get(event.cat) == "ranges"]
         for events, ends in (zip(*ended, strict=True) if ended else ((), ()), (left, [None] * len(left))):
             by_category: dict[str, list[int]] = {}
             for at, event in enumerate(events):
@@ -223,7 +228,7 @@ class KinetoReader:
     def _count_incomplete(self, category: str, events: list[Event]) -> None:
         """Count events of a category that would last some time, had they been written as complete ones."""
         phases = [str(event.ph) for event in events if event.cat == category]
-        passed = ARROWS | frozenset("BE") if self.kinds[category] == "ranges" else ARROWS
+        passed = ARROWS if self.kinds[category] == "modules" else PAIRED
         found = sum(phase != "X" and phase not in passed for phase in phases)
         if found:
             category = category.lower()

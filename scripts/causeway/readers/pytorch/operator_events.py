@@ -25,9 +25,11 @@ MODULE_CALL = "nn.Module: "
 
 COMPILES = "compile_inner (dynamo_timed)"
 """How the name of an operator ends that is all that torch.compile does before a function runs for new inputs."""
+OF_OPERATORS = ("operator", "cpu_op")
 _ANNOTATION = re.compile(r"#|^DistributedDataParallel\.forward$")
 """What names of annotations hold and those of operators do not: `ProfilerStep#7`, `Optimizer.step#SGD.step`,
-`enumerate(DataLoader)#...`, `## forward ##`. Until PyTorch 1.8 both have the category `Operator`.
+`enumerate(DataLoader)#...`, `## forward ##`. Until PyTorch 1.8 both have the category `Operator`; with `cpu_op`, too,
+PyTorch's own torch_tb_profiler (trace.py) tells steps by their names.
 """
 MOST_NAMES = 1 << 16
 MOST_CHARS = 1 << 24
@@ -37,8 +39,10 @@ _VALUE = msgspec.json.Decoder(float_hook=str)
 
 
 def are_annotations(events: Sequence[Event]) -> list[bool]:
-    """Tell which events of the category `Operator` are ranges that later versions write as `user_annotation`."""
-    old = [event.cat.lower() == "operator" and isinstance(event.name, str) for event in events]
+    """Tell which events of the categories `Operator` and `cpu_op` are ranges that later versions write as
+    `user_annotation`.
+    """
+    old = [event.cat.lower() in OF_OPERATORS and isinstance(event.name, str) for event in events]
     return [one and bool(_ANNOTATION.search(event.name)) for one, event in zip(old, events, strict=True)]
 
 

@@ -21,6 +21,12 @@ NO_TORCH_EVENTS = (
     " write the kernels as a table (CSV, one row per launch).",
 )
 """What is found in a Chrome trace without a launch that is read, and what to do."""
+NO_LIST = (
+    'it has no list "traceEvents" at its top level, and is no list of events',
+    "Name the trace as the profiler wrote it. Of events that another program nested or wrote line by line, make one"
+    ' list and write {"traceEvents": [...]}.',
+)
+"""The same for a file that lists no event where a Chrome trace does."""
 
 
 MOST_LISTED = 6
@@ -132,7 +138,10 @@ def without_kernel(
         Launches that could not be used, by the kind of issue.
     """
     others = [f"{rows} {category}" for category, rows in sorted(seen.items())]
-    others += [f"{rows} {category} whose ph is not X" for category, rows in sorted(incomplete.items())]
+    others += [
+        f"{rows} {category} without a duration, as their ph is not X, nor B with an E"
+        for category, rows in sorted(incomplete.items())
+    ]
     listed = ", ".join(others) or "no event of any category read"
     found = f"there is no GPU kernel in it ({listed}{'; not read: ' * bool(unread.counts)}{unread.listed()})"
     distributed = text.facts.get("distributedInfo")
@@ -144,11 +153,13 @@ def without_kernel(
         advice = OTHER_ACCELERATOR
     if any(categories[category] == "calls" for category in seen):
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
+    if any(categories[category] == "launches" for category in incomplete):
+        advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
     if untimed := sum(count for kind, count in left_out.items() if kind in ("no_time", "implausible_time")):
         found = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
         advice = "Are they nanoseconds? Then divide them by 1,000, or export again."
     if not any(kinds.values()):
-        found, advice = NO_TORCH_EVENTS
+        found, advice = NO_TORCH_EVENTS if text.lists else NO_LIST
     if OF_UNITRACE in kinds:
         found = "it is a trace of Intel's unitrace, which is not read"
         advice = "Profile with torch.profiler, or write the kernels as a table (CSV, one row per launch)."

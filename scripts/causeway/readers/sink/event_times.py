@@ -11,6 +11,7 @@ import numpy as np
 from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL
 from causeway.readers.common.issues import Issues
 
+DAY_NS = 86_400 * 1_000_000_000
 COARSE_NS = 100
 COARSE_ROWS = 3
 """Launches whose times are all multiples of a tick of this many ns or more, in at least so many rows, were measured
@@ -169,12 +170,10 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 class ClockTick:
-    """The earliest start of the launches, and the largest tick of which all their times are multiples.
+    """When the launches start, and the largest tick of which all their times are multiples.
 
     Attributes
     ----------
-    first_ns : int or None
-        The earliest start so far.
     tick_ns : int
         The greatest common divisor of all durations and of the distances of all starts, in nanoseconds; only a bound
         once it is below `COARSE_NS`; 0 where none of them is above 0.
@@ -183,18 +182,47 @@ class ClockTick:
     """
 
     def __init__(self) -> None:
-        self.first_ns: int | None = None
         self.tick_ns = 0
         self.start_tick_ns = 0
-        self._origin = 0
+        self._origin: int | None = None
+        self._days: dict[int, tuple[int, int]] = {}  # launches of a day of the clock, and their earliest start
 
     def take(self, start: np.ndarray, duration: np.ndarray) -> None:
         """Take starts and durations in ns, both int64 of shape (n,) with n > 0, in any order."""
-        if self.first_ns is None:
-            self._origin = self.first_ns = int(start[0])
-        self.first_ns = min(int(start.min()), self.first_ns)
+        if self._origin is None:
+            self._origin = int(start[0])
+        first = int(start.min())
+        if first // DAY_NS == int(start.max()) // DAY_NS:
+            self._note_day(first, len(start))
+        else:
+            _, inverse, rows = np.unique(start // DAY_NS, return_inverse=True, return_counts=True)
+            for at, count in enumerate(rows.tolist()):
+                self._note_day(int(start[inverse == at].min()), count)
         if not 0 < self.start_tick_ns < COARSE_NS:
             self.start_tick_ns = int(np.gcd.reduce(start - self._origin, initial=self.start_tick_ns))
         if not 0 < self.tick_ns < COARSE_NS:
             tick = math.gcd(self.tick_ns, self.start_tick_ns)
             self.tick_ns = int(np.gcd.reduce(duration, initial=tick))
+
+    def _note_day(self, first: int, rows: int) -> None:
+        known, earliest = self._days.get(first // DAY_NS, (0, first))
+        self._days[first // DAY_NS] = known + rows, min(first, earliest)
+
+    @property
+    def first_ns(self) -> int | None:
+        """The earliest start of the launches near most of them; None without launches."""
+        near = self.near_most()
+        starts = [first for _, first in self._days.values()]
+        return min((one for one in starts if near is None or near[0] <= one <= near[1]), default=None)
+
+    def near_most(self) -> tuple[int, int] | None:
+        """Return the earliest and the latest start, ns, that are within `LONGEST_NS` of the day with the most launches,
+        the latest of several; None where all launches lie so. One beyond has the time of another clock, or none: no
+        recording lasts so long.
+        """
+        if not self._days:
+            return None
+        day = max(self._days, key=lambda one: (self._days[one][0], one))
+        least = day * DAY_NS - LONGEST_NS
+        most = (day + 1) * DAY_NS + LONGEST_NS
+        return None if least <= min(self._days) * DAY_NS and max(self._days) * DAY_NS <= most else (least, most)

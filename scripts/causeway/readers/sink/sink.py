@@ -185,8 +185,8 @@ class Sink:
 
         The other methods that take events have the same conventions: int64 arrays of one length n, or one value for all
         rows, and `NULL` where absent; times in nanoseconds on the export's clock. Rows that cannot be an event are left
-        out and counted. An event of `OPEN_KINDS` that ends at `NEVER` lasts to the end of the recording, and is
-        counted.
+        out and counted. An event of `OPEN_KINDS` that ends at `NEVER`, or at 0 after its start, as profilers write
+        an end that never came, lasts to the end of the recording, and is counted.
 
         Parameters
         ----------
@@ -384,7 +384,7 @@ class Sink:
         """Take the rows of a kind that can be events, with ids that fit."""
         if kind in OPEN_KINDS:
             start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start, end))
-            is_open = end == NEVER
+            is_open = (end == NEVER) | (end == 0) & (start > 0)
             if is_open.any():
                 end = np.where(is_open, start, end)
                 columns = {**columns, "open": is_open}
@@ -430,6 +430,11 @@ class Sink:
     def n_transfers(self) -> int:
         """Transfers taken so far."""
         return self._events["transfers"].rows
+
+    @property
+    def near_most(self) -> tuple[int, int] | None:
+        """The earliest and the latest start of events that can be of this recording, ns; None where all can."""
+        return None if self.issues.count("differing_clocks") else self._clock.near_most()
 
     def first_start(self) -> int | None:
         """Return the earliest start of a launch taken so far."""

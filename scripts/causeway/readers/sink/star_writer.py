@@ -72,10 +72,11 @@ class StarWriter:
             for kind in RECORDS
             if is_one_clock and kind != "samples"
         }
+        self._near = sink.near_most
         self.digest = RecordingDigest()
         # places, in the order of all launches, of those that are repeated, or of processes that are no rank
         self.launches_left_out: list[np.ndarray] = []
-        self._of_transfers: tuple[int, int] | None = None  # their first start and last end
+        self._of_others: tuple[int, int] | None = None  # first start and last end of transfers and whole graphs
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
         # kernels that ranges around their launches call communication, by code
@@ -136,7 +137,7 @@ class StarWriter:
         return rows[mine]
 
     def _span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
-        """Widen the export's span by events in order of their starts; transfers matter where there are no launches."""
+        """Widen the export's span by events in order of their starts; other work counts where there are no launches."""
         first = int(start[0])
         last = int((start + duration).max())
         facts = self.facts
@@ -153,12 +154,19 @@ class StarWriter:
     def _events(self, kind: str) -> Iterator[EventBatch]:
         """Give the events of a kind in order, each once."""
         for block in self.sink.events(kind):
-            again = self._again(kind, block)
-            yield block[~again] if again.any() else block
+            out = self._out(kind, block)
+            yield block[~out] if out.any() else block
 
-    def _again(self, kind: str, block: EventBatch) -> np.ndarray:
-        """Return which of the next events of a kind, n of them, stood there before; bool, shape (n,)."""
-        return self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
+    def _out(self, kind: str, block: EventBatch) -> np.ndarray:
+        """Return which of the next events of a kind, n of them, stood there before, or are far from most launches;
+        bool, shape (n,).
+        """
+        out = self._repeated[kind].find(block) if kind in self._repeated else np.zeros(len(block), bool)
+        if self._near:
+            far = ~out & ((block["start_ns"] < self._near[0]) | (block["start_ns"] > self._near[1]))
+            self.sink.issues.add("implausible_time", int(far.sum()), of_launches=kind == "launches")
+            out = out | far
+        return out
 
     def _write_work(self, calls: WorkCalls, operators: LaunchOperators) -> None:
         """Write launches, transfers and graphs, each row with the call that made it, in one pass over all of them."""
@@ -179,8 +187,8 @@ class StarWriter:
         if "launches" in kinds:
             self._cut_overruns()
             launches.finish()
-        if self._of_transfers:
-            first, last = self._of_transfers
+        if self._of_others:
+            first, last = self._of_others
             self._span(np.array([first]), last - first, launches=False)
 
     def _cut_overruns(self) -> None:
@@ -219,10 +227,7 @@ class StarWriter:
             self.facts.tables[kind] = writer.rows
 
     def _transfer_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
-        start = rows["start_ns"]
-        first, last = self._of_transfers or (int(start[0]), 0)
-        self._of_transfers = first, max(last, int((start + rows["duration_ns"]).max()))
-        self._note_devices(rows["process"], rows["device"])
+        self._note_others(rows)
         columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
         for name in ("bytes", "correlation"):
             columns[name] = nullable(rows[name], pa.int64())
@@ -242,8 +247,15 @@ class StarWriter:
         return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
 
     def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
-        self._note_devices(rows["process"], rows["device"])
+        self._note_others(rows)
         return graph_columns(rows)
+
+    def _note_others(self, rows: EventBatch) -> None:
+        """Note the times and devices of work other than launches, the next rows of its kind in order."""
+        start = rows["start_ns"]
+        first, last = self._of_others or (int(start[0]), 0)
+        self._of_others = min(first, int(start[0])), max(last, int((start + rows["duration_ns"]).max()))
+        self._note_devices(rows["process"], rows["device"])
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:
@@ -382,10 +394,10 @@ class _Launches:
         star = self._star
         seen = 0
         for block in self._sink.events("launches"):
-            again = star._again("launches", block)
-            rows = star._of_ranks(block[~again] if again.any() else block)
+            out = star._out("launches", block)
+            rows = star._of_ranks(block[~out] if out.any() else block)
             if len(rows) < len(block):
-                out = np.flatnonzero(again | (looked_up(star.rank, block["process"]) < 0))
+                out = np.flatnonzero(out | (looked_up(star.rank, block["process"]) < 0))
                 star.launches_left_out.append(seen + out)
             seen += len(block)
             yield rows

@@ -76,9 +76,12 @@ class Activities:
     ----------
     texts : list of str
         By code; code 0 says that nothing is recorded.
+    outer : set of str
+        Ranges, digits as *, that fill most of the export's time: they say no more of what the host does than a step.
     """
 
     def __init__(self) -> None:
+        self.outer: set[str] = set()
         self.texts = [NOT_RECORDED]
         self._codes = {NOT_RECORDED: 0}
         self._priorities = [PLAIN]
@@ -108,7 +111,9 @@ class Activities:
         if key not in self._known:
             if len(self._known) >= 16 * MOST_TEXTS:
                 self._known.clear()
-            self._known[key] = self.code(*_described(*key))
+            text, priority, graph = _described(*key)
+            is_outer = priority == PLAIN and table == "ranges" and without_numbers(name) in self.outer
+            self._known[key] = self.code(text, STEP if is_outer else priority, graph)
         return self._known[key]
 
     def priorities(self) -> np.ndarray:
@@ -118,6 +123,11 @@ class Activities:
     def graphs(self) -> np.ndarray:
         """Return for each code whether it launches graphs; uint8, shape (texts,)."""
         return np.array(self._graphs, np.uint8)
+
+
+def without_numbers(name: str) -> str:
+    """Return the name of a range as ranges that differ in numbers alone share it."""
+    return _NUMBER.sub("*", name[:LONGEST_TEXT])
 
 
 def _described(table: str, name: str) -> tuple[str, int, bool]:
@@ -141,7 +151,7 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
         return f"{IN_OPERATOR}{name}", OPERATOR, False
     if table == "cpu_samples":
         return f"{IN_SAMPLED}{name}", SAMPLED, False
-    plain = _NUMBER.sub("*", name)
+    plain = without_numbers(name)
     for cause, pattern in _CAUSES:
         if pattern.search(name):
             return f"{cause}: {plain}", CAUSE, False

@@ -2,14 +2,17 @@
 as long as a gap can ask for them.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
+from causeway.core.tables import read_json
 from causeway.core.vocabulary import HOST_KINDS
 from causeway.events.event_blocks import Block, chunks, merged, numbers, times
-from causeway.waiting.idle.activities import Activities
+from causeway.waiting.idle.activities import Activities, without_numbers
 from causeway.waiting.idle.named_events import EventRows
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
@@ -30,6 +33,27 @@ NAMED_TABLES = ("calls", "mpi", "system_calls", "host_operators", "cpu_samples")
 NO_THREAD = (1 << 32) - 1
 
 
+OUTER = 0.8
+"""Share of an export's time that a range fills, in all, to be one around all work."""
+
+
+def outer_ranges(folder: Path) -> set[str]:
+    """Return the ranges of the host, digits as *, that fill most of an export's time, on all its ranks."""
+    path = folder / "capabilities.json"
+    document = read_json(path) if path.is_file() else {}
+    time = document.get("time") or {}
+    if time.get("first_ns") is None or time.get("last_ns") is None:
+        return set()
+    filled: Counter = Counter()
+    for batch in chunks(folder, "ranges", ["duration_ns", "kind", "name"]):
+        sums = pa.Table.from_batches([batch]).group_by(["kind", "name"]).aggregate([("duration_ns", "sum")]).to_pylist()
+        for row in sums:
+            if row["kind"] in HOST_KINDS:
+                filled[without_numbers(row["name"])] += row["duration_ns_sum"]
+    whole = (time["last_ns"] - time["first_ns"]) * max(len(document["ranks"]), 1)
+    return {name for name, ns in filled.items() if ns >= OUTER * whole}
+
+
 class HostTimeline:
     """Host threads of an export up to a moment that moves on.
 
@@ -45,6 +69,7 @@ class HostTimeline:
 
     def __init__(self, folder: Path, activities: Activities) -> None:
         self.activities = activities
+        activities.outer = outer_ranges(folder)
         self.threads = EventRows()
         self.slots = np.zeros((CALL_SLOTS, len(SLOT)), np.int64)
         self.segments = np.zeros((0, len(SEGMENT)), np.int64)

@@ -395,3 +395,41 @@ def test_secrets_stay_behind(tmp_path, caplog):
     export = Read(folder, tmp_path / "t")
     assert set(export.kernels.column("name").to_pylist()) == {name for name, *_ in KERNELS.values()}
     assert SECRET not in export.texts() + caplog.text
+
+
+def spoilt(folder, **cells):
+    """Write a kernel trace of 20 launches, some of their cells replaced, and markers, of which two have no end."""
+    folder.mkdir()
+    names = "Kernel_Name,Correlation_Id,Agent_Id,Queue_Id,Dispatch_Id,Start_Timestamp,End_Timestamp"
+    rows = []
+    for at in range(20):
+        row = {"name": "k", "id": at, "agent": 1, "queue": 1, "number": at + 1}
+        row |= {"start": 10**15 + 1000 * at, "end": 10**15 + 1000 * at + 307}
+        rows.append(",".join(str(value) for value in (row | {key: of(row) for key, of in cells.items()}).values()))
+    (folder / "x_kernel_trace.csv").write_text("\n".join([names, *rows]) + "\n")
+    names = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp"
+    rows = [("zero", 10**15, 0), ("none", 10**15 + 5, ""), ("ended", 10**15 + 7, 10**15 + 900)]
+    marks = [f"MARKER_CORE_API,{name},1,1,{at},{start},{end}" for at, (name, start, end) in enumerate(rows)]
+    (folder / "x_marker_api_trace.csv").write_text("\n".join([names, *marks]) + "\n")
+    return folder
+
+
+def test_a_range_without_an_end_lasts_to_the_end_of_the_recording(tmp_path):
+    """roctxRangePush of a program that was stopped: an end of 0, or none."""
+    export = Read(spoilt(tmp_path / "x"), tmp_path / "t")
+    last = 19_307
+    assert [(row["name"], row["duration_ns"]) for row in export.ranges.to_pylist()] == [
+        ("zero", last),
+        ("none", last - 5),
+        ("ended", 893),
+    ]
+    assert (export.status, export.count("open_events"), export.count("end_before_start")) == ("read", 2, 0)
+
+
+def test_launches_whose_times_a_spreadsheet_spoilt_are_not_said_to_be_absent(tmp_path):
+    """1,000,000,000,000,000 and 1.00000E+15 are what spreadsheets make of nanoseconds."""
+    for name, how in (("comma", lambda row: f'"{row["start"]:,}"'), ("power", lambda row: f"{row['start']:.5E}")):
+        path = spoilt(tmp_path / name, start=how, end=how) / "x_kernel_trace.csv"
+        error = Read(path, tmp_path / f"t{name}").error
+        assert error["found"].startswith("none of its 20 launches can be used: ")
+        assert "spreadsheet" in error["advice"]

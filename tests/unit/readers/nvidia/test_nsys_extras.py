@@ -164,18 +164,26 @@ def test_metrics_go_to_the_device_that_cuda_numbers_so(database, numbers, device
     assert read.issue("metrics_device_assumed")["detail"].endswith(f"GPU 2 taken as device {devices[0]}")
 
 
-def test_a_graph_only_capture_is_refused_with_what_to_do(database, tmp_path):
+def test_executions_of_whole_graphs_alone_are_read(database, tmp_path):
+    """They are all that is known of what the device did; that the kernels inside have no rows is a caution."""
     connection = sqlite3.connect(database)
     for table in (KERNEL, "GPU_METRICS"):
         connection.execute(f"DROP TABLE {table}")
     connection.execute(
         "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER)"
     )
-    connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1, 2, 0, 1)")
+    connection.commit()
+    empty = Read(database, tmp_path / "empty")
+    assert (empty.status, "--cuda-graph-trace=node" in empty.error["advice"]) == ("refused", True)
+    connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1000, 2500, 0, 1), (4000, 4100, 0, 1)")
     connection.commit()
     connection.close()
     read = Read(database, tmp_path / "e")
-    assert (read.status, "--cuda-graph-trace=node" in read.error["advice"]) == ("refused", True)
+    assert read.status == "read"
+    assert [(row["start_ns"], row["duration_ns"]) for row in read.graphs.to_pylist()] == [(1000, 1500), (4000, 100)]
+    assert (read.capabilities["time"]["first_ns"], read.capabilities["time"]["last_ns"]) == (1000, 4100)
+    assert read.issue("graphs_without_launches")["count"] == 2
+    assert (read.count("no_launches"), read.capabilities["analyses"]["time_line"]["possible"]) == (1, True)
 
 
 def test_exports_until_2021_name_their_gpus_by_the_number_of_the_device(tmp_path):

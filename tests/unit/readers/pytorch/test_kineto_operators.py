@@ -250,13 +250,15 @@ def test_annotations_of_old_traces_are_the_ranges_that_newer_versions_write(tmp_
         event("kernel", "gemm", 80, 5, 0, device=0, stream=7, correlation=2),
     ]
     old = [one | {"cat": "Operator"} for one in (*annotations, *operators)]
+    between = [one | {"cat": "cpu_op"} for one in (*annotations, *operators)]
     tables = []
-    for name, events in (("new", [*annotations, *operators, *work]), ("old", [*old, *work])):
+    every = {"new": [*annotations, *operators, *work], "between": [*between, *work], "old": [*old, *work]}
+    for name, events in every.items():
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps({"traceEvents": events}))
         read = Read(path, tmp_path / name)
         tables.append({table: getattr(read, table).to_pylist() for table in sorted(read.names)})
-    assert tables[0] == tables[1]
+    assert tables[0] == tables[1] == tables[2]
     assert [row["name"] for row in tables[1]["ranges"]] == [one["name"] for one in annotations]
     assert {row["kind"] for row in tables[1]["ranges"]} == {"annotation"}
     assert [row["name"] for row in tables[1]["operators"]] == ["aten::mm", None]

@@ -1,5 +1,6 @@
 """Chrome traces without a kernel of torch.profiler: each is told what it is and what to do, not what would not help."""
 
+import json
 import pickle
 
 import pytest
@@ -124,3 +125,12 @@ def test_of_many_categories_the_largest_are_named(tmp_path):
     error = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t").error
     assert error["found"].endswith("and 3 more categories)")
     assert len(error["found"]) < 400
+
+
+@pytest.mark.parametrize("inner", [{"trace": {"traceEvents": []}}, {"traceEvents": {"0": {"ph": "X"}}}])
+def test_events_that_stand_elsewhere_are_not_said_to_be_of_another_tool(inner, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"schemaVersion": 1} | inner), encoding="utf-8")
+    error = Read(path, tmp_path / "e").error
+    assert error["found"].startswith('it has no list "traceEvents" at its top level')
+    assert '{"traceEvents": [...]}' in error["advice"]

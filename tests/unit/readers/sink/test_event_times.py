@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reading import Read
+from reading import Read, kernel, write_trace
 
 from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL
 from causeway.readers.common.issues import Issues
@@ -96,3 +96,27 @@ def test_work_of_a_device_whose_times_are_both_zero_has_none():
     rows, columns = possible_events(start, end, {"at": np.arange(5)}, issues, of_device=True)
     assert (rows, columns["at"].tolist(), issues.count("no_time")) == (3, [1, 2, 4], 2)
     assert possible_events(start, end, {}, Issues())[0] == 5  # a range may begin and end with the session
+
+
+EPOCH = 1_700_000_000 * 10**6
+"""A time of 2023 in microseconds."""
+
+
+def test_a_launch_far_from_all_others_is_left_out(tmp_path):
+    """ROCm and CUPTI give no time for some work, and one start of 0 among times of 2023 makes a recording of decades."""
+    events = [kernel(EPOCH + 100 * at, 50 + at) for at in range(30)]
+    once = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
+    for name, odd in (("first", 0), ("last", 2 * EPOCH)):
+        path = write_trace(tmp_path / f"{name}.json", [*events[:7], kernel(odd, 5), *events[7:]])
+        export = Read(path, tmp_path / name)
+        assert (export.status, export.capabilities["left_out"]) == ("partial", {"rows": 1, "of": 31})
+        assert export.count("implausible_time") == 1
+        assert export.launches.equals(once.launches)
+        assert export.capabilities["time"] == once.capabilities["time"]
+
+
+def test_months_between_launches_are_no_fault(tmp_path):
+    """Only what no recording lasts is another clock's."""
+    days = 99 * 86_400 * 10**6
+    export = Read(write_trace(tmp_path / "x.json", [kernel(5, 9), kernel(days, 9)]), tmp_path / "t")
+    assert (export.status, export.launches.num_rows) == ("read", 2)

@@ -2,6 +2,7 @@
 time on real exports.
 """
 
+import json
 import re
 from collections import Counter
 
@@ -108,6 +109,28 @@ def test_a_whole_graph_is_work_that_its_own_call_launched(tmp_path, monkeypatch)
         ("start_up", "between queued work"): 4,
         ("dependency_stalled", "queued behind a graph of its own stream; events are not recorded"): 6,
     }
+
+
+@pytest.mark.parametrize(("fills", "said"), [(900, "operator: aten::argmax"), (300, "range: part *")])
+def test_a_range_around_all_work_says_less_than_an_operator(tmp_path, monkeypatch, fills, said):
+    """Kernels from 0 to 100 and from 900 to 1,000; between them an operator, within a range that fills much or little
+    of the run.
+    """
+    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 0)
+    work = {"rank": 0, "device": 0, "stream": 7, "configuration": 0, "duration_ns": 100}
+    host = {"rank": 0, "thread": 1}
+    tables = {
+        "launches": [work | {"start_ns": 0}, work | {"start_ns": 900, "correlation": 1}],
+        "calls": [host | {"start_ns": 890, "duration_ns": 10, "name": "cudaLaunchKernel", "correlation": 1}],
+        "ranges": [host | {"start_ns": 100, "duration_ns": fills, "kind": "annotation", "name": "part 7"}],
+        "host_operators": [host | {"start_ns": 100, "duration_ns": 300, "name": "aten::argmax"}],
+    }
+    write_export(tmp_path / "e0", tables)
+    path = tmp_path / "e0" / "capabilities.json"
+    document = json.loads(path.read_text()) | {"time": {"first_ns": 0, "last_ns": 1000}}
+    path.write_text(json.dumps(document))
+    found = by_rank(export_pass.explain_export(tmp_path / "e0", {}))[0]
+    assert found["launch_starved", said] == 300
 
 
 @pytest.mark.parametrize("vendor", ["calls", "queue times"])
