@@ -368,6 +368,6 @@ def without_single(
     steps: Sequence[SlowStepsFact], events: Sequence[EventFact], gaps: Sequence[GapFact]
 ) -> list[SlowStepsFact]:
     """Return slow steps without those whose excess is that of a single event, or of some gaps, which are said."""
-    said = [event.longest_ns for event in events]
+    said: list[float] = [event.longest_ns for event in events]
     said += [gap.total_ns / gap.devices for gap in gaps if gap.total_ns]
     return [fact for fact in steps if not any(0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns for ns in said)]
