@@ -48,7 +48,7 @@ def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: floa
 
 
 def _row(target: str, feature: str, before: Mapping | None, after: Mapping | None) -> dict:
-    row = {"target": target, "feature": feature, "baseline_percent": before and before["variance_percent"]}
+    row: dict = {"target": target, "feature": feature, "baseline_percent": before and before["variance_percent"]}
     row |= {
         "candidate_percent": after and after["variance_percent"],
         "change": None,

@@ -130,12 +130,17 @@ def estimates(
                 half_change(side.series(0, level, group), _mean_ns(side, level, group), column)
                 for side, group in zip(sides, groups, strict=True)
             ]
-            floor = abs(halves[1] - halves[0]) if None not in halves else None
+            floor = floor_of(*halves)
             found[metric] = replace(drawn[0].estimate(column, change, choices.confidence), floor=floor)
         else:
             within = [one.variances(column) for one in drawn]
             found[metric] = between_runs(values, within, choices.confidence)
     return found
+
+
+def floor_of(first: float | None, second: float | None) -> float | None:
+    """Return how much a group differs from itself, by the changes within its halves; None where one is not known."""
+    return None if first is None or second is None else abs(second - first)
 
 
 def _run_indices(sides: Sequence[Side], single: bool) -> list[tuple[int | None, int | None]]:
@@ -242,22 +247,24 @@ class Drawn:
         their own mean.
         """
         freedoms = [blocks - series for blocks, series in zip(self.blocks, self.series, strict=True)]
-        basics = {"blocks": tuple(self.blocks), "effective": tuple(self.effective), "paired": self.paired}
-        if min(freedoms) < LEAST_BLOCKS - 1:
-            return Estimate(change, **basics)
+        blocks, effective = ((one[0], one[1]) for one in (self.blocks, self.effective))
+        found = Estimate(change, blocks=blocks, effective=effective, paired=self.paired)
+        before, after = self.noise
+        if min(freedoms) < LEAST_BLOCKS - 1 or before is None or after is None:
+            return found
         inflated = [np.sqrt(blocks / free) for blocks, free in zip(self.blocks, freedoms, strict=True)]
         if self.paired:
-            noise = (self.noise[1][:, column] - self.noise[0][:, column]) * inflated[0]
+            noise = (after[:, column] - before[:, column]) * inflated[0]
             freedom = freedoms[0]
         else:
-            parts = [one[:, column] * factor for one, factor in zip(self.noise, inflated, strict=True)]
+            parts = [one[:, column] * factor for one, factor in zip((before, after), inflated, strict=True)]
             variances = [float(np.var(part)) for part in parts]
             freedom = _satterthwaite(variances, freedoms)
             noise = parts[1] - parts[0]
         tail = (1 - confidence) / 2
         widened = stats.t.isf(tail, freedom) / stats.norm.isf(tail)
-        low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * widened
-        return Estimate(change, change + float(low), change + float(high), float(noise.std()), freedom, **basics)
+        low, high = change + np.quantile(noise - noise.mean(), [tail, 1 - tail]) * widened
+        return replace(found, low=float(low), high=float(high), error=float(noise.std()), freedom=freedom)
 
 
 def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> float:
@@ -314,7 +321,7 @@ def between_runs(values: Sequence[Sequence[float]], within: Sequence[float], con
     variance = max(scatter, float(np.mean(within))) * math.fsum(1 / len(side) for side in values)
     reach = float(stats.t.isf((1 - confidence) / 2, freedom) * np.sqrt(variance))
     floor = max(float(np.ptp(side)) for side in values)
-    counts = tuple(float(len(side)) for side in values)
+    counts = float(len(values[0])), float(len(values[1]))
     return Estimate(
         change=change,
         low=change - reach,

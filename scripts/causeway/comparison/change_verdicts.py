@@ -32,7 +32,7 @@ def p_value(estimate: Estimate, choices: Choices) -> float | None:
     a TREAT, Bioinformatics 25 (2009) 765, eq. 2).
     """
     floor = claim_floor(estimate, choices)
-    if not estimate.decidable or floor is None:
+    if estimate.error is None or not estimate.decidable or floor is None:
         return None
     if estimate.error == 0:
         return 0.0 if abs(estimate.change) > floor else 1.0
@@ -57,13 +57,13 @@ def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tupl
     `worse` or `better`: the whole interval lies beyond `claim_floor` and the q-value is at most the rate. `same`: the
     whole interval lies within `same_margin` (equivalence). Otherwise `inconclusive`.
     """
-    if not estimate.decidable:
-        return INCONCLUSIVE, "too few independent launches for an interval"
-    if estimate.floor is None:
-        return INCONCLUSIVE, "no noise floor: too few launches to compare their halves"
     low = estimate.low
     high = estimate.high
     floor = claim_floor(estimate, choices)
+    if not estimate.decidable or low is None or high is None:
+        return INCONCLUSIVE, "too few independent launches for an interval"
+    if estimate.floor is None or floor is None:
+        return INCONCLUSIVE, "no noise floor: too few launches to compare their halves"
     if low > floor or high < -floor:
         if q_value is not None and q_value <= choices.rate:
             return (WORSE if estimate.change > 0 else BETTER), "the interval lies beyond the noise floor"

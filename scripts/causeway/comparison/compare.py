@@ -96,16 +96,16 @@ def run(
     """
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
     runs, unread = _measured([name for side in names for name in side], folders)
-    mains = [runs.get(side[0]) for side in names]
-    why = "" if all(mains) else ". ".join(unread.values())
+    baseline, candidate = (runs.get(side[0]) for side in names)
     gaps = _unread_repeats(names, unread)
-    if why:
-        document = _not_compared(names, mains, choices, f"{why}.", gaps)
-        rows = []
+    rows: list[dict] = []
+    if baseline is None or candidate is None:
+        why = ". ".join(unread.values())
+        document = _not_compared(names, (baseline, candidate), choices, f"{why}.", gaps)
         LOG.warning("%s", why)
     else:
         measured = [[runs[name] for name in side if name in runs] for side in names]
-        matches = match_kernels(*(main.kernels for main in mains))
+        matches = match_kernels(baseline.kernels, candidate.kernels)
         document, rows = _compared(measured, gaps, matches, efficiency, causes, replays, choices, steps or {})
         document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
@@ -146,7 +146,7 @@ def _not_compared(
     choices: Mapping,
     why: str,
     unread: Sequence[Mapping[str, str]],
-) -> dict[str, object]:
+) -> dict:
     """Return the document of two runs with nothing to compare: what is known of each, and why."""
     unknown = dict.fromkeys(
         ("assumption", "same_content", "matched", "change_ns", "causes", "attributions", "replays", "replayed")
@@ -176,7 +176,7 @@ def _compared(
     replays: Mapping[str, str],
     choices: Mapping,
     steps: Mapping[str, str],
-) -> tuple[dict[str, object], list[Mapping]]:
+) -> tuple[dict, list[dict]]:
     """Return the document of two runs, per side those measured, and the rows of the table; `unread` are the repeats
     that could not be measured.
     """
@@ -293,17 +293,16 @@ def _other_devices(sides: Sequence[Side]) -> list[str]:
     """Return one sentence if the runs are known to have devices of different names, which run has which."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for one in (one for side in sides for one in side.runs):
-        if one.devices and None not in one.devices.values():
-            runs.setdefault(tuple(sorted(set(one.devices.values()))), []).append(one.dataset)
+        known = [name for name in one.devices.values() if name is not None]
+        if known and len(known) == len(one.devices):
+            runs.setdefault(tuple(sorted(set(known))), []).append(one.dataset)
     if len(runs) < 2:
         return []
     parts = [f"{', '.join(map(name_in_sentence, devices))} in {', '.join(names)}" for devices, names in runs.items()]
     return [f"The devices differ ({'; '.join(parts)}): a change may be the device's and not the program's."]
 
 
-def _without_claims_of_one_recording(
-    rows: Sequence[Mapping], sides: Sequence[Side], shared: Shared | None
-) -> list[Mapping]:
+def _without_claims_of_one_recording(rows: Sequence[dict], sides: Sequence[Side], shared: Shared | None) -> list[dict]:
     """Return the rows, undecided where both sides are the same recording: of each such rank, and all if they share all.
 
     Such a group differs in nothing, and by how much two runs of it would differ was not measured.

@@ -87,13 +87,13 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
     if document["why"] is not None:
         sentence = "{}: the runs were not compared, so {} cannot be judged and the gate stays closed."
-        found = [(limit, sentence.format(names, limit)) for limit in _limits_that_are_set(limits)]
-        return [_state(names, limit, None, NOT_JUDGED, words) for limit, words in found]
+        said = [(limit, sentence.format(names, limit)) for limit in _limits_that_are_set(limits)]
+        return [_state(names, limit, None, NOT_JUDGED, words) for limit, words in said]
     totals = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
     shared = document["same_content"]["sides"]
     if shared is not None:
         return [_not_two_runs(names, limit, shared) for limit in _limits_that_are_set(limits)]
-    found = []
+    found: list[dict] = []
     for limit, (level, metric, words, sign) in LIMITS.items():
         if limits[limit] is None:
             continue
@@ -274,7 +274,8 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
         state = NOT_JUDGED if row["level"] == "run" or sign * row["change_percent"] > most else INCONCLUSIVE
     else:
         interval = f" [{row['low_percent']:+.2f}, {row['high_percent']:+.2f}]"
-        state = _state_of_interval(*sorted(sign * row[key] for key in ("low_percent", "high_percent")), most)
+        low, high = sorted(sign * row[key] for key in ("low_percent", "high_percent"))
+        state = _state_of_interval(low, high, most)
     unit = "points" if row["metric"] == "efficiency" else "%"
     what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
     if state == NOT_JUDGED:

@@ -49,7 +49,7 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
     match.
     """
     by_kernel = [shapes_by_kernel(side.main) for side in sides]
-    pairs = {}
+    pairs: dict[int, tuple[int, str, Match]] = {}
     for match in matches:
         if match.baseline is not None and match.candidate is not None:
             ours = by_kernel[0].get(match.baseline, {})
@@ -62,12 +62,12 @@ def pairs_of(sides: Sequence[Side], matches: Sequence[Match], configurations: Ma
     """Yield the groups that both sides have, level by level."""
     baseline, candidate = (side.main for side in sides)
     yield Pair("run", (0, 0), ("all kernels", "all kernels"), EXACT)
-    for level, ours, theirs in (
+    for level, before, after in (
         ("rank", baseline.ranks, candidate.ranks),
         ("region", baseline.regions, candidate.regions),
     ):
-        indices = {name: index for index, name in enumerate(theirs)}
-        for index, name in enumerate(ours):
+        indices = {name: index for index, name in enumerate(after)}
+        for index, name in enumerate(before):
             if name in indices:
                 yield Pair(level, (index, indices[name]), (str(name), str(name)), EXACT)
     for match in matches:
@@ -75,13 +75,13 @@ def pairs_of(sides: Sequence[Side], matches: Sequence[Match], configurations: Ma
             names = baseline.kernels.names[match.baseline], candidate.kernels.names[match.candidate]
             yield Pair("kernel", (match.baseline, match.candidate), names, match.how, match.note)
     for one, (other, how, match) in configurations.items():
-        names = tuple(
+        ours, theirs = (
             f"{run.kernels.names[kernel]} | {shape_words(shape)}"
             for run, (kernel, shape) in zip((baseline, candidate), _of(sides, one, other), strict=True)
         )
         words = [match.note] if match.note else []
         words += [f"configurations matched by {how}"] if how != EXACT else []
-        yield Pair("configuration", (one, other), names, match.how, "; ".join(words))
+        yield Pair("configuration", (one, other), (ours, theirs), match.how, "; ".join(words))
 
 
 def _of(sides: Sequence[Side], one: int, other: int) -> tuple[tuple, tuple]:
@@ -263,10 +263,9 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
                 )
             )
     for index, how in ((0, GONE), (1, NEW)):
-        side = sides[index].main
-        other = sides[1 - index].main
-        for number, rank in enumerate(side.ranks):
-            if rank not in other.ranks:
+        others = sides[1 - index].main.ranks
+        for number, rank in enumerate(sides[index].main.ranks):
+            if rank not in others:
                 rows.append(_lone("rank", str(rank), how, index, launches_of(sides[index].totals(0, "rank", number))))
     return rows
 

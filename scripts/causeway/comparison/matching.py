@@ -9,7 +9,7 @@ name is exact only if it is launched with the same grids and blocks.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,29 +72,26 @@ def match_kernels(baseline: Kernels, candidate: Kernels) -> list[Match]:
     then the new.
     """
     found, alike = _of_builds(baseline, candidate)
-    taken = [
-        {match.baseline for match in found} | alike[0].keys(),
-        {match.candidate for match in found} | alike[1].keys(),
-    ]
-    found += _by_key(baseline, candidate, lambda name: name, EXACT, *taken)
-    taken = [
-        {match.baseline for match in found} | alike[0].keys(),
-        {match.candidate for match in found} | alike[1].keys(),
-    ]
-    found += _by_key(baseline, candidate, normalised, NORMALISED, *taken)
+    for key, how in ((str, EXACT), (normalised, NORMALISED)):
+        pairs = pairs_in(found)
+        taken = {*pairs, *alike[0]}, {*pairs.values(), *alike[1]}
+        found += _by_key(baseline, candidate, key, how, *taken)
     found += _by_neighbours(baseline, candidate, found)
-    used = {match.baseline for match in found}, {match.candidate for match in found}
-    found.sort(key=lambda match: match.baseline)
-    found += [
-        Match(kernel, None, GONE, alike[0].get(kernel, ""))
-        for kernel in range(len(baseline.names))
-        if kernel not in used[0]
+    pairs = dict(sorted(pairs_in(found).items()))
+    by_baseline = {match.baseline: match for match in found}
+    gone = set(range(len(baseline.names))) - pairs.keys()
+    new = set(range(len(candidate.names))) - set(pairs.values())
+    return [
+        *(by_baseline[kernel] for kernel in pairs),
+        *(Match(kernel, None, GONE, alike[0].get(kernel, "")) for kernel in sorted(gone)),
+        *(Match(None, kernel, NEW, alike[1].get(kernel, "")) for kernel in sorted(new)),
     ]
-    return found + [
-        Match(None, kernel, NEW, alike[1].get(kernel, ""))
-        for kernel in range(len(candidate.names))
-        if kernel not in used[1]
-    ]
+
+
+def pairs_in(matches: Sequence[Match]) -> dict[int, int]:
+    """Return the candidate's kernels by the baseline's, of the matches that have both."""
+    pairs = ((match.baseline, match.candidate) for match in matches)
+    return {one: other for one, other in pairs if one is not None and other is not None}
 
 
 def _of_builds(baseline: Kernels, candidate: Kernels) -> tuple[list[Match], tuple[dict[int, str], dict[int, str]]]:
@@ -162,11 +159,10 @@ def _told_apart(baseline: Kernels, candidate: Kernels, ours: Sequence[int], thei
     for side, kernels in enumerate((baseline, candidate)):
         for kernel in left[side]:
             by_shape[kernels.shapes_of(kernel)][side].append(kernel)
-    alone = [(*one, *other) for shapes, (one, other) in by_shape.items() if shapes and len(one) == len(other) == 1]
+    alone = [(one[0], other[0]) for shapes, (one, other) in by_shape.items() if shapes and len(one) == len(other) == 1]
     take(alone, NORMALISED, f"{several} grids and blocks")
     ordered = [
-        sorted(group, key=lambda kernel, first=kernels.first: first[kernel])
-        for kernels, group in zip((baseline, candidate), left, strict=True)
+        sorted(group, key=kernels.first.item) for kernels, group in zip((baseline, candidate), left, strict=True)
     ]
     if len(ordered[0]) == len(ordered[1]) and _shares_agree(baseline, candidate, *ordered):
         take(list(zip(*ordered, strict=True)), NORMALISED, f"{several} their order and share of the launches")
@@ -222,17 +218,20 @@ def _by_neighbours(baseline: Kernels, candidate: Kernels, known: Sequence[Match]
     """
     if baseline.follows is None or candidate.follows is None:
         return []
-    to_candidate = {match.baseline: match.candidate for match in known}
+    follows = baseline.follows, candidate.follows
+    to_candidate = pairs_in(known)
     found: list[Match] = []
     while True:
-        kernels_between: tuple[dict[Hashable, list[int]], ...] = (defaultdict(list), defaultdict(list))
+        kernels_between: tuple[dict[tuple[int, ...], list[int]], ...] = (defaultdict(list), defaultdict(list))
         taken = set(to_candidate), set(to_candidate.values())
         for side, kernels in enumerate((baseline, candidate)):
             for kernel in sorted(set(range(len(kernels.names))) - taken[side]):
-                around = [_neighbour(kernels.follows.T, kernel), _neighbour(kernels.follows, kernel)]
-                around = [to_candidate.get(other) for other in around] if side == 0 else around
-                if None not in around and set(around) <= taken[1]:
-                    kernels_between[side][tuple(around)].append(kernel)
+                beside = (_neighbour(follows[side].T, kernel), _neighbour(follows[side], kernel))
+                known_beside = [other for other in beside if other is not None]
+                if side == 0:
+                    known_beside = [to_candidate[other] for other in known_beside if other in to_candidate]
+                if len(known_beside) == len(beside) and set(known_beside) <= taken[1]:
+                    kernels_between[side][tuple(known_beside)].append(kernel)
         fresh = []
         for around, ours in kernels_between[0].items():
             theirs = kernels_between[1].get(around, [])
@@ -251,7 +250,7 @@ def _by_neighbours(baseline: Kernels, candidate: Kernels, known: Sequence[Match]
         if not fresh:
             return found
         found += fresh
-        to_candidate |= {match.baseline: match.candidate for match in fresh}
+        to_candidate |= pairs_in(fresh)
 
 
 def _as_often(
@@ -266,7 +265,7 @@ def _as_often(
 
 
 def match_configurations(
-    baseline: Mapping[Hashable, int], candidate: Mapping[Hashable, int], blocks: int
+    baseline: Mapping[tuple, int], candidate: Mapping[tuple, int], blocks: int
 ) -> list[tuple[int, int, str]]:
     """Return the pairs of launch configurations of a matched kernel: (number in baseline, number in candidate, how).
 
@@ -285,5 +284,5 @@ def match_configurations(
     if len(ours) == len(baseline) and len(theirs) == len(candidate):
         found = [(ours[shape], theirs[shape], "grid and block") for shape in ours if shape in theirs]
     if not found and len(baseline) == len(candidate) == 1:
-        found = [(*baseline.values(), *candidate.values(), "the only one")]
+        found = [(one, other, "the only one") for one in baseline.values() for other in candidate.values()]
     return found

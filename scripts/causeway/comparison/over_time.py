@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs
+from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs, floor_of
 from causeway.comparison.change_verdicts import adjusted, claim_floor, p_value, verdict
 from causeway.comparison.groups import Pair, row_of
 from causeway.comparison.resampling import resample
@@ -44,11 +44,11 @@ class Course:
 
     def __init__(self, path: str | Path) -> None:
         rows = read_table(path, "efficiency", COLUMNS).to_pylist()
-        self.cells: dict[int | None, np.ndarray] = {}
+        bins: dict[int | None, list[tuple[int, int]]] = {}
         for row in rows:
             if row["level"] == "bin":
-                self.cells.setdefault(row["rank"], []).append((row["elapsed_ns"] * row["n_devices"], row["kernel_ns"]))
-        self.cells = {rank: np.array(cells, np.int64) for rank, cells in self.cells.items()}
+                bins.setdefault(row["rank"], []).append((row["elapsed_ns"] * row["n_devices"], row["kernel_ns"]))
+        self.cells = {rank: np.array(cells, np.int64) for rank, cells in bins.items()}
         self.value = {
             row["rank"]: row["device_parallel_efficiency"]
             for row in rows
@@ -89,28 +89,25 @@ def _noise(cells: np.ndarray, replicates: int, rng: np.random.Generator) -> tupl
 def _single(courses: Sequence[Course], rank: int | None, choices: Choices, rng: np.random.Generator) -> Estimate:
     change = courses[1].value[rank] - courses[0].value[rank]
     parts = [_noise(course.cells[rank], choices.replicates, rng) for course in courses]
-    halves = [course.half_change(rank) for course in courses]
-    return _difference(change, parts, abs(halves[1] - halves[0]) if None not in halves else None, choices)
+    return _difference(change, parts, floor_of(*(course.half_change(rank) for course in courses)), choices)
 
 
 def _difference(
     change: float, parts: Sequence[tuple[np.ndarray, float, float]], floor: float | None, choices: Choices
 ) -> Estimate:
     """Return a change with its interval from each side's replicates, number of blocks and effective number."""
-    basics = {
-        "floor": floor,
-        "blocks": (parts[0][1], parts[1][1]),
-        "effective": (parts[0][2], parts[1][2]),
-    }
+    blocks, effective = (parts[0][1], parts[1][1]), (parts[0][2], parts[1][2])
+    found = Estimate(change, floor=floor, blocks=blocks, effective=effective)
     free = min(parts[0][1], parts[1][1]) - 1
     if free < LEAST_BLOCKS - 1:
-        return Estimate(change, **basics)
+        return found
     noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(
         parts[0][1] / (parts[0][1] - 1)
     )
     tail = (1 - choices.confidence) / 2
     low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
-    return Estimate(change, change + float(low), change + float(high), float(noise.std()), free, **basics)
+    ends = change + float(low), change + float(high)
+    return replace(found, low=ends[0], high=ends[1], error=float(noise.std()), freedom=free)
 
 
 def compare_efficiency(
@@ -179,12 +176,13 @@ def compare_times(metric: str, times: Sequence[Sequence[int | None]], choices: C
         ns.
     choices : Choices
     """
-    if not all(time for side in times for time in side):
+    known = [[time for time in side if time] for side in times]
+    if known != [list(side) for side in times]:
         return []
-    logs = [[float(np.log(time)) for time in side] for side in times]
+    logs = [[float(np.log(time)) for time in side] for side in known]
     pair = Pair("run", (0, 0), (metric, metric), EXACT)
-    values = [side[0] for side in times]
-    if all(len(side) == 1 for side in times):
+    values = [side[0] for side in known]
+    if all(len(side) == 1 for side in known):
         why = f"one run on each side: {TIMES[metric]} is a single number, and says nothing of its own noise"
         return [row_of(pair, metric, "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
     estimate = between_runs(logs, [0.0], choices.confidence)

@@ -26,7 +26,7 @@ def compare_replays(sides: Sequence[Mapping[tuple[str, str | None], Mapping]]) -
     if not all(sides):
         return None
     keys = sorted({key for side in sides for key in side}, key=lambda key: (key[0], key[1] or ""))
-    rows = [
+    rows: list[dict] = [
         {"change": key[0], "name": key[1]}
         | {side: _one(found.get(key)) for side, found in zip(SIDES, sides, strict=True)}
         for key in keys
@@ -41,8 +41,8 @@ def replayed_times(sides: Sequence[Mapping[tuple[str, str | None], Mapping]]) ->
     found = {}
     for side, replays in zip(SIDES, sides, strict=True):
         row = replays.get((NOTHING, None))
-        known = row is not None and row["device_time_ns"] is not None
-        found[side] = {key: row[key] for key in ("time_ns", "device_time_ns")} if known else None
+        known = row if row is not None and row["device_time_ns"] is not None else None
+        found[side] = {key: known[key] for key in ("time_ns", "device_time_ns")} if known else None
     return found
 
 

@@ -129,7 +129,7 @@ class Run:
         for number, members in alike.items():
             begins = [offset[group * ranks + rank] for rank in members]
             size = int(offset[group * ranks + members[0] + 1] - begins[0])
-            summed = sum(cells[begin : begin + size] for begin in begins)
+            summed = np.add.reduce([cells[begin : begin + size] for begin in begins])
             launches = int(width[group * ranks + members[0]])
             found.append(Series(tuple(self.ranks[rank] for rank in members), number, summed, launches))
         return found
@@ -213,10 +213,8 @@ def _first_pass(
         codes, inverse = np.unique(code, return_inverse=True)
         order = np.argsort(inverse, kind="stable")
         begins = np.searchsorted(inverse[order], np.arange(codes.size))
-        totals = np.add.reduceat(batch.duration[order], begins) if codes.size else []
-        for one, n, total in zip(
-            codes.tolist(), np.bincount(inverse).tolist(), np.asarray(totals).tolist(), strict=True
-        ):
+        totals = np.add.reduceat(batch.duration[order], begins) if codes.size else codes
+        for one, n, total in zip(codes.tolist(), np.bincount(inverse).tolist(), totals.tolist(), strict=True):
             known = sums.setdefault(one, [0, 0])
             known[0] = known[0] + n
             known[1] = known[1] + total
@@ -227,7 +225,7 @@ def _first_pass(
         if follows is not None:
             _count_following(batch, kernel, follows)
         if batch.start is not None:
-            _widen(ends, batch)
+            _widen(ends, batch.rank, batch.start, batch.duration)
     codes = np.array(sorted(sums), np.int64)
     facts = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
     deviations = np.zeros(codes.size, np.int64)
@@ -252,13 +250,13 @@ def _count_following(batch: LaunchBatch, kernel: np.ndarray, follows: np.ndarray
     np.add.at(follows, (kernel[:-1][same], kernel[1:][same]), 1)
 
 
-def _widen(ends: dict[int, tuple[int, int]], batch: LaunchBatch) -> None:
-    for rank in np.unique(batch.rank).tolist():
-        mine = batch.rank == rank
-        low = int(batch.start[mine].min())
-        high = int((batch.start[mine] + batch.duration[mine]).max())
-        known = ends.get(rank, (low, high))
-        ends[rank] = min(low, known[0]), max(high, known[1])
+def _widen(ends: dict[int, tuple[int, int]], rank: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
+    for one in np.unique(rank).tolist():
+        mine = rank == one
+        low = int(start[mine].min())
+        high = int((start[mine] + duration[mine]).max())
+        known = ends.get(one, (low, high))
+        ends[one] = min(low, known[0]), max(high, known[1])
 
 
 def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:

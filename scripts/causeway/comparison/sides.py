@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from causeway.comparison.matching import BLOCKS, match_configurations, match_kernels
+from causeway.comparison.matching import BLOCKS, match_configurations, match_kernels, pairs_in
 from causeway.comparison.run_totals import Run, Series
 from causeway.core.names.build_numbers import without_build_numbers
 
@@ -77,7 +77,7 @@ def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
     """Return for each level the run's number of each of the main run's groups: by name, kernels also by names without
     numbers of the build, configurations as those of two sides.
     """
-    groups = {
+    groups: dict[str, tuple[Sequence, Sequence]] = {
         "run": ([0], [0]),
         "rank": (main.ranks, run.ranks),
         "region": (main.regions, run.regions),
@@ -88,10 +88,9 @@ def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
         found[level] = {number: indices[name] for number, name in enumerate(ours) if name in indices}
     names = main.kernels.names, run.kernels.names
     found["kernel"] = {
-        match.baseline: match.candidate
-        for match in match_kernels(main.kernels, run.kernels)
-        if None not in (match.baseline, match.candidate)
-        and without_build_numbers(names[0][match.baseline]) == without_build_numbers(names[1][match.candidate])
+        one: other
+        for one, other in pairs_in(match_kernels(main.kernels, run.kernels)).items()
+        if without_build_numbers(names[0][one]) == without_build_numbers(names[1][other])
     }
     shapes = shapes_by_kernel(main)
     others = shapes_by_kernel(run)

@@ -15,6 +15,7 @@ from causeway.core.tables import folder_bytes, read_json, read_table, write_json
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
 from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
+from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
@@ -31,8 +32,8 @@ def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int, c
     """Return the edges of `count` bins of equal width (fewer on a span of fewer ns) over the time in which ranks are
     compared (`chosen`), else over all windows; int64, shape (bins + 1,), ns on the dataset's time line.
     """
-    ends = [chosen.window] if chosen.window else []
-    ends = ends or [clocks[one.export].aligned(np.array(window)) for one in opened for window in one.windows.values()]
+    windows = [clocks[one.export].aligned(np.array(window)) for one in opened for window in one.windows.values()]
+    ends = [np.array(chosen.window)] if chosen.window else windows
     first, last = (int(np.min(ends)), int(np.max(ends))) if ends else (0, 1)
     width = max(1, -(-(last - first) // count))
     return first + width * np.arange(max(1, -(-(last - first) // width)) + 1)
@@ -80,9 +81,9 @@ def measure_efficiency(
         usable = [] if filtered else [Path(folder) for folder in folders]
         mine = ranks.share_of([folder_bytes(folder) for folder in usable])
         here = {
-            at: (found, regions.times_of(found.folder), _recorded(found, len(usable)))
+            at: (one, regions.times_of(one.folder), _recorded(one, len(usable)))
             for at in mine
-            if (found := open_export(usable[at]))
+            if (one := open_export(usable[at]))
         }
     everywhere = merged(ranks.exchange(here))
     opened = [one for one, _, _ in everywhere.values()]
@@ -103,18 +104,19 @@ def measure_efficiency(
         shapes = {}
         for at, (one, _, _) in here.items():
             clock = clocks[one.export]
-            time = {"windows": chosen.windows(one, clock), "regions_within": chosen.regions_within(clock)}
-            measured[at] = measure(one, names, clock.own(edges), limits, **time)
+            within = chosen.regions_within(clock)
+            own = chosen.windows(one, clock)
+            measured[at] = measure(one, names, clock.own(edges), limits, windows=own, regions_within=within)
             works[at] = work_from(one.folder, measured[at].launches)
             if measured[at].copies[:, list(MIGRATIONS), 0].any():
                 moved[at] = migrations_of(one.folder)
             shapes[at] = launch_shapes(one.folder, measured[at].launches)
-            measured[at].launches = None
+            measured[at].launches = LaunchSums(0)
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
         shared = {at: measure_shared(gpus[at], names, edges, clocks, chosen) for at in ranks.share_of([1] * len(gpus))}
     parts = ranks.collect((measured, shared, works, moved, shapes))
     with ranks.together():
-        if ranks.first:
+        if parts is not None:
             of_exports, of_gpus, works, moved, shapes = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
             dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
@@ -143,8 +145,16 @@ def _devices(folder: Path) -> list[dict]:
 
 def _nothing() -> Measured:
     """Return what an export without times would give."""
-    empty = {"total": (0, STATES), "idle": (0, len(CAUSES)), "binned": (0, 1, STATES), "within": (0, 0, STATES)}
-    empty |= {"path": (0, len(PATH_FIELDS)), "copies": (0, COPY_KINDS, len(COPY_FIELDS))}
-    arrays = {key: np.zeros(shape, np.int64) for key, shape in empty.items()}
-    opened = Opened(export="", folder=Path(), node=None, windows={}, devices=[], graphs={})
-    return Measured(opened=opened, windows={}, **arrays, streams={}, host={}, region_ns={})
+    return Measured(
+        opened=Opened(export="", folder=Path(), node=None, windows={}, devices=[], graphs={}),
+        windows={},
+        total=np.zeros((0, STATES), np.int64),
+        idle=np.zeros((0, len(CAUSES)), np.int64),
+        binned=np.zeros((0, 1, STATES), np.int64),
+        within=np.zeros((0, 0, STATES), np.int64),
+        path=np.zeros((0, len(PATH_FIELDS)), np.int64),
+        copies=np.zeros((0, COPY_KINDS, len(COPY_FIELDS)), np.int64),
+        streams={},
+        host={},
+        region_ns={},
+    )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET, NO_FEATURE
 from causeway.core.feature_registry import record_of
@@ -79,7 +80,7 @@ def subject_of(analysis: Analysis, scope: str, name: str | None) -> str:
     return f"{own} ({scope})" if sum(one == own for one in shorts.values()) > 1 else own
 
 
-def _finding(analysis: Analysis, search: Search, sentence: str, **facts: object) -> Finding:
+def _finding(analysis: Analysis, search: Search, sentence: str, **facts: Any) -> Finding:
     """Return a finding of a search; the name of its scope stands before the sentence."""
     graph = search.graph
     scope = graph["scope"]

@@ -3,9 +3,7 @@
 import importlib
 import math
 import pkgutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from causeway import findings
 from causeway.core.files.source_names import shown_sources
@@ -24,37 +22,13 @@ from causeway.findings.device_time.facts_said import device_time_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan, plan_of_pair
-from causeway.findings.first_screen.read_tables import run_tables
+from causeway.findings.first_screen.read_tables import ResultFiles, run_tables
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis, Finding, findings_of
 
 for module in pkgutil.walk_packages(findings.__path__, f"{findings.__name__}."):
     importlib.import_module(module.name)  # what it makes findings from, it registers itself
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResultFiles:
-    """Files of an analysis that claims are made from, each kind in the order of the datasets; `steps` and
-    `step_causes` belong together.
-    """
-
-    tables: Sequence[str | Path]
-    quality: Sequence[str | Path]
-    clocks: Sequence[str | Path]
-    kernels: Sequence[str | Path]
-    scopes: Sequence[str | Path]
-    efficiency: Sequence[str | Path]
-    stragglers: Sequence[str | Path]
-    steps: Sequence[str | Path]
-    step_tables: Sequence[str | Path]
-    step_causes: Sequence[str | Path]
-    waiting: Sequence[str | Path]
-    critical_paths: Sequence[str | Path]
-    replays: Sequence[str | Path]
-    operators: Sequence[str | Path]
-    collectives: Sequence[str | Path]
-    comparisons: Sequence[str | Path]
 
 
 def findings_document(files: ResultFiles, config_hash: str) -> dict:
@@ -153,11 +127,11 @@ def _of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Find
     """
     little = {document["dataset"]: little_memory_stall(document) for document in efficiencies}
     timed = {document["dataset"] for document in efficiencies if not document["why"]}
-    found = []
+    found: list[Finding] = []
     for one in measured:
         causes = [finding for search in one.searches for finding in cause_findings(one, search)]
         if one.target == MEMORY_STALL:
-            found += [little[one.dataset]] if little.get(one.dataset) else []
+            found += [said] if (said := little.get(one.dataset)) else []
         elif one.dataset in timed:
             found += findings_of("target", one)
             found += [cause for cause in causes if is_worth_saying(cause, len(one.kernels))]

@@ -4,6 +4,7 @@ efficient.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from causeway.core.formatting import name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
@@ -130,7 +131,7 @@ def _is_noticeable(document: Mapping, row: Mapping) -> bool:
     return any(row[f"{side}_total_ns"] >= NOTICEABLE * document[side]["gpu_time_ns"] for side in sides)
 
 
-def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str, **facts: object) -> Finding:
+def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str, **facts: Any) -> Finding:
     """Return a finding about the candidate whose number is the change in a row of the table."""
     row = rows[index]
     table = f"{_folder(document)}/comparison.parquet"

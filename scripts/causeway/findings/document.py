@@ -25,7 +25,7 @@ class DatasetTime:
 
     Attributes
     ----------
-    gpu_ns : int or None
+    gpu_ns : float or None
         GPU time of the dataset: elapsed time x devices; without times, the sum of its launches' durations; None where
         neither is known.
     explorer : bool
@@ -40,7 +40,7 @@ class DatasetTime:
         What a filter kept of the dataset's tables, in words; None where it is not a reduced one.
     """
 
-    gpu_ns: int | None = None
+    gpu_ns: float | None = None
     explorer: bool = False
     steps: int = 0
     steps_ns: int | None = None
@@ -73,7 +73,8 @@ def severity(finding: Finding) -> str:
     nothing = finding.kind == "no_cause" or (finding.kind == "straggler" and finding.verdict != SUPPORTED)
     if nothing or finding.is_negligible or finding.verdict == REFUTED:
         return "none"
-    share = finding.effect.value / 100 if is_loss(finding) else finding.recoverable_share
+    lost = finding.effect if is_loss(finding) else None
+    share = lost.value / 100 if lost else finding.recoverable_share
     if finding.verdict != SUPPORTED or share is None or is_small(finding):
         return "low"
     return "high" if share >= HIGH else "medium"
@@ -108,10 +109,12 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 def _sort_key(finding: Finding) -> tuple:
     kind = FINDING_KINDS[finding.kind]
+    group: tuple[int, ...]
     if finding.kind == "recording":  # first: what else is said is to be read with it
         group = (-1, 0 if finding.effect else 1)
     elif finding.recoverable_ns is not None or is_loss(finding):
-        won = finding.worth.ns if finding.recoverable_ns is None else finding.recoverable_ns
+        worth = finding.worth.ns if finding.worth else 0
+        won = worth if finding.recoverable_ns is None else finding.recoverable_ns
         wins_little = finding.recoverable_share is not None and finding.recoverable_share < NOTICEABLE
         group = (2 if is_small(finding) or wins_little else 0, -won)
     elif finding.kind == "quality":
@@ -121,10 +124,9 @@ def _sort_key(finding: Finding) -> tuple:
     elif finding.verdict == SUPPORTED and kind.order is not None:
         of_kernel = finding.kind == "cause" and finding.scope != "dataset"
         group = (2, 1) if of_kernel else (1, kind.order)  # behind what is worth a little
-        is_size = finding.worth is not None and finding.worth.is_cost and finding.role not in MOMENTS
         if explains_little(finding):
             group = (2, 1)
-        elif of_kernel and is_size:
+        elif of_kernel and finding.worth and finding.worth.is_cost and finding.role not in MOMENTS:
             group = (1, len(FINDING_KINDS), -finding.worth.ns)  # sizes of the work
     else:
         group = (3, REFUTED_TURN if finding.verdict == REFUTED else kind.undecided)
@@ -201,4 +203,4 @@ def _per_step(finding: Finding, time: DatasetTime) -> int | None:
 
 def _are_short(time: DatasetTime) -> bool:
     """Return whether steps are known to be less than `LEAST_IN_STEPS` of the GPU time."""
-    return time.steps_ns is not None and bool(time.gpu_ns) and time.steps_ns < LEAST_IN_STEPS * time.gpu_ns
+    return time.steps_ns is not None and time.steps_ns < LEAST_IN_STEPS * (time.gpu_ns or 0)

@@ -177,7 +177,7 @@ def _change(
             times = significant(abs(change.value) / 100, 2)
             return f"{quantity.removeprefix('mean ')} {verb} {times}× its mean {between}"
         return f"{quantity} {verb} {in_percent(change.value)} {between}"
-    if spread is not None and (spread.low > 0 or spread.high < 0):
+    if spread is not None and spread.low is not None and spread.high is not None and not spread.low <= 0 <= spread.high:
         return f"spread {'rises' if spread.low > 0 else 'falls'} {in_percent(spread.value)} {between}, not the mean"
     return None
 

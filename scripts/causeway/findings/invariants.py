@@ -3,9 +3,10 @@ but counted.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from causeway.core.feature_registry import record_of
 from causeway.core.finding_kinds import FINDING_KINDS
@@ -65,7 +66,7 @@ class CheckBasis:
         Analyses by dataset that a filter, a missing table or a short capture rules out.
     """
 
-    gpu_ns: Mapping[str, int] = field(default_factory=dict)
+    gpu_ns: Mapping[str, float] = field(default_factory=dict)
     impossible: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
@@ -84,7 +85,7 @@ def _is_broken(estimate: Effect | Worth | None) -> bool:
     value, low, high = _ends(estimate)
     if (low is None) != (high is None) or not all(math.isfinite(one) for one in (value, low, high) if one is not None):
         return True
-    return low is not None and not low < value < high and not low == value == high
+    return low is not None and high is not None and not low < value < high and not low == value == high
 
 
 def estimate_outside_interval(finding: Finding, basis: CheckBasis) -> bool:
@@ -109,9 +110,9 @@ def direction_contradicts(finding: Finding, basis: CheckBasis) -> bool:
         return says or finding.monotone is not False or finding.direction != NOT_MONOTONE
     stated = {RAISES: 1, LOWERS: -1}.get(finding.direction, 0)
     is_change = finding.quantity != EXPLAINED
-    if is_change and stated and stated * finding.effect.value <= 0:
+    if is_change and stated and finding.effect and stated * finding.effect.value <= 0:
         return True
-    signed = {RAISING: 1, LOWERING: -1}.get(finding.sign, 0)
+    signed = {RAISING: 1, LOWERING: -1}.get(finding.sign or "", 0)
     for slope in finding.slopes:
         found = _sign_of(slope)
         if slope.slope_of == finding.sign_of and signed * found < 0:
@@ -141,7 +142,7 @@ def lever_not_settable(finding: Finding, basis: CheckBasis) -> bool:
 
 def part_of_definition(finding: Finding, basis: CheckBasis) -> bool:
     """A cause is what its target is computed from."""
-    return finding.kind == "cause" and finding.key in DEFINITION.get(finding.target, ())
+    return finding.kind == "cause" and finding.key in DEFINITION.get(finding.target or "", ())
 
 
 def too_small(finding: Finding, basis: CheckBasis) -> bool:
@@ -250,7 +251,8 @@ def _without_broken(finding: Finding, dropped: Counter[str]) -> Finding:
     broken = [name for name in SECONDARY if _is_broken(getattr(finding, name))]
     for _ in broken:
         _drop(finding, SECOND, dropped)
-    return replace(finding, **dict.fromkeys(broken)) if broken else finding
+    nothing: dict[str, Any] = dict.fromkeys(broken)
+    return replace(finding, **nothing) if broken else finding
 
 
 def _within_the_whole(findings: Sequence[Finding], dropped: Counter[str]) -> list[Finding]:
@@ -260,8 +262,8 @@ def _within_the_whole(findings: Sequence[Finding], dropped: Counter[str]) -> lis
     The shares of the variance of the measured value are one whole like the contributions: with the unexplained rest
     each sums to 100.
     """
-    lost: Counter[str] = Counter()
-    explained: Counter[tuple] = Counter()
+    lost: dict[str, float] = defaultdict(float)
+    explained: dict[tuple, float] = defaultdict(float)
     for one in findings:
         if one.effect is not None and one.effect.unit == SHARE_OF_TIME:
             lost[one.dataset] += one.effect.value

@@ -45,7 +45,7 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
     sentence += f"; robust CV{of_what} {spread(row['robust_cv'])}{over}." if row["robust_cv"] is not None else "."
     of_time = _share_of_time(analysis)
     barely = of_time is not None and of_time < NOTICEABLE
-    if barely:
+    if of_time is not None and barely:
         whole = "the launches' time" if analysis.target == KERNEL_VARIABILITY else f"the summed {analysis.target}"
         means = " from the means of their configurations" if over else ""
         sentence += f" That is little: all launches deviate{means} by {significant(100 * of_time, 2)} % of {whole}."

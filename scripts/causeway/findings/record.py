@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from causeway.core.results import Search
 from causeway.core.vocabulary import LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
@@ -320,7 +321,7 @@ def findings_of(read: str, *given: object) -> list[Finding]:
     return [finding for make in MAKERS[read] for finding in make(*given)]
 
 
-def of_dataset(dataset: str, table: str, query: str, *, value: float, unit: str, **facts: object) -> Finding:
+def of_dataset(dataset: str, table: str, query: str, *, value: float, unit: str, **facts: Any) -> Finding:
     """Return a supported claim on a whole dataset: the number that a query gives from a table or document."""
     return Finding(
         dataset=dataset,
@@ -354,7 +355,7 @@ def wins_spread(finding: Finding) -> bool:
     The spread changes with the mean or alone; where the mean falls and the spread rises, steadier launches cost time.
     """
     spread = finding.spread
-    if spread is None or spread.low is None or spread.low <= 0 <= spread.high:
+    if spread is None or spread.low is None or spread.high is None or spread.low <= 0 <= spread.high:
         return False
     return finding.direction not in (RAISES, LOWERS) or (spread.value > 0) == (finding.direction == RAISES)
 

@@ -5,7 +5,6 @@ They run from the folder `scripts/`, or with it on PYTHONPATH.
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from causeway.core.logs import failing_clearly
@@ -93,4 +92,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -80,12 +80,12 @@ def ruled_out(numbers: Mapping) -> dict[str, str]:
     return found
 
 
-def reduced_capabilities(document: Mapping, left: Sequence[Left], numbers: Mapping) -> dict:
+def reduced_capabilities(document: dict, left: Sequence[Left], numbers: Mapping) -> dict:
     """Return the capabilities of the reduced export: what is left, what that rules out, and that it was reduced.
 
     Parameters
     ----------
-    document : mapping
+    document : dict
         `capabilities.json` of the export that is reduced.
     left : sequence of Left
         One per table that was filtered.
@@ -101,7 +101,7 @@ def reduced_capabilities(document: Mapping, left: Sequence[Left], numbers: Mappi
     if time and time["has_start"]:
         time = time | {
             "first_ns": first.first_ns if first else None,
-            "last_ns": max((one.last_ns for one in spans), default=None),
+            "last_ns": max((one.last_ns for one in left if one.last_ns is not None), default=None),
         }
     return document | {
         "tables": document["tables"] | rows,

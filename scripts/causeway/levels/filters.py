@@ -79,7 +79,7 @@ class Clause:
             ranks=frozenset(settings["ranks"]) if settings.get("ranks") else None,
             least_ns=_ns(settings.get("min_duration_us")),
             most_ns=_ns(settings.get("max_duration_us")),
-            window_ns=(_ns(window[0]), _ns(window[1])) if window else None,
+            window_ns=(round(window[0] * 1000), round(window[1] * 1000)) if window else None,
         )
 
 
@@ -167,7 +167,8 @@ class _Reduction:
         self.clauses = clauses
         self.clock = clock
         self.classes = _kernel_classes(folder) if name in ("launches", "counters") else None
-        self.before, self.kept, self.dropped = ((defaultdict(int), defaultdict(int)) for _ in range(3))
+        sums: list[tuple[dict[str, int], ...]] = [(defaultdict(int), defaultdict(int)) for _ in range(3)]
+        self.before, self.kept, self.dropped = sums
         self.ranks: set[int] = set()
         self.streams: dict[int, set[tuple[int, int]]] = defaultdict(set)
         self.rows = 0
@@ -252,12 +253,12 @@ class _Reduction:
 
     def _class_of(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return the index in `CLASSES` of each row."""
-        if self.name in FIXED_CLASSES:
-            return np.full(batch.num_rows, CLASSES.index(FIXED_CLASSES[self.name]))
+        if self.classes is not None:
+            return self.classes[batch.column("configuration").to_numpy()]
         if self.name == "transfers":
             memset = batch.column("copy_kind").to_numpy() == MEMSET_KIND
             return np.where(memset, CLASSES.index("memset"), CLASSES.index("copy"))
-        return self.classes[batch.column("configuration").to_numpy()]
+        return np.full(batch.num_rows, CLASSES.index(FIXED_CLASSES[self.name]))
 
     def _note(self, kept: pa.RecordBatch) -> None:
         """Remember what the capabilities report of the kept rows."""

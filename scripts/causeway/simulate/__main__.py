@@ -28,9 +28,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--plant", help="of demo_steps: none, operator, sequence, loader or clock")
     chosen = vars(parser.parse_args(argv))
     log_to(None)
-    base = {"demo": DEMONSTRATION, "demo_counters": {"kind": "counters"}, "demo_steps": {"kind": "steps"}}[
-        chosen.pop("run")
-    ]
+    kinds = {"demo_counters": "counters", "demo_steps": "steps"}
+    run = chosen.pop("run")
+    base = {"kind": kinds[run]} if run in kinds else DEMONSTRATION
     folder = chosen.pop("folder")
     try:
         write_run(base | {key: value for key, value in chosen.items() if value is not None}, folder)

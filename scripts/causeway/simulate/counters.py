@@ -8,8 +8,9 @@ can be computed (cycles, amounts per second, percent of peak).
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -168,7 +169,7 @@ def demo_kernels() -> tuple[CounterKernel, ...]:
     )
 
 
-def counter_scenario(values: Mapping[str, object] | None = None) -> CounterScenario:
+def counter_scenario(values: Mapping[str, Any] | None = None) -> CounterScenario:
     """Return the demonstration capture with the given values in place of its own.
 
     Raises
@@ -361,7 +362,7 @@ def _fill(
 def _fill_constants(enter, scenario: CounterScenario, which: np.ndarray) -> None:
     """Enter the counters that are constant over the launches of a kernel."""
 
-    def per_kernel(values: list[float]) -> np.ndarray:
+    def per_kernel(values: Sequence[float]) -> np.ndarray:
         return np.array(values, dtype=float)[which]
 
     kernels = scenario.kernels

@@ -2,12 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from causeway.core.errors import CausewayError
 from causeway.simulate.scenario import MIB, Copy, Scenario, SimulatedKernel, check
 
 PROGRAM_REPEATS = 5
-DEMONSTRATION = {
+DEMONSTRATION: dict[str, Any] = {
     "kind": "trace",
     "ranks": 4,
     "nodes": 2,
@@ -177,7 +178,7 @@ def copies() -> tuple[Copy, ...]:
     )
 
 
-def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
+def trace_scenario(values: Mapping[str, Any] | None = None) -> Scenario:
     """Return the demonstration run with the given values in place of its own.
 
     Parameters
@@ -198,7 +199,7 @@ def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
         raise CausewayError(
             f"simulated trace: unknown keys {unknown}; known are {', '.join(sorted(known | {'causes', 'kind'}))}"
         )
-    parts: dict[str, object] = {
+    parts: dict[str, Any] = {
         "kernels": kernels(),
         "program": (0, 1, 2, 3, 4) * PROGRAM_REPEATS,
         "closing": (5,) * PROGRAM_REPEATS + (6,),

@@ -23,13 +23,13 @@ TENSOR_PERCENT = 62
 """How busy the tensor cores are while a kernel that uses them runs; a choice without a source."""
 
 
-def sample_metrics(scenario: Scenario, batch: RankBatch, span: tuple[int, int]) -> Columns:
+def sample_metrics(scenario: Scenario, interval_us: float, batch: RankBatch, span: tuple[int, int]) -> Columns:
     """Sample one rank's device as its metrics unit would: each value describes the interval that ends at its time.
 
     Parameters
     ----------
     scenario : Scenario
-        With an interval, `gpu_metrics_us`.
+    interval_us : float
     batch : RankBatch
     span : tuple of int, ns
         From the batch's start to its end.
@@ -40,7 +40,7 @@ def sample_metrics(scenario: Scenario, batch: RankBatch, span: tuple[int, int]) 
         `time` (ns since the run's zero, ascending), `metric` (index into `METRICS`) and `value` (Hz for clocks, else
         percent).
     """
-    interval_ns = int(1000 * scenario.gpu_metrics_us)
+    interval_ns = int(1000 * interval_us)
     times = np.arange(-(-span[0] // interval_ns), -(-span[1] // interval_ns), dtype=np.int64) * interval_ns
     copies = batch.copies
     kernels = batch.kernels

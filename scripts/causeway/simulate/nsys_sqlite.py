@@ -3,6 +3,7 @@
 import datetime
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ CALLS = {
     schedule.SYNCHRONIZE: ("cudaDeviceSynchronize_v3020", 0),
 }
 THREADS = ("python", "pt_side_stream", "pt_copy_h2d", "pt_copy_d2h", "pt_copy_d2d")
-GPU = {
+GPU: dict[str, Any] = {
     "name": "NVIDIA H100 80GB HBM3",
     "isDiscrete": 1,
     "l2CacheSize": 52428800,
@@ -131,7 +132,7 @@ class NsysSqlite:
         else:
             self.partial.unlink(missing_ok=True)
 
-    def insert(self, table: str, **values: object) -> None:
+    def insert(self, table: str, **values: np.ndarray | list | str | float | None) -> None:
         """Append rows to a table, which is created first if need be.
 
         Parameters
@@ -144,7 +145,8 @@ class NsysSqlite:
             self.connection.execute(nsys_schema.create_statement(table))
             self.created.add(table)
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray | list)}
-        terms = ["?" if name in arrays else _literal(values.get(name)) for name, _ in self.columns[table]]
+        single = {name: value for name, value in values.items() if not isinstance(value, np.ndarray | list)}
+        terms = ["?" if name in arrays else _literal(single.get(name)) for name, _ in self.columns[table]]
         statement = f"INSERT INTO {table} VALUES ({', '.join(terms)})"  # noqa: S608  names and literals are this module's own
         bound = [arrays[name] for name, _ in self.columns[table] if name in arrays]
         if not bound:
@@ -280,7 +282,7 @@ class NsysSqlite:
         self.insert("TARGET_INFO_SESSION_START_TIME", utcEpochNs=start, utcTime=clock, localTime=clock)
         for number in range(self.devices):
             uuid = f"{0xA8A99508 + 16 * self.node + number:08x}-235c-1ac9-454c-6a98d38f97d4"
-            identity = {
+            identity: dict[str, int | str] = {
                 "id": number,
                 "pwGpuId": number,
                 "cuDevice": number,
@@ -309,7 +311,7 @@ class NsysSqlite:
         if self.scenario.gpu_metrics_us:
             source = HOST_ID + (1 << 32) + (1 << 16)
             for number, name in enumerate(METRICS):
-                kind = {
+                kind: dict[str, int | str] = {
                     "typeId": source + self.device,
                     "sourceId": source,
                     "typeName": "GPU Metrics [NVIDIA H100 80GB HBM3]",
@@ -352,7 +354,7 @@ class NsysSqlite:
             self.insert("META_DATA_EXPORT", name=name, value=value)
 
 
-def _literal(value: object) -> str:
+def _literal(value: str | float | None) -> str:
     """Return a value as SQL text."""
     if value is None:
         return "NULL"

@@ -95,8 +95,8 @@ def _fraction(cause: str, begin: np.ndarray, busy_until: np.ndarray, state: Devi
         return np.clip(1 - np.maximum(0, begin - np.maximum(busy_until, latest)) / full, 0, 1)
     if cause == "since_start_ns":
         return np.exp(-(state.elapsed_ns + begin) / full)
-    if cause == "last_h2d_bytes":
-        inputs = inputs_of(state.copies)
+    inputs = inputs_of(state.copies) if cause == "last_h2d_bytes" else None
+    if inputs is not None and state.last_input is not None:
         ended = (inputs.events.valid & (inputs.events.end <= begin[..., None])).sum(axis=2)
         last = np.take_along_axis(inputs.size, np.maximum(ended - 1, 0)[..., None], 2)[..., 0]
         return np.clip(2 * np.where(ended > 0, last, state.last_input) / full - 1, 0, 1)

@@ -26,7 +26,10 @@ LEAST_STALL_CHANGE = 2.0
 """Percent of a mean memory stall below which no cause is said to be planted in it; a choice without a source, above the
 1.1 by which the weak causes of the demonstration change it.
 """
-WRITERS = {"nsys": (NsysSqlite, ".sqlite"), "kineto": (KinetoJson, ".json.gz")}
+WRITERS: dict[str, tuple[type[NsysSqlite] | type[KinetoJson], str]] = {
+    "nsys": (NsysSqlite, ".sqlite"),
+    "kineto": (KinetoJson, ".json.gz"),
+}
 
 
 def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
@@ -65,12 +68,12 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
     progress = Progress(f"{folder.name}: iterations", scenario.iterations, "iterations")
     launches = dict.fromkeys(range(len(scenario.kernels)), 0)
     with contextlib.ExitStack() as stack:
-        exports = [
-            stack.enter_context(writer(folder / f"rank{rank}{suffix}", scenario, rank))
-            for rank in range(scenario.ranks)
-        ]
+        exports: list[NsysSqlite | KinetoJson] = []
+        for rank in range(scenario.ranks):
+            exports.append(writer(folder / f"rank{rank}{suffix}", scenario, rank))
+            stack.enter_context(exports[-1])
         done = 0
-        telemetry = SiteTelemetry(scenario) if scenario.telemetry_ms else None
+        telemetry = SiteTelemetry(scenario, scenario.telemetry_ms) if scenario.telemetry_ms else None
         for batches in simulate_batches(scenario):
             if telemetry:
                 telemetry.take(batches)

@@ -140,7 +140,7 @@ class _Simulation:
             self.correlation[rank] += len(numbered["calls"]["start"])
             batch = RankBatch(rank=rank, **numbered, ranges=ranges, samples={})
             if scenario.gpu_metrics_us:
-                batch = replace(batch, samples=sample_metrics(scenario, batch, span))
+                batch = replace(batch, samples=sample_metrics(scenario, scenario.gpu_metrics_us, batch, span))
             result.append(batch)
         return result
 

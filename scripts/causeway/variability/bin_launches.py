@@ -93,21 +93,18 @@ def bin_value(settings: BinningSettings, ranks: Ranks, team: Team, value: Durati
     extra = [trace_fields() if passes.plan.traced else counter_fields(sources, name) for name in names]
     metadata = [facts(settings, value, name, dataset.timed) for name in names]
     folders = [settings.out / name / "kept.parts" for name in names]
+    selections = ranks.of_first(
+        lambda: [finish_bins(passes, target, extra[target], metadata[target]) for target in range(len(names))]
+    )
+    passes.bins.clear()
     with ranks.together():
-        selections = (
-            [finish_bins(passes, target, extra[target], metadata[target]) for target in range(len(names))]
-            if ranks.first
-            else None
-        )
-        passes.bins.clear()
         for folder in folders if ranks.first else []:
             fresh_folder(folder)
-    selections = ranks.share(selections)
     written = ranks.collect(
         passes.run(write_parts, "kept and control rows", KeptPlan(passes.plan, selections, extra, folders))
     )
     with ranks.together():
-        if ranks.first:
+        if written is not None:
             for index, name in enumerate(names):
                 parts = [worker[index] for of_rank in written for worker in of_rank]
                 join_parts(folders[index], parts, settings.out / name / "kept.parquet", extra[index], metadata[index])

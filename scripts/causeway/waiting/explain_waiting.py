@@ -79,7 +79,7 @@ def explain_waiting(
             LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))
     parts = ranks.collect((sums, bounds))
     with ranks.together():
-        if ranks.first:
+        if parts is not None:
             whole = waiting_table([one for part, _ in parts for one in part])
             used = merged(part for _, part in parts)
             facts = {"dataset": name, "start_up_ns": ", ".join(used.values())}

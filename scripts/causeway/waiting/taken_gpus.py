@@ -123,7 +123,7 @@ class TakenGpus:
         """Return the same in the own clock of an export."""
         found = object.__new__(TakenGpus)
         found.others = {
-            key: OtherWork(tuple(clock.own(edge) for edge in one.busy), clock.own(one.earlier))
+            key: OtherWork((clock.own(one.busy[0]), clock.own(one.busy[1])), clock.own(one.earlier))
             for key, one in self.others.items()
         }
         found.contexts = {

@@ -124,7 +124,7 @@ def rank_collectives(rows: list[tuple], **more) -> RankCollectives:
     columns += [np.array(one, np.int32) for one in codes]
     unknown = np.full(len(start), -1)
     further = {name: np.zeros(len(start), np.int64) for name in ("device", "stream")} | {"shape": unknown} | more
-    return RankCollectives(*columns, further.pop("group_size", unknown), **further, names=names, communicators=groups)
+    return RankCollectives(names, groups, *columns, further.pop("group_size", unknown), **further)
 
 
 def collective_rows(one: RankCollectives) -> list[tuple]:

@@ -220,8 +220,8 @@ def compared_time(common: CommonTime | str | None, ranks: Mapping[int, RankInCom
         "begins_ns": max(begins) - min(begins),
         "held_ns": {str(rank): max(end - start for start, end in spans) for rank, spans in sorted(held.items())},
     }
-    lengths = {"common": common_ns, "outside": whole - common_ns, "whole": whole}
-    lengths = {name: time_three_digits(ns) for name, ns in lengths.items()}
+    lengths_ns = {"common": common_ns, "outside": whole - common_ns, "whole": whole}
+    lengths = {name: time_three_digits(ns) for name, ns in lengths_ns.items()}
     if not is_compared:
         return ComparedTime(note=APART.format(**lengths) if whole else None, recordings=recordings)
     lacks = {rank: max(low - first, 0) + max(last - high, 0) for rank, (low, high) in common.recorded.items()}

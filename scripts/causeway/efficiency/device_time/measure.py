@@ -108,7 +108,7 @@ class Measured:
         By rank: how long it was inside each region.
     mpi_outside_ns : int
         Time in MPI before and after the windows, summed over threads.
-    launches : LaunchSums or None
+    launches : LaunchSums
         None where nothing was measured.
     """
 
@@ -125,7 +125,7 @@ class Measured:
     region_ns: dict[int, np.ndarray]
     mpi_ranks: set[int] = field(default_factory=set)
     mpi_outside_ns: int = 0
-    launches: LaunchSums | None = None
+    launches: LaunchSums = field(default_factory=lambda: LaunchSums(0))
 
 
 def open_export(folder: Path) -> Opened | None:

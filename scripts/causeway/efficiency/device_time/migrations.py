@@ -85,11 +85,11 @@ def migrations_of(folder: Path) -> Found | None:
         owner = np.empty(start.size, np.int64)
         _find_owners(device, kernel, start, end, reach, latest, count, owner)
         ran = kernel >= 0
-        np.add.at(of_kernel, (kernel[ran], 0), 1)
-        np.add.at(of_kernel, (kernel[ran], 1), (end - start)[ran])
+        np.add.at(of_kernel[:, 0], kernel[ran], 1)
+        np.add.at(of_kernel[:, 1], kernel[ran], (end - start)[ran])
         for key, pages in sets.items():
             mine = ran & (keys == key)
-            np.add.at(of_kernel, (kernel[mine], 2), intervals.overlap(start[mine], end[mine], pages))
+            np.add.at(of_kernel[:, 2], kernel[mine], intervals.overlap(start[mine], end[mine], pages))
         part = np.stack([np.ones(start.size, np.int64), block["cause"] == PREFETCHED, block["bytes"] < 0,
                          np.maximum(block["bytes"], 0), end - start], axis=1).astype(np.int64)  # fmt: skip
         np.add.at(moved, owner[~ran], part[~ran])

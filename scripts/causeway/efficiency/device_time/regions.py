@@ -33,8 +33,8 @@ def _host_ranges(folder: Path, extra: Iterable[str] = ()):
 
 def times_of(folder: Path) -> Counter:
     """Return the summed durations of an export's host ranges by name; names with too many instances are left out."""
-    total = Counter()
-    instances = Counter()
+    total: Counter[str] = Counter()
+    instances: Counter[str] = Counter()
     for batch, chosen, codes, names in _host_ranges(folder):
         duration = batch.column("duration_ns").to_numpy()
         for code in np.unique(codes[chosen]).tolist():
@@ -71,5 +71,5 @@ def instances(folder: Path, names: Iterable[str], within: tuple[int, int] | None
     whole = {key: intervals.union(*np.concatenate(found, axis=1)) for key, found in parts.items()}
     if within is None:
         return whole
-    time = tuple(np.array([edge], np.int64) for edge in within)
+    time = np.array(within[:1], np.int64), np.array(within[1:], np.int64)
     return {key: intervals.intersection(one, time) for key, one in whole.items()}

@@ -147,10 +147,11 @@ def _scatters(
             distance = np.abs(centred - np.median(centred, axis=0))
             for rank, row in zip(group.ranks, distance, strict=True):
                 into[owners[rank]].append(row)
-    return tuple(
+    ends, starts = (
         {name: float(np.quantile(np.concatenate(rows), QUANTILE)) if rows else 0.0 for name, rows in one.items()}
         for one in found
     )
+    return ends, starts
 
 
 def realigned(

@@ -60,7 +60,7 @@ def summarise_collectives(
         here = {at: read_export(given[at]) for at in ranks.share_of([folder_bytes(folder) for folder in given])}
     parts = ranks.collect(here)
     with ranks.together():
-        if ranks.first:
+        if parts is not None:
             found = {at: one for part in parts for at, one in part.items()}
             rows = _rows({rank: one for at in sorted(found) for rank, one in found[at].items()})
             schema = SCHEMAS["collective_sizes"]
@@ -161,9 +161,9 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     labels = list(number)
     grouped = pa.concat_tables(parts).group_by(KEYS, use_threads=False).aggregate([("time_ns", "list")])
     keys = (grouped.column(name).to_pylist() for name in KEYS)
-    times = (one.values.to_numpy() for one in grouped.column("time_ns_list"))
-    rows = [_row((*labels[label], *key), time) for label, *key, time in zip(*keys, times, strict=True)]
-    return sorted(rows, key=_order)
+    lists = (one.values.to_numpy() for one in grouped.column("time_ns_list"))
+    found = [_row((*labels[label], *key), time) for label, *key, time in zip(*keys, lists, strict=True)]
+    return sorted(found, key=_order)
 
 
 def _counted(one: SizedCollectives, index: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:

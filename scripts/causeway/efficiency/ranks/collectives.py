@@ -141,7 +141,7 @@ class AlignedRanks:
     sequence: int | None = None
 
 
-def matched(folders: Sequence[Path]) -> tuple[list[MatchedCollectives], list[str]]:
+def matched(folders: Sequence[str | Path]) -> tuple[list[MatchedCollectives], list[str]]:
     """Return the matched collectives of a dataset's exports, in the sheet's order."""
     usable = [folder for folder in map(Path, folders) if read_json(folder / "capabilities.json")["status"] != "refused"]
     return match([collectives_of(folder) for folder in usable])

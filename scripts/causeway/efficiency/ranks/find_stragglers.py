@@ -82,7 +82,7 @@ def find_stragglers(
     notes: list[str] = []
     role_of: dict[int, int] = {}
     with ranks.together():
-        if ranks.first:
+        if parts is not None:
             every_rows, every_work, every_begin = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(every_work[folder] for folder in given if folder in every_work)
             role_of = role_numbers(roles)
@@ -104,7 +104,7 @@ def find_stragglers(
     run_of = {rank: (runs or {}).get(folder.name) for rank, folder in folder_of.items()}
     variance = components(traced, clocks, nodes, seed, run_of, ranks=ranks)
     with ranks.together():
-        if ranks.first:
+        if works is not None:
             for at, one in enumerate(judged):
                 one.explain([part[at] for part in works], role_of)
             result = {

@@ -239,10 +239,10 @@ class OwnWork:
 
     def _clock(self, rank: int) -> dict | None:
         """Return the sampled clock that is lowest beside the others'."""
-        rows = []
+        rows: list[dict] = []
         for metric, mean in self.clock_hz.get((rank, rank), {}).items():
-            others = [self.clock_hz.get((rank, other), {}).get(metric) for other in self._peers(rank)]
-            others = [value for value in others if value is not None]
+            of_others = [self.clock_hz.get((rank, other), {}).get(metric) for other in self._peers(rank)]
+            others = [value for value in of_others if value is not None]
             if others:
                 usual = float(np.median(others))
                 rows.append(

@@ -56,7 +56,7 @@ def levels_of_blocks(cells: np.ndarray) -> BlockLevels:
     beside = np.stack([(weight[:, [block]] * share).sum(axis=0) for block in range(BLOCKS)])
     own = mean - (share * mean).sum(axis=1, keepdims=True)
     right = (weight * own).sum(axis=0)
-    found = _largest(beside > 0, weight.sum(axis=0), runs.any(axis=0))
+    found = _largest(beside > 0, weight.sum(axis=0), np.logical_or.reduce(runs))
     links = np.diag(weight.sum(axis=0)) - beside
     level = np.linalg.lstsq(links[np.ix_(found, found)], right[found], rcond=None)[0]
     in_set = np.isin(np.arange(BLOCKS), found)

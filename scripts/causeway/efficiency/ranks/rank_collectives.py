@@ -25,6 +25,9 @@ class RankCollectives:
 
     Attributes
     ----------
+    names : list of str
+    communicators : list of str or None
+        None where the export does not tell.
     start, end : ndarray of int64, shape (n,), ns
         On the rank's own clock.
     bytes : ndarray of int64, shape (n,)
@@ -38,11 +41,10 @@ class RankCollectives:
     device, stream : ndarray of int64, shape (n,)
     shape : ndarray of int64, shape (n,)
         Equal where grid, block, registers and shared memory are, on one rank; `UNKNOWN_SHAPE` where not known.
-    names : list of str
-    communicators : list of str or None
-        None where the export does not tell.
     """
 
+    names: list[str]
+    communicators: list[str | None]
     start: np.ndarray
     end: np.ndarray
     bytes: np.ndarray
@@ -53,8 +55,6 @@ class RankCollectives:
     device: np.ndarray
     stream: np.ndarray
     shape: np.ndarray
-    names: list[str]
-    communicators: list[str | None]
 
     def __len__(self) -> int:
         return self.start.size
@@ -82,7 +82,7 @@ def collectives_of(folder: Path) -> dict[int, RankCollectives]:
     words = [name or "" for name in names]
     groups = list(communicators)
     return {
-        rank: RankCollectives(*map(np.concatenate, zip(*blocks, strict=True)), words, groups)
+        rank: RankCollectives(words, groups, *map(np.concatenate, zip(*blocks, strict=True)))
         for rank, blocks in parts.items()
     }
 
@@ -119,11 +119,11 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
     number: dict[tuple, int] = {}
     keys = [tuple(row.values()) for row in rows]
     known = [any(value is not None for value in key) for key in keys]
-    shapes = [
+    numbers = [
         number.setdefault(key, len(number)) if is_known else UNKNOWN_SHAPE
         for key, is_known in zip(keys, known, strict=True)
     ]
-    shapes = np.array(shapes, np.int64)
+    shapes = np.array(numbers, np.int64)
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
     for batch in event_streams.chunks(folder, "launches", wanted):
         configuration = batch.column("configuration").to_numpy()

@@ -81,9 +81,9 @@ def work_from(folder: Path, launches: LaunchSums) -> RankWork:
         family = _NUMBER.sub("", without_build_numbers(name))
         code[at] = families.setdefault(family, len(families))
         found.names[family] = min(found.names.get(family, name), name)
-    total = np.zeros((len(launches.ranks), len(families), 2), np.int64)
-    np.add.at(total, (slice(None), code[computes]), launches.sums[:, computes])
-    for rank, sums in zip(launches.ranks, total.tolist(), strict=True):
+    total = np.zeros((len(families), len(launches.ranks), 2), np.int64)
+    np.add.at(total, code[computes], launches.sums[:, computes].swapaxes(0, 1))
+    for rank, sums in zip(launches.ranks, total.swapaxes(0, 1).tolist(), strict=True):
         found.count[rank] = {name: sums[at][0] for name, at in families.items() if sums[at][0]}
         found.time[rank] = {name: sums[at][1] for name, at in families.items() if sums[at][0]}
     return found

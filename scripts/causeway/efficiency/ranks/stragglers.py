@@ -103,7 +103,9 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     slow, excess = slow_transfers(transfer, group, chosen)
     named = straggler >= 0
     verdict = np.where(named & slow, MIXED, np.where(named, STRAGGLER, np.where(slow, NETWORK, INCONCLUSIVE)))
-    factor = np.array([bus_factor(group.operations[at], group.members(at)) or np.nan for at in np.flatnonzero(chosen)])
+    factor = np.array(
+        [bus_factor(group.operations[at], group.members(at)) or np.nan for at in np.flatnonzero(chosen).tolist()]
+    )
     size = np.where(group.bytes[chosen] > 0, group.bytes[chosen], np.nan)
     return {
         "threshold_ns": round(float(threshold.max())) if threshold.size else round(RESIDUALS * residual),
@@ -216,7 +218,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     slow = found["slow"]
     excess = int(found["excess"].sum()) * len(group.ranks)
     matrix = np.zeros((len(group.ranks),) * 2, np.int64)
-    ranks = []
+    ranks: list[dict] = []
     together = _together(found, group.ranks)
     of_several = {rank for row in together for rank in row["ranks"]}
     ahead = np.sort(found["wait"], axis=0)[min(1, len(group.ranks) - 1)]

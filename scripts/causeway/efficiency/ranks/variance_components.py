@@ -79,9 +79,9 @@ def components(
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
     configurations = cells.configurations, cells.between
     levels = run_of, node_of, rank_of
-    sums = count, total, cells.squares
-    value = _shares(*sums, configurations, levels)
-    drawn = [_shares(*(part[:, draw] for part in sums), configurations, levels) for draw in draws]
+    squares = cells.squares
+    value = _shares(count, total, squares, configurations, levels)
+    drawn = [_shares(count[:, at], total[:, at], squares[:, at], configurations, levels) for at in draws]
     drawn = [one for one in drawn if math.fsum(one) > 0]
     single = {
         "run": len(set(run_of)) < 2,

@@ -144,9 +144,9 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
 
 def _windows(rank: int, ranges: Sequence[tuple[int, int, str]]) -> RankSteps:
     outer: list[tuple[int, int, str]] = []
-    for start, end, name in sorted(ranges, key=lambda one: (one[0], -one[1], one[2])):
-        if not outer or end > outer[-1][1]:
-            outer.append((start, end, name))
+    for one in sorted(ranges, key=lambda one: (one[0], -one[1], one[2])):
+        if not outer or one[1] > outer[-1][1]:
+            outer.append(one)
     start, end = (np.array([one[at] for one in outer], np.int64) for at in (0, 1))
     number = _numbers([name for _, _, name in outer])
     follows = np.diff(number) == 1

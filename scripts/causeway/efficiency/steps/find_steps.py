@@ -94,7 +94,7 @@ def find_steps(
         by_calls = [entry for folder in others if not _has_time_line(folder) for entry in steps_by_calls(folder)]
     collected = ranks.collect((measured, by_calls))
     with ranks.together():
-        if ranks.first:
+        if collected is not None:
             judged = {rank: RankFound(entry=_entry({"rank": rank}, None)) for rank in numbers}
             for of_export in merged([part for part, _ in collected]).values():
                 judged |= of_export
@@ -205,7 +205,9 @@ def steps_by_calls(folder: Path) -> list[dict]:
     ranges = step_ranges(folder)
     ranks = {rank for _, rank, _ in ranges.count}
     family = choose_family([ranges], len(ranks))
-    steps = annotated_steps(folder, family) if family else {}
+    if family is None:
+        return []
+    steps = annotated_steps(folder, family)
     launches, time = ({rank: np.zeros(one.start.size, np.int64) for rank, one in steps.items()} for _ in range(2))
     for rank, called, duration in called_launches(folder) if steps else ():
         for one in steps:

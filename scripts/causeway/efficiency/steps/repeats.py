@@ -6,7 +6,7 @@ the better is the pair. A piece that is part of a step (a layer) leaves out the 
 several steps together make fewer pieces.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,8 +68,11 @@ class Repeats:
     reason: str | None = None
 
 
-def _nothing(reason: str, **known: object) -> Repeats:
-    return Repeats(first=np.empty(0, np.int64), reason=reason, **known)
+NO_REPEATS = Repeats(first=np.empty(0, np.int64))
+
+
+def _nothing(reason: str, judged: Repeats = NO_REPEATS) -> Repeats:
+    return replace(judged, first=NO_REPEATS.first, stop=0, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,16 +247,17 @@ def _judged(kernel: np.ndarray, ends: tuple[np.ndarray, int], kinds: int) -> Rep
         return _nothing("no part of the launches repeats as a whole")
     period = int(np.median(np.diff(np.append(first, stop))))
     judged = _cut(kernel[:stop], first, kinds)
-    known = {"period": period, "confidence": judged.matching, "coverage": (stop - int(first[0])) / kernel.size}
+    coverage = (stop - int(first[0])) / kernel.size
+    found = Repeats(first=first, stop=stop, period=period, confidence=judged.matching, coverage=coverage)
     if first.size < MIN_REPEATS and period < LONG_REPEAT:
-        return _nothing(f"only {first.size} repeats, of {period} launches each", **known)
+        return _nothing(f"only {first.size} repeats, of {period} launches each", found)
     if judged.matching < MIN_SHARE:
         return _nothing(
-            f"{100 * judged.matching:.0f} % of the launches match, less than {100 * MIN_SHARE:.0f} %", **known
+            f"{100 * judged.matching:.0f} % of the launches match, less than {100 * MIN_SHARE:.0f} %", found
         )
-    if known["coverage"] < MIN_COVERAGE:
-        return _nothing(f"repeats hold {100 * known['coverage']:.0f} % of the launches only", **known)
-    return Repeats(first=first, stop=stop, **known)
+    if coverage < MIN_COVERAGE:
+        return _nothing(f"repeats hold {100 * coverage:.0f} % of the launches only", found)
+    return found
 
 
 def windows_of(

@@ -206,7 +206,8 @@ def _divided(parts: StepParts, at: int, usual: np.ndarray):
     larger = ~added & (ratio > MORE_THREADS)
     rest = ~added & ~larger
     clock, clock_ratio = _clock(parts, at, usual, rest)
-    groups = ((ADDED, added, {}), (LARGER, larger, {}), (clock, rest, {"ratio": clock_ratio}))
+    nothing: dict = {}
+    groups = ((ADDED, added, nothing), (LARGER, larger, nothing), (clock, rest, {"ratio": clock_ratio}))
     for cause, chosen, known in groups:
         if not chosen.any():
             continue
@@ -262,13 +263,13 @@ def _name_main(judged: Sequence[dict], rows: Sequence[Mapping]) -> None:
         if row["cause"] != COMMUNICATION:
             own[step] = max(own.get(step, (0, -1)), (row["excess_ns"], -1 - rank))
     for one in judged:
-        row = best.get((one["rank"], one["step"]))
-        waits = row is not None and row["cause"] == COMMUNICATION and one["step"] in own
+        main = best.get((one["rank"], one["step"]))
+        waits = main is not None and main["cause"] == COMMUNICATION and one["step"] in own
         one |= {
-            "cause": row["cause"] if row else None,
-            "name": row["name"] if row else None,
-            "cause_ns": row["excess_ns"] if row else None,
-            "launches": row["launches"] if row else None,
-            "ratio": row["ratio"] if row else None,
+            "cause": main["cause"] if main else None,
+            "name": main["name"] if main else None,
+            "cause_ns": main["excess_ns"] if main else None,
+            "launches": main["launches"] if main else None,
+            "ratio": main["ratio"] if main else None,
             "waits_for": -1 - own[one["step"]][1] if waits else None,
         }

@@ -330,7 +330,7 @@ def _clocks(folder: Path, steps: Mapping[int, RankSteps]) -> dict[int, np.ndarra
                     np.add.at(sums[0], at[mine], value[mine])
                     np.add.at(sums[1], at[mine], 1)
     found = {}
-    for rank, one in steps.items():
-        sums = total[rank][min(total[rank])] if total[rank] else np.zeros((2, one.start.size))
-        found[rank] = np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), -1.0)
+    for number in steps:
+        sums = total[number][min(total[number])] if total[number] else np.zeros((2, steps[number].start.size))
+        found[number] = np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), -1.0)
     return found

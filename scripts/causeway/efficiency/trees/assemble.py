@@ -1,7 +1,7 @@
 """`efficiency.json` and `efficiency.parquet` from what the exports' passes measured."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from causeway.core.formatting import time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
-from causeway.efficiency.device_time.measure import Device, Measured, host_times
+from causeway.efficiency.device_time.measure import Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
 from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, kernel_and_other, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
@@ -115,9 +115,9 @@ class MeasuredDataset:
         for (rank, _), states in self.host.items():
             self.threads.setdefault(rank, []).append(states)
 
-    def indices(self, keep: Callable[[Device], bool]) -> list[int]:
-        """Return the indices of the devices that are wanted."""
-        return [index for index, device in enumerate(self.devices) if keep(device)]
+    def indices(self, ranks: Container[int]) -> list[int]:
+        """Return the indices of the devices of some ranks."""
+        return [index for index, (rank, _) in enumerate(self.devices) if rank in ranks]
 
     def gpu_rows(self, indices: Sequence[int]) -> list[int]:
         """Return the rows of the GPUs behind some devices: their own, or that of the GPU that several of them share."""
@@ -166,7 +166,8 @@ def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, l
     ns), and the indices of those that belong to it.
     """
     everyone = list(range(len(dataset.devices)))
-    found = [("dataset", {}, dataset.longest(everyone), dataset.total, everyone)]
+    whole = dataset.longest(everyone)
+    found: list[tuple[str, dict, int, np.ndarray, list[int]]] = [("dataset", {}, whole, dataset.total, everyone)]
     of_node: dict[str, list[int]] = {node: [] for node in dataset.node_of.values() if node}
     for index, (rank, _) in enumerate(dataset.devices):
         if node := dataset.node_of[rank]:
@@ -179,7 +180,7 @@ def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, l
         found.append(("device", {"rank": rank, "device": device}, dataset.elapsed[rank], dataset.total, [index]))
     for number, region in enumerate(dataset.regions):
         inside = {rank: int(times[number]) for rank, times in dataset.region_ns.items() if times[number]}
-        indices = dataset.indices(lambda device, inside=inside: device[0] in inside)
+        indices = dataset.indices(inside)
         rows = [row - len(dataset.devices) for row in dataset.gpu_rows(indices)]
         shared = [dataset.shared[row].region_ns[number] for row in rows if row >= 0]
         elapsed = max([*inside.values(), *shared], default=0)
@@ -212,7 +213,7 @@ def table(dataset: MeasuredDataset, edges_ns: np.ndarray, roles: Mapping[int, in
 
 def _rows(rows: Sequence[dict], roles: Mapping[int, int] | None) -> pa.Table:
     """Return rows as a part of the table `efficiency`: as dictionaries all of them would take a gigabyte."""
-    with_roles = [row | {"role": (roles or {}).get(row.get("rank"))} for row in rows]
+    with_roles = [row | {"role": roles.get(row["rank"]) if roles and "rank" in row else None} for row in rows]
     return pa.Table.from_pylist(with_roles, SCHEMAS["efficiency"])
 
 
@@ -341,7 +342,7 @@ def _host(dataset: MeasuredDataset) -> dict:
         return {"possible": False, "why": NO_CALLS}
     everyone = sorted({rank for rank, _ in dataset.host})
     elapsed = max(dataset.elapsed.values())
-    found = {"possible": True, "why": None if dataset.with_mpi else NO_MPI}
+    found: dict = {"possible": True, "why": None if dataset.with_mpi else NO_MPI}
     found |= host_tree(elapsed, [_host_rank(dataset, rank, 0) for rank in everyone])
     nodes = {node for node in dataset.node_of.values() if node}
     groups = {"nodes": {node: [rank for rank in everyone if dataset.node_of[rank] == node] for node in sorted(nodes)}}

@@ -34,8 +34,7 @@ def role_balance(dataset: MeasuredDataset, roles: Sequence[tuple[list[int], list
     found = []
     within = 0
     for number, (ranks, kernels) in enumerate(roles):
-        mine = set(ranks)
-        compute = [int(time_in(dataset.total[row], "compute")) for row in dataset.indices(lambda d, m=mine: d[0] in m)]
+        compute = [int(time_in(dataset.total[row], "compute")) for row in dataset.indices(set(ranks))]
         total = sum(compute)
         longest = max(compute, default=0)
         within += len(compute) * longest - total

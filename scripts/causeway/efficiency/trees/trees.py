@@ -94,7 +94,7 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
     return {one.name: DEVICE_FORMULAS[one.name](sums) for one in DEVICE_RATIOS} | sums
 
 
-def waterfall(elapsed_ns: int, devices: Sequence[tuple[int, int, int, int]]) -> dict[str, int]:
+def waterfall(elapsed_ns: int, devices: Sequence[Sequence[int]]) -> dict[str, int]:
     """Return where the E x G device-nanoseconds went; the parts are not negative and sum to E G exactly.
 
     Each part is what it is on each device, summed: useful C, communication N, transfers M, orchestration (idle)
@@ -179,13 +179,13 @@ def host_tree(elapsed_ns: int, ranks: Sequence[HostTime]) -> dict:
     """
     cpus = sum(rank.cpus for rank in ranks)
     useful, gpu, omp = (sum(getattr(rank, name) for rank in ranks) for name in ("useful_ns", "gpu_ns", "omp_ns"))
-    with_mpi = [rank for rank in ranks if rank.mpi_ns is not None]
-    mpi = sum(rank.mpi_ns for rank in with_mpi)
+    with_mpi = [(rank.mpi_ns, rank.mpi_worker_ns, rank.cpus) for rank in ranks if rank.mpi_ns is not None]
+    mpi = sum(own for own, _, _ in with_mpi)
     outside = None
     most = None
     if with_mpi and cpus and elapsed_ns:
-        outside = elapsed_ns - Fraction(mpi + sum(rank.mpi_worker_ns for rank in with_mpi), cpus)
-        most = elapsed_ns - min(Fraction(rank.mpi_ns + rank.mpi_worker_ns, rank.cpus) for rank in with_mpi)
+        outside = elapsed_ns - Fraction(mpi + sum(worker for _, worker, _ in with_mpi), cpus)
+        most = elapsed_ns - min(Fraction(own + worker, share) for own, worker, share in with_mpi)
     sums = HostSums(
         elapsed_ns=elapsed_ns,
         useful_ns=useful,

@@ -4,6 +4,7 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from causeway.core.formatting import counted, quantity, significant, time, time_three_digits
 from causeway.core.names.kernel_words import kernel_words
@@ -101,7 +102,7 @@ def _path(document: Mapping) -> str:
     return f"{document['dataset']}/efficiency.json"
 
 
-def finding_of(document: Mapping, *, expression: str, **facts: object) -> Finding:
+def finding_of(document: Mapping, *, expression: str, **facts: Any) -> Finding:
     """Return a finding of the whole dataset: a number that an SQL expression gives from the document."""
     query = within(_path(document), expression)
     link = link_to(document["dataset"], "efficiency")
@@ -223,7 +224,7 @@ def _unfilled(document: Mapping, total: int) -> list[Finding]:
         )
         if lost >= NOTICEABLE * total:
             found.append(_unfilled_by(document, total, kernel, shapes, lost, f"({' + '.join(parts)})::BIGINT"))
-    return sorted(found, key=lambda one: (-one.recoverable_ns, one.subject))[:MOST_UNFILLED]
+    return sorted(found, key=lambda one: (-(one.recoverable_ns or 0), one.subject))[:MOST_UNFILLED]
 
 
 def _unfilled_by(
@@ -281,7 +282,7 @@ def _migrations(document: Mapping, total: int) -> list[Finding]:
         part = f"{in_percent(of_most)} of its time ({time(under)})"
         headline = f"{headlines.short(most['name'])}: pages of managed memory move during {part}."
     sentences = []
-    if under:
+    if most:
         part = significant(100 * under / kernels, 2)
         sentences.append(
             f"Pages move during {part} % of the kernels' time ({time_three_digits(kernels)}), most in"

@@ -91,7 +91,7 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
         "host": f"Look at what the host of {who} does before it launches.",
         "other_ranks": f"Look at the other communicator that {who} waits in.",
     }
-    which = words.get(fact.cause, f"Look at what {who} does before these collectives and the others do not.")
+    which = words.get(fact.cause or "", f"Look at what {who} does before these collectives and the others do not.")
     return Advice(words=which, saved_ns=fact.saved_ns)
 
 

@@ -122,8 +122,8 @@ def compared_runs(document: Mapping, rows: Sequence[Mapping], sides: Sequence[Pa
         reasons=_side_by_side([_reasons(side) for side in sides], least),
         operators=_side_by_side([_operators(side) for side in sides], least),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
-        launches=tuple(document[side]["launches"] for side in SIDES),
-        models=tuple(_model(document[side]["devices"]) for side in SIDES),
+        launches=(document["baseline"]["launches"], document["candidate"]["launches"]),
+        models=(_model(document["baseline"]["devices"]), _model(document["candidate"]["devices"])),
         slowest=_slowest(sides),
         has_repeats=document["noise"] == "repeats",
     )
@@ -158,11 +158,12 @@ def _operators(side: PairSide) -> dict[str, int]:
 
 def _slowest(sides: Sequence[PairSide]) -> tuple[str, float, float] | None:
     """Return the 99th percentile of the steps of both sides, or the longest where one has fewer than a hundred."""
-    if not all(side.steps for side in sides):
+    before, after = (side.steps for side in sides)
+    if not (before and after):
         return None
-    if min(len(side.steps) for side in sides) >= FEWEST_OF_P99:
-        return ("p99", *(float(np.quantile(side.steps, 0.99)) for side in sides))
-    return ("longest", *(float(max(side.steps)) for side in sides))
+    if min(len(before), len(after)) >= FEWEST_OF_P99:
+        return "p99", float(np.quantile(before, 0.99)), float(np.quantile(after, 0.99))
+    return "longest", float(max(before)), float(max(after))
 
 
 def _model(devices: Sequence[Mapping]) -> str:
@@ -177,7 +178,9 @@ def _change(fact: ChangeFact) -> str:
 
 
 def _interval(fact: ChangeFact) -> str:
-    return "" if fact.low is None else f" [{significant(fact.low, 2)}, {significant(fact.high, 2)}]"
+    return (
+        "" if fact.low is None or fact.high is None else f" [{significant(fact.low, 2)}, {significant(fact.high, 2)}]"
+    )
 
 
 def _signed(percent: float) -> str:
@@ -202,7 +205,7 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             words += f", {_pair(*fact.slowest)}"
         if change.what == "Idle, all GPUs" and fact.reasons:
             words += f": {', '.join(_pair(*row) for row in fact.reasons[:MOST_REASONS])}"
-        if change.what == "The same launches":
+        if change.what == "The same launches" and change.percent is not None:
             lines += _of_operators(fact)
             counts = (
                 ""
@@ -240,7 +243,7 @@ def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:
     return abs(change.after - change.before) >= NOTICEABLE * whole
 
 
-def _pair(words: str, before: int, after: int) -> str:
+def _pair(words: str, before: float, after: float) -> str:
     return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
 
 

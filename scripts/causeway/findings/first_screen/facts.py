@@ -33,25 +33,25 @@ class DatasetFacts:
     @cached_property
     def losses(self) -> Sequence[LossFact]:
         """Parts of the devices' time that are not compute, the largest first."""
-        return loss_facts(self.tables, self.run, long_ns(self.gaps))
+        return loss_facts(self.tables, self.run, long_ns(self.gaps)) if self.run else ()
 
     @cached_property
     def gaps(self) -> Sequence[GapFact]:
         """Gaps of the devices by the work around them, most time first; none without a time line."""
         is_timed = self.tables.quality["analyses"].get("time_line", {"possible": True})["possible"]
-        return gap_facts(self.tables, self.run) if is_timed else []
+        return gap_facts(self.tables, self.run) if is_timed and self.run else []
 
     @cached_property
     def late(self) -> Sequence[LateRankFact]:
         """Ranks that the others wait for, most waiting first."""
-        return late_rank_facts(self.tables, self.run)
+        return late_rank_facts(self.tables, self.run) if self.run else ()
 
     @cached_property
     def variations(self) -> Sequence[VariationFact]:
         """Kernels that vary, most cost first."""
-        return variation_facts(self.tables, self.run)
+        return variation_facts(self.tables, self.run) if self.run else ()
 
     @cached_property
     def slow_steps(self) -> Sequence[SlowStepsFact]:
         """Slow steps by cause, most time first."""
-        return slow_step_facts(self.tables, self.run)
+        return slow_step_facts(self.tables, self.run) if self.run else ()

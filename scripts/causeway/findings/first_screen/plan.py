@@ -184,7 +184,7 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     """Return the gaps, single events and slow steps that are a hundredth of the run or more, most time first."""
     tables = of.tables
     run = of.run
-    if not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
+    if run is None or not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
     events = event_facts(tables, run)
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
@@ -208,12 +208,9 @@ def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     problem sizes are no variation.
     """
     for fact in facts.variations:
-        if not fact.is_mix:
-            return [
-                ScreenLine(
-                    question=VARIES, answer=words.of_variation(fact, facts.run), ns=fact.cost_ns, query=fact.query
-                )
-            ]
+        if facts.run and not fact.is_mix:
+            said = words.of_variation(fact, facts.run)
+            return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
     return []
 
 
@@ -283,11 +280,11 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     return lines
 
 
-def class_facts_of(rows: list[Mapping]) -> list:
+def class_facts_of(rows: Sequence[Mapping]) -> list:
     """Return classes of work of kernels without a time line."""
     return class_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))
 
 
-def kernel_facts_of(rows: list[Mapping]) -> list:
+def kernel_facts_of(rows: Sequence[Mapping]) -> list:
     """Return kernels without a time line."""
     return kernel_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))

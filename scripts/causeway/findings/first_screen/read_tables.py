@@ -1,6 +1,7 @@
 """What the facts of each dataset are read from: the files of its results."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from causeway.core.clock import clocks_of
@@ -10,36 +11,56 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.findings.first_screen.run_facts import RunTables
 
 
-def run_tables(files: object) -> Iterable[RunTables]:
-    """Give what the facts of each dataset are read from, in the order of their quality documents.
-
-    Parameters
-    ----------
-    files : collection.ResultFiles
+@dataclass(frozen=True, kw_only=True)
+class ResultFiles:
+    """Files of an analysis that claims are made from, each kind in the order of the datasets; `steps` and
+    `step_causes` belong together.
     """
+
+    tables: Sequence[str | Path]
+    quality: Sequence[str | Path]
+    clocks: Sequence[str | Path]
+    kernels: Sequence[str | Path]
+    scopes: Sequence[str | Path]
+    efficiency: Sequence[str | Path]
+    stragglers: Sequence[str | Path]
+    steps: Sequence[str | Path]
+    step_tables: Sequence[str | Path]
+    step_causes: Sequence[str | Path]
+    waiting: Sequence[str | Path]
+    critical_paths: Sequence[str | Path]
+    replays: Sequence[str | Path]
+    operators: Sequence[str | Path]
+    collectives: Sequence[str | Path]
+    comparisons: Sequence[str | Path]
+
+
+def run_tables(files: ResultFiles) -> Iterable[RunTables]:
+    """Give what the facts of each dataset are read from, in the order of their quality documents."""
     folders: dict[str, list[Path]] = {}
     for folder in map(Path, files.tables):
         folders.setdefault(folder.parts[-3], []).append(folder)
     capabilities = read_capabilities(files.tables)
     searches = read_searches(files.scopes)
     kernels: dict[str, dict[str, Path]] = {}
-    for path in map(Path, files.kernels):
-        dataset, target = dataset_and_target(path)
-        kernels.setdefault(dataset, {})[target] = path
+    for table in files.kernels:
+        dataset, target = dataset_and_target(table)
+        kernels.setdefault(dataset, {})[target] = Path(table)
     for path in files.quality:
         dataset = dataset_of(path)
-        of = {name: _of(getattr(files, name), dataset) for name in ("efficiency", "stragglers", "steps", "step_tables")}
+        clocks = _document(files.clocks, dataset)
+        steps_table = _of(files.step_tables, dataset)
         targets = kernels.get(dataset, {})
         yield RunTables(
             dataset=dataset,
             folders=folders.get(dataset, ()),
             quality=read_json(path),
-            clocks=clocks_of(read_json(_of(files.clocks, dataset))) if _of(files.clocks, dataset) else {},
+            clocks=clocks_of(clocks) if clocks else {},
             capabilities=capabilities.get(dataset, ()),
-            efficiency=of["efficiency"] and read_json(of["efficiency"]),
-            stragglers=of["stragglers"] and read_json(of["stragglers"]),
-            steps=of["steps"] and read_json(of["steps"]),
-            steps_table=of["step_tables"] and read_table(of["step_tables"], "steps"),
+            efficiency=_document(files.efficiency, dataset),
+            stragglers=_document(files.stragglers, dataset),
+            steps=_document(files.steps, dataset),
+            steps_table=read_table(steps_table, "steps") if steps_table else None,
             targets={target: read_table(one, "kernel_summary").to_pylist() for target, one in targets.items()},
             units={target: table_metadata(one).get("value_unit", "") for target, one in targets.items()},
             searches=searches.get((dataset, KERNEL_VARIABILITY), ()),
@@ -47,7 +68,12 @@ def run_tables(files: object) -> Iterable[RunTables]:
         )
 
 
-def _rows(files: object, dataset: str) -> Mapping[str, Sequence[Mapping]]:
+def _document(paths: Iterable[str | Path], dataset: str) -> Mapping:
+    path = _of(paths, dataset)
+    return read_json(path) if path else {}
+
+
+def _rows(files: ResultFiles, dataset: str) -> Mapping[str, Sequence[Mapping]]:
     """Return the rows of tables of a dataset, those of the whole run where they have steps."""
     found = {}
     for key, name, field in (

@@ -60,9 +60,9 @@ class RunTables:
     quality: Mapping = field(default_factory=dict)
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     capabilities: Sequence[Mapping] = ()
-    efficiency: Mapping | None = None
-    stragglers: Mapping | None = None
-    steps: Mapping | None = None
+    efficiency: Mapping = field(default_factory=dict)
+    stragglers: Mapping = field(default_factory=dict)
+    steps: Mapping = field(default_factory=dict)
     steps_table: pa.Table | None = None
     waiting: Sequence[Mapping] = ()
     replay: Sequence[Mapping] = ()
@@ -85,7 +85,7 @@ class RunTables:
     @property
     def is_timed(self) -> bool:
         """Whether the dataset has a time line."""
-        return self.efficiency is not None and not self.efficiency["why"]
+        return bool(self.efficiency) and not self.efficiency["why"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -261,7 +261,7 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
     words = f"{loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
         return words
-    if fact.part == COPIES:
+    if fact.part == COPIES and fact.overlap_ns is not None:
         most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
         return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)} {most}"
     if fact.part == COMMUNICATION and fact.waited_ns:
@@ -323,7 +323,7 @@ def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
 def of_gap(fact: GapFact, run: RunFact) -> str:
     """Return gaps between the same two pieces of work."""
     each = " per GPU" if run.devices > 1 and fact.devices == run.devices else ""
-    once = ", one a step" if fact.per_step and run.steps.annotated else ""
+    once = ", one a step" if fact.per_step and run.steps and run.steps.annotated else ""
     longest = f", longest {time(fact.longest_ns)}" if fact.count > 2 and fact.longest_ns > 1.2 * fact.median_ns else ""
     between = (
         f"after {kernel_words(fact.after)}, before {kernel_words(fact.before)} ({percent(run.share(fact.total_ns))})"
@@ -355,14 +355,14 @@ def in_steps(fact: SlowStepsFact | None, run: RunFact) -> str:
     """Return which steps a single event or gap makes slow; nothing where none are known, or many."""
     if fact is None or len(fact.steps) > MOST_STEPS:
         return ""
-    what = "step" if run.steps.annotated else "repeat"
+    what = "step" if run.steps and run.steps.annotated else "repeat"
     who = f" of rank {fact.ranks[0]}" if run.ranks > 1 and len(fact.ranks) == 1 else ""
     return f", in {what}{'s' if len(fact.steps) > 1 else ''} {first_of(fact.steps, MOST_STEPS)}{who}"
 
 
 def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
     """Return slow steps and their reason."""
-    step = "Step" if run.steps.annotated else "Repeat"
+    step = "Step" if run.steps and run.steps.annotated else "Repeat"
     many = f"{step}s {first_of(fact.steps, MOST_STEPS)}" if len(fact.steps) > 1 else f"{step} {fact.steps[0]}"
     name = f", most in {kernel_words(fact.name)}" if fact.name else ""
     of = ""

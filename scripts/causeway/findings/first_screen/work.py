@@ -283,7 +283,7 @@ def _explained_by_neighbours(folders: Sequence, short_name: str) -> float:
             f" FROM rows) SELECT sum((t - mean) ** 2), sum((t - own) ** 2), count(DISTINCT (export, c, {around})),"
             " count(DISTINCT (export, c)), count(*) FROM placed",
             {"name": short_name},
-        ).fetchone()
+        ).fetchall()[0]
         if whole and launches > positions and launches > configurations:
             best = max(best, 1 - (within / (launches - positions)) / (whole / (launches - configurations)))
     return best

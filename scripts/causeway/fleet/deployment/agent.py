@@ -8,7 +8,7 @@ import functools
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def sample(tables: Path, launches: int) -> SampledWindow:
 
 def vector_of(window: SampledWindow, parameters: PublicParameters) -> np.ndarray:
     """Return the report's vector of a window, uint32, shape (cells,): attributed and encoded."""
-    tokens = parameters.catalogue.tokens(window.names)[None]
+    tokens = parameters.catalogue.tokens(window.names.tolist())[None]
     application = attribute(tokens, parameters.catalogue).application
     row = application
     if application[0] == UNKNOWN:
@@ -171,9 +171,10 @@ def report(
     """
     parameters = read_public_parameters(public, pin)
     messages = None if kept is None else _kept_messages(kept, token)
-    window = None if messages else sample(tables, parameters.settings["launches"])
     begun = time.monotonic()
     if messages is None:
+        window = sample(tables, parameters.settings["launches"])
+        begun = time.monotonic()
         messages = protected(window, parameters, token)
         if kept is not None:
             _keep(messages, kept, token)
@@ -224,9 +225,9 @@ def send(messages: tuple[bytes, bytes], authority: Path | bytes, ports: tuple[in
             raise CausewayError(f"the {role} refuses the report: {meaning} ({word})")
 
     for role, port, message in zip(("leader", "helper"), ports, messages, strict=True):
-        answers = {servers.TAKEN: bytes, servers.REFUSED: functools.partial(refused, role=role)}
+        refuse: Callable[[bytes], bytes | None] = functools.partial(refused, role=role)
         with transport.connected(port, authority, role) as connection:
-            transport.exchange(connection, servers.REPORT, message, answers)
+            transport.exchange(connection, servers.REPORT, message, {servers.TAKEN: bytes, servers.REFUSED: refuse})
     return sum(map(len, messages))
 
 

@@ -4,6 +4,7 @@ estimates.
 
 import json
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ from causeway.fleet.report_layout import WORD
 
 def request_from(connection: ssl.SSLSocket, kind: int, body: bytes = b"") -> bytes | None:
     """Send a request to a server; None if the release is below its threshold."""
-    return transport.exchange(connection, kind, body, {servers.ANSWER: bytes, servers.BELOW: lambda _: None})
+    answers: dict[int, Callable[[bytes], bytes | None]] = {servers.ANSWER: bytes, servers.BELOW: lambda _: None}
+    return transport.exchange(connection, kind, body, answers)
 
 
 def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
@@ -47,7 +49,7 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     authority = parameters.authority
     epoch = parameters.client.epoch
     party = transport.Party("designer", own)
-    parts = {}
+    parts: dict[Request, list[np.ndarray] | None] = {}
     with (
         transport.connected(ports[0], authority, "leader", party) as leader,
         transport.connected(ports[1], authority, "helper", party) as helper,
@@ -57,12 +59,13 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
         status = [json.loads(request_from(connection, servers.STATUS) or b"{}") for connection in (leader, helper)]
         for request in requests(epoch, parameters.windows):
             body = json.dumps({"part": request.part, "window": request.window}).encode()
-            found = [request_from(connection, servers.RELEASE, body) for connection in (leader, helper)]
-            if (found[0] is None) != (found[1] is None):
+            answers = [request_from(connection, servers.RELEASE, body) for connection in (leader, helper)]
+            shares = [np.frombuffer(share, WORD) for share in answers if share is not None]
+            if len(shares) == 1:
                 raise CausewayError(
                     f"the servers disagree whether {request.part} of window {request.window} may be released"
                 )
-            parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
+            parts[request] = shares or None
     layout = parameters.layout
     # a server forgets the number of reports with the last release: the most that it takes stands in then
     reports = min(facts.get("reports", 0) for facts in status) or parameters.most_reports

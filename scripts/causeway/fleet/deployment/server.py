@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -227,7 +228,8 @@ class ServerState:
                     raise CausewayError(f"the shares of {len(lost)} joined reports are lost; nothing is released")
                 part = released_cells(self.aggregator.sums(joined, self.windows), request, self.layout)
                 count = reports_behind(reports, request)
-                share = self.server.noisy_share(part, count, request, digest_of(packed_windows(joined))).tobytes()
+                noisy = self.server.noisy_share(part, count, request, digest_of(packed_windows(joined)))
+                share = None if noisy is None else noisy.tobytes()
             if all(self._done(reports, one) for one in wanted):
                 self.store.remove()
                 self.aggregator.input_shares.clear()
@@ -251,8 +253,10 @@ class ServerState:
 
 
 class _Handler(socketserver.BaseRequestHandler):
+    server: "_Listener"
+
     def handle(self) -> None:
-        state: ServerState = self.server.state
+        state = self.server.state
         try:
             with self.server.deadline(self.request, HANDSHAKE_S):
                 self.request.do_handshake()
@@ -348,7 +352,7 @@ class _Listener(socketserver.ThreadingTCPServer):
         for connection in late:
             _shut(connection)
 
-    def process_request(self, request: socket.socket, client_address: object) -> None:
+    def process_request(self, request: Any, client_address: object) -> None:
         """Start a connection's thread; beyond the most connections, the one that waited longest makes room."""
         with self._lock:
             waiting = [connection for connection, (_, known) in self._waiting.items() if not known]
@@ -358,16 +362,16 @@ class _Listener(socketserver.ThreadingTCPServer):
             _shut(oldest)
         super().process_request(request, client_address)
 
-    def shutdown_request(self, request: socket.socket) -> None:
+    def shutdown_request(self, request: Any) -> None:
         """Close a connection."""
         with self._lock:
             self._connections.discard(request)
             self._waiting.pop(request, None)
         super().shutdown_request(request)
 
-    def handle_error(self, request: socket.socket, client_address: object) -> None:
+    def handle_error(self, request: Any, client_address: object) -> None:
         """Say that a connection failed, without the address: agents are anonymous."""
-        LOG.warning("%s: a connection ended with %s", self.state.options.role, sys.exc_info()[0].__name__)
+        LOG.warning("%s: a connection ended with %s", self.state.options.role, type(sys.exc_info()[1]).__name__)
 
 
 def _shut(connection: socket.socket) -> None:

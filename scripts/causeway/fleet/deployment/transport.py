@@ -11,9 +11,10 @@ import ipaddress
 import socket
 import ssl
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -23,6 +24,7 @@ from cryptography.x509.oid import NameOID
 
 from causeway.core.errors import CausewayError
 
+T = TypeVar("T")
 _HEAD = struct.Struct("<BI")
 LONGEST_FRAME = 1 << 26
 TIMEOUT_S = 30.0
@@ -103,7 +105,7 @@ def write_secret(path: Path, content: bytes) -> None:
 
 
 def _certificate(
-    name: str, key: object, issuer: str, issuer_key: ec.EllipticCurvePrivateKey, authority: bool
+    name: str, key: ec.EllipticCurvePublicKey, issuer: str, issuer_key: ec.EllipticCurvePrivateKey, authority: bool
 ) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
     names = [x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
@@ -211,12 +213,10 @@ def peer_of(connection: ssl.SSLSocket) -> str | None:
     shown = connection.getpeercert()
     if not shown:
         return None
-    return next((value for part in shown["subject"] for key, value in part if key == "commonName"), None)
+    return next((pair[1] for part in shown["subject"] for pair in part if pair[0] == "commonName"), None)
 
 
-def exchange(
-    connection: socket.socket, kind: int, body: bytes, answers: dict[int, Callable[[bytes], object]]
-) -> object:
+def exchange(connection: socket.socket, kind: int, body: bytes, answers: Mapping[int, Callable[[bytes], T]]) -> T:
     """Send a frame and return the reply's body, converted by the function for its kind; raises
     `CausewayError` for another kind.
     """

@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
@@ -51,7 +52,7 @@ def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
     grouped: dict[float, int] = {}
     for epsilon in each:
         grouped[epsilon] = grouped.get(epsilon, 0) + 1
-    total = None
+    total: Any = None  # dp-accounting declares no types
     for epsilon, times in sorted(grouped.items()):
         step = privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, 0.0))
         step = step.self_compose(times) if times > 1 else step

@@ -5,9 +5,11 @@ That shows that the sums are right, and their cost, not that two parties did not
 each run, from the system's entropy; no result depends on them.
 """
 
+import functools
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -161,7 +163,7 @@ class Share2:
         )
         sent = 0
         for vector, window, user in zip(shard.vectors, shard.windows.tolist(), shard.users, strict=True):
-            messages = client.messages(vector, lambda serial, user=user: self._issuer.issue(user, self.epoch, serial))
+            messages = client.messages(vector, functools.partial(self._issuer.issue, user, self.epoch))
             for server, message in zip(servers, messages, strict=True):
                 server.receive(message, window)
             sent = max(sent, sum(map(len, messages)))
@@ -182,7 +184,7 @@ class Ahe:
 
     def shard(self, shard: Shard, layout: ReportLayout) -> Subtotal:
         """Encrypt and add a shard's reports; returns the windows' ciphertexts as bytes."""
-        sums: dict[int, object] = {}
+        sums: dict[int, Any] = {}  # vectors of tenseal, which declares no types
         size = 0
         for vector, window in zip(shard.vectors, shard.windows.tolist(), strict=True):
             layout.check(vector)

@@ -105,6 +105,6 @@ def _unit_half_width(confidence: float, terms: int) -> float:
     high = 60.0
     for _ in range(80):
         middle = (low + high) / 2
-        tail = 0.5 * np.exp(-middle) if terms == 1 else float(noise_tail(np.float64(middle)))
+        tail = 0.5 * np.exp(-middle) if terms == 1 else float(noise_tail(np.array(middle)))
         low, high = (middle, high) if 2 * tail > 1 - confidence else (low, middle)
     return high

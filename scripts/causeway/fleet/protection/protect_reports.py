@@ -85,8 +85,8 @@ def run(settings: ProtectionSettings, ranks: Ranks) -> None:
         settings.layout.check_capacity(len(users), WORD(0).itemsize * 8)
         if ranks.first:
             partial.mkdir(parents=True, exist_ok=True)
-    origin = ranks.share(_origin(settings) if ranks.first else None)
-    keys = ranks.share(_homomorphic_keys(settings, partial, len(users)) if ranks.first else None)
+    origin = ranks.of_first(lambda: _origin(settings))
+    keys = ranks.of_first(lambda: _homomorphic_keys(settings, partial, len(users)))
     with ranks.together():
         aggregated = _aggregation(settings, keys)
         firsts = range(0, len(users), settings.shard)
@@ -126,9 +126,10 @@ def _aggregation(settings: ProtectionSettings, keys: tuple[bytes, bytes] | None)
     layout = settings.layout
     if settings.mode == "clear":
         return lambda shard: modes.clear(shard, layout)
+    kind: modes.Share2 | modes.Ahe | modes.Ldp
     if settings.mode == "share2":
         kind = modes.Share2(settings.epoch)
-    elif settings.mode == "ahe":
+    elif keys is not None:
         kind = modes.Ahe(keys[1], layout.cells)
     elif settings.mode == "ldp":
         kind = modes.Ldp(settings.epsilon, settings.seed)
@@ -180,7 +181,7 @@ def _write(path: Path, subtotal: Subtotal, origin: str) -> None:
         "hash": np.array(_hash(subtotal.arrays, origin)),
     }
     with written_whole(path) as partial, open(partial, "wb") as handle:
-        np.savez(handle, **subtotal.arrays, **facts)
+        np.savez(handle, allow_pickle=False, **subtotal.arrays, **facts)
 
 
 def _hash(arrays: dict[str, np.ndarray], origin: str) -> str:

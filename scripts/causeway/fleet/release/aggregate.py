@@ -109,7 +109,7 @@ def _add(settings: ReleaseSettings, names: tuple[str, ...]) -> tuple[list[np.nda
 
 def _clear(settings: ReleaseSettings) -> ReleasedDay:
     (sums,), reports, size = _add(settings, ("sums",))
-    parts = {
+    parts: dict[Request, list[np.ndarray] | None] = {
         request: [released_cells(sums.astype(np.int64), request, settings.layout)]
         for request in requests(settings.epoch)
     }
@@ -152,14 +152,14 @@ def _share2(settings: ReleaseSettings) -> ReleasedDay:
     """Add both servers' noise to their shares of the sums and release them."""
     sums, reports, size = _add(settings, ("leader", "helper"))
     servers = _servers(settings)
-    parts = {}
+    parts: dict[Request, list[np.ndarray] | None] = {}
     for request in requests(settings.epoch):
         count = reports_behind(reports, request)
-        found = [
+        shares = [
             server.noisy_share(released_cells(total, request, settings.layout), count, request)
             for server, total in zip(servers, sums, strict=True)
         ]
-        parts[request] = None if found[0] is None else found
+        parts[request] = [share for share in shares if share is not None] or None
     return _outcome(settings, servers, parts, reports, size)
 
 
@@ -172,7 +172,7 @@ def _ahe(settings: ReleaseSettings) -> ReleasedDay:
     layout = settings.layout
     secret, public = ((settings.shards / name).read_bytes() for name in ("key_holder.secret", "public.context"))
     encryptor = Encryptor(public, layout.cells)
-    windows = {}
+    windows: dict[int, bytes] = {}
     reports = np.zeros(WINDOWS, np.int64)
     size = 0
     for arrays, bytes_per_report in read_shards(settings.shards):
@@ -195,7 +195,8 @@ def _ahe(settings: ReleaseSettings) -> ReleasedDay:
         mask = np.array([secrets.randbelow(PLAIN_MODULUS) for _ in range(layout.cells)], np.int64)
         mask[cells] = noise
         decrypted = decrypt(encryptor.add_noise(total, mask), secret, layout.cells)[cells]
-        parts[request] = [helper.noisy_share(decrypted, count, request)]
+        share = helper.noisy_share(decrypted, count, request)
+        parts[request] = None if share is None else [share]
     return _outcome(settings, servers, parts, reports, size)
 
 

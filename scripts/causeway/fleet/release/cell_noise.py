@@ -37,6 +37,7 @@ def noise_sd(scale: float) -> float:
     return 2.0 * scale
 
 
+@dataclass(frozen=True)
 class CellNoise(abc.ABC):
     """The noise in the counts of one section: of the whole epoch, or summed over some of its windows."""
 

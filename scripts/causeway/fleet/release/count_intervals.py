@@ -66,8 +66,8 @@ def mean_of_known_sum(
     mean = np.clip((counts @ values - (counts.sum(1) - safe) * middle) / safe, values.min(), values.max())
     spread = (variance * (values - middle[:, None]) ** 2).sum(1) + (mean - middle) ** 2 * sums_variance
     half = normal_quantile(CONFIDENCE) * np.sqrt(spread) / safe
-    ends = (np.clip(one, values.min(), values.max()) for one in (mean - half, mean + half))
-    return tuple(np.where(known, one, np.nan) for one in ends)
+    low, high = (np.clip(one, values.min(), values.max()) for one in (mean - half, mean + half))
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 def interval_of_given(
@@ -110,7 +110,8 @@ def share_intervals(
     low, high : ndarray of float64, shape (rows, columns), 0 to 1
     """
     found = [interval_of_given(counts, variance, alone, sums, sums_variance) for alone in np.eye(counts.shape[1])]
-    return tuple(np.column_stack(ends) for ends in zip(*found, strict=True))
+    low, high = zip(*found, strict=True)
+    return np.column_stack(low), np.column_stack(high)
 
 
 def median_bins(counts: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

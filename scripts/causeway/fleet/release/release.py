@@ -182,8 +182,8 @@ def combine(shares: list[np.ndarray]) -> np.ndarray:
     uint32, plain for int64.
     """
     if shares[0].dtype == WORD:
-        return centred(np.sum(shares, axis=0, dtype=WORD))
-    return np.sum(shares, axis=0, dtype=np.int64)
+        return centred(np.add.reduce(shares, dtype=WORD))
+    return np.add.reduce(shares, dtype=np.int64)
 
 
 def assemble(

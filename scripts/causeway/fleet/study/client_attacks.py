@@ -1,6 +1,6 @@
 """Attacks by clients on a simulated fleet, measured: poisoned counts, Sybils, many reports of one user."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -40,13 +40,11 @@ class InProcessFleet:
     def total(self) -> np.ndarray:
         """Return the sum of the joined reports: int64, shape (cells,)."""
         joined = join(self.servers["leader"].windows, self.servers["helper"].serials)
-        return centred(sum(server.sums(joined, 1) for server in self.servers.values()))[0]
+        leader, helper = (server.sums(joined, 1) for server in self.servers.values())
+        return centred(leader + helper)[0]
 
 
-class _UncheckedLayout:
-    def __init__(self, layout: ReportLayout) -> None:
-        self.digest = layout.digest
-
+class _UncheckedLayout(ReportLayout):
     def check(self, vector: np.ndarray) -> None:
         """Accept any vector, as a malicious client does."""
 
@@ -72,7 +70,8 @@ def poisoned_report(layout: ReportLayout, vectors: np.ndarray) -> Attack:
     for index, vector in enumerate(vectors):
         fleet.send(vector, f"user{index}")
     # a share is a number modulo 2**32, so that a report can take away, too
-    fleet.send((wanted - honest).astype(WORD), "attacker", replace(fleet.client, layout=_UncheckedLayout(layout)))
+    unchecked = _UncheckedLayout(**{part.name: getattr(layout, part.name) for part in fields(layout)})
+    fleet.send((wanted - honest).astype(WORD), "attacker", replace(fleet.client, layout=unchecked))
     total = fleet.total()
     first = 0
     seen = 0

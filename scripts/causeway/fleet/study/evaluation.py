@@ -230,7 +230,7 @@ def coverage(
             }
             released |= dict.fromkeys(("kernels", "kernels by time"), 0.0)
             if hour == HOURS[-1] and release.detail is not None and "kernels" in noise:
-                detected = _detected_cells(release, noise, layout)
+                detected = _detected_cells(release.detail, noise, layout)
                 hit = (pairs.cell >= 0) & detected[np.maximum(pairs.cell, 0)]
                 released |= {"kernels": float(hit.mean()), "kernels by time": float(pairs.weight[hit].sum())}
             rows += [
@@ -240,10 +240,10 @@ def coverage(
     return rows
 
 
-def _detected_cells(release: Release, noise: Mapping[str, CellNoise], layout: ReportLayout) -> np.ndarray:
+def _detected_cells(detail: np.ndarray, noise: Mapping[str, CellNoise], layout: ReportLayout) -> np.ndarray:
     """Return which cells of single kernels are beyond the noise: bool, shape (cells of the section,)."""
     section = layout.by_name["kernels"]
-    counts = sections_of(release.detail, layout)[section.name].ravel()
+    counts = sections_of(detail, layout)[section.name].ravel()
     detected = counts > noise["kernels"].threshold()
     detected[OTHER :: section.columns] = False
     return detected

@@ -75,7 +75,7 @@ def evaluate(
         )
     releases = {mode: decoded(Path(path).read_bytes()) for mode, path in modes.items()}
     in_modes = {mode: (release, from_facts(facts["noise"])) for mode, (release, facts) in releases.items()}
-    rows = evaluation.coverage(truth, sent_s, pairs, sampled.first_s, in_modes, layout)
+    covered = evaluation.coverage(truth, sent_s, pairs, sampled.first_s, in_modes, layout)
     document = {
         "reports": len(sent_s),
         "gpus": settings["gpus"],
@@ -101,9 +101,9 @@ def evaluate(
                 document["modes"][mode] = evaluation.evaluate_mode(release, noise, reference, layout, found.family_of)
     unknown = unknown_reports(estimate(*in_modes[shown], layout, found.family_of), layout)
     document["unknown_reports"] = None if unknown is None else dict(zip(("value", "low", "high"), unknown, strict=True))
-    document["goals"] = goals(document, rows, shown)
+    document["goals"] = goals(document, covered, shown)
     write_json(document, out[0], schema="fleet_evaluation")
-    write_table(pa.Table.from_pylist(rows), out[1], "fleet_coverage")
+    write_table(pa.Table.from_pylist(covered), out[1], "fleet_coverage")
 
 
 def _equal_sums(shards: Mapping[str, Path], layout: ReportLayout) -> dict[str, bool]:

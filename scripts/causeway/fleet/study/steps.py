@@ -117,11 +117,11 @@ def read_catalogue(folder: Path, simulation: bool = True) -> catalogues.Catalogu
 def simulate_world(settings: Mapping, seed: int, out: Path) -> None:
     """Write the table `fleet_sessions`: the sessions of a day."""
     suite = suite_of(settings, seed)
-    settings = fleet_settings(settings, seed)
-    shares = popularity(suite.known, len(suite.applications) - suite.known, settings)
+    fleet = fleet_settings(settings, seed)
+    shares = popularity(suite.known, len(suite.applications) - suite.known, fleet)
     with TableWriter(out, "fleet_sessions", metadata={"seed": str(seed)}) as writer:
-        for first in range(0, settings.gpus, ROWS_AT_ONCE):
-            found = simulate_sessions(settings, shares, first, min(ROWS_AT_ONCE, settings.gpus - first))
+        for first in range(0, fleet.gpus, ROWS_AT_ONCE):
+            found = simulate_sessions(fleet, shares, first, min(ROWS_AT_ONCE, fleet.gpus - first))
             columns = {
                 name: getattr(found, name) for name in ("gpu", "user", "application", "generation", "start_s", "end_s")
             }

@@ -84,7 +84,7 @@ class _Kernels:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.stems = []
+        self.stems: list[tuple[str, str, int]] = []
 
     def make(self, owner: str, count: int) -> np.ndarray:
         """Return the indices of new kernels."""

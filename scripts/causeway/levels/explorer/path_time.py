@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from causeway.core.codes import PATH_KINDS
 from causeway.core.tables import SCHEMAS, open_table
@@ -70,13 +71,14 @@ class PathPieces:
         groups = self._groups.get(rank, [])
         starts = [start for start, _ in groups]
         first = max(int(np.searchsorted(starts, begin, "right")) - 1, 0)
-        return [self._read(group) for _, group in groups[first : int(np.searchsorted(starts, end, "left"))]]
+        file = self._file
+        return [self._read(file, group) for _, group in groups[first : int(np.searchsorted(starts, end, "left"))]]
 
-    def _read(self, group: int) -> tuple[np.ndarray, np.ndarray]:
+    def _read(self, file: pq.ParquetFile, group: int) -> tuple[np.ndarray, np.ndarray]:
         if group in self._held:
             self._held.move_to_end(group)
             return self._held[group]
-        table = self._file.read_row_group(group, columns=["start_ns", "duration_ns", "kind"], use_threads=False)
+        table = file.read_row_group(group, columns=["start_ns", "duration_ns", "kind"], use_threads=False)
         start = table.column("start_ns").to_numpy()
         kinds = pc.index_in(table.column("kind").combine_chunks(), pa.array(list(PATH_KINDS))).to_numpy()
         self._held[group] = np.append(start, start[-1] + table.column("duration_ns")[-1].as_py()), kinds

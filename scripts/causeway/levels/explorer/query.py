@@ -112,9 +112,9 @@ class Levels:
             pairs.setdefault((start, lane), []).append((bucket, count))
         location_of = self._locations(space)
         found: dict[tuple[int, Location], Statistics] = {}
-        names = ("start_ns", "lane", "count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
+        columns = ("start_ns", "lane", "count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
         for start, lane, count, total, low_limb, limb, high_limb, low, high in zip(
-            *(rows[name].tolist() for name in names), strict=True
+            *(rows[name].tolist() for name in columns), strict=True
         ):
             squares = low_limb + (limb << 32) + (high_limb << 64)
             one = Statistics(

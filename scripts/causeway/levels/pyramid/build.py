@@ -159,9 +159,9 @@ def build(
                 *(link, link_window_ns, own, tables),
             )
             counts_here += counts
-    parts = ranks.exchange((lanes_here, counts_here))
-    series = {export: lanes for part, _ in parts for export, lanes in part.items()}
-    notes = notes_on_empty(own, sum(counts for _, counts in parts), sampled)
+    lanes_and_counts = ranks.exchange((lanes_here, counts_here))
+    series = {export: lanes for part, _ in lanes_and_counts for export, lanes in part.items()}
+    notes = notes_on_empty(own, np.sum([counts for _, counts in lanes_and_counts], axis=0), sampled)
     lanes, number = lanes_of({export: series[export] for export in facts}, nodes)
     names = [*cells.VALUE_NAMES, *sampled, *(metric.name for metric in own)]
     give_back()

@@ -186,9 +186,10 @@ class CustomSums:
             of = self._launches.of if table == "launches" else _plain
             columns = {name: of(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())}
             columns = columns or {"start_ns": start}
-            if metric.inside:
-                found, shared, theirs = self._inside[index].of(start, duration, _key(batch, metric.inside))
-                columns |= _of_intervals(metric, found, shared, theirs)
+            intervals = self._inside[index]
+            if metric.inside and intervals:
+                found, shared, theirs = intervals.of(start, duration, _key(batch, metric.inside))
+                columns |= _of_intervals(metric, INTERVALS[metric.inside], found, shared, theirs)
             value = metric.value.of(columns)
             if metric.inside:
                 value = np.where(found >= 0, value, np.nan)
@@ -232,21 +233,22 @@ def _inside(
     metric: Metric, folder: Path, clock: Clock, link: LinkFunction | None, launches: LaunchColumns
 ) -> EnclosingIntervals | None:
     """Return the intervals of a metric, read as they are needed."""
-    if metric.inside is None:
+    inside = metric.inside
+    if inside is None:
         return None
     if link is None:
         raise CausewayError(f"levels: metrics: {metric.name}: inside: nothing is given that links rows to intervals")
-    path = folder / f"{metric.inside}.parquet"
+    path = folder / f"{inside}.parquet"
     named = _named(metric)
     conditions = metric.inside_where.columns if metric.inside_where else frozenset()
-    keys = {"start_ns", "duration_ns", "rank", *(() if metric.inside in HOST else ("device",))}
-    wanted = stored(metric.inside, {*keys, *named, *conditions})
-    of = launches.of if metric.inside == "launches" else _plain
+    keys = {"start_ns", "duration_ns", "rank", *(() if inside in HOST else ("device",))}
+    wanted = stored(inside, {*keys, *named, *conditions})
+    of = launches.of if inside == "launches" else _plain
 
     def rows() -> Iterator[tuple[np.ndarray, ...]]:
-        for batch in chunks(path, metric.inside, wanted, clock=clock) if path.is_file() else ():
+        for batch in chunks(path, inside, wanted, clock=clock) if path.is_file() else ():
             start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
-            columns = (start, _key(batch, metric.inside), *(of(name, batch) for name in named), start + duration)
+            columns = (start, _key(batch, inside), *(of(name, batch) for name in named), start + duration)
             if metric.inside_where:
                 known = {name: of(name, batch) for name in sorted(conditions)} or {"start_ns": start}
                 kept = metric.inside_where.holds(known)
@@ -254,7 +256,7 @@ def _inside(
             if columns[0].size:
                 yield columns
 
-    kinds = INTERVALS[metric.inside]
+    kinds = INTERVALS[inside]
     empty = (
         np.empty(0, np.int64),
         np.empty(0, np.int64),
@@ -264,12 +266,12 @@ def _inside(
 
 
 def _of_intervals(
-    metric: Metric, index: np.ndarray, shared: np.ndarray, theirs: tuple[np.ndarray, ...]
+    metric: Metric, kinds: Mapping[str, str], index: np.ndarray, shared: np.ndarray, theirs: tuple[np.ndarray, ...]
 ) -> dict[str, np.ndarray]:
     """Return the columns of each row's interval, null without one."""
     found = {OVERLAP: np.where(index >= 0, shared, np.nan)}
     for name, column in zip(_named(metric), theirs[2:-1], strict=True):
-        nothing = np.array([""], object) if INTERVALS[metric.inside][name] == "text" else np.array([np.nan])
+        nothing = np.array([""], object) if kinds[name] == "text" else np.array([np.nan])
         found[PREFIX + name] = np.concatenate((column, nothing))[index]  # -1 is the last
     return found
 

@@ -39,11 +39,11 @@ def _compared(operation: Callable) -> Callable:
     return lambda left, right: np.where(_known(left) & _known(right), operation(left, right), np.nan)
 
 
-def _not(value: object) -> np.ndarray:
+def _not(value: np.ndarray | float) -> np.ndarray:
     return np.where(_known(value), np.equal(value, 0), np.nan)
 
 
-def _and(left: object, right: object) -> np.ndarray:
+def _and(left: np.ndarray | float, right: np.ndarray | float) -> np.ndarray:
     """Return 0 where one side is 0, null where one is null, else 1: the three-valued logic of SQL."""
     false = np.equal(left, 0) | np.equal(right, 0)
     return np.where(false, 0.0, np.where(_known(left) & _known(right), 1.0, np.nan))
@@ -193,7 +193,7 @@ def _check_like(values: list[ast.expr], columns: Mapping[str, str], where: str, 
         raise CausewayError(f"{where}: like takes a text and a pattern, as in like(kernel, '%gemm%')")
 
 
-def _like(texts: np.ndarray | str, pattern: str) -> np.ndarray:
+def _like(texts: np.ndarray | float | str, pattern: str) -> np.ndarray:
     """Return which texts have the form of a pattern, 0 or 1; each different text is looked at once."""
     match = re.compile(fnmatch.translate("".join(AS_GLOB.get(one, one) for one in pattern)), re.IGNORECASE).match
     texts = np.atleast_1d(np.asarray(texts, dtype=object))
@@ -241,7 +241,7 @@ def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | fl
         # integers would wrap at 2**63 without a word; texts stay
         return column if column.dtype.kind in "OU" else column.astype(np.float64, copy=False)
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else np.float64(node.value)
+        return np.float64(node.value) if isinstance(node.value, int | float) else str(node.value)
     if isinstance(node, ast.BinOp):
         return OPERATORS[type(node.op)](_value(node.left, columns), _value(node.right, columns))
     if isinstance(node, ast.UnaryOp):
@@ -252,13 +252,15 @@ def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | fl
             value = OPERATORS[type(node.op)](value, _value(part, columns))
         return value
     if isinstance(node, ast.Compare):
-        value: np.ndarray | float = 1.0
+        holds: np.ndarray | float = 1.0
         left = _value(node.left, columns)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = _value(part, columns)
-            value = _and(value, OPERATORS[type(op)](left, right))
+            holds = _and(holds, OPERATORS[type(op)](left, right))
             left = right
-        return value
+        return holds
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        raise TypeError(f"{ast.unparse(node)} is no part of an expression that `parse` lets through")
     if node.func.id == LIKE:
-        return _like(*(_value(part, columns) for part in node.args))
+        return _like(_value(node.args[0], columns), str(_value(node.args[1], columns)))
     return FUNCTIONS[node.func.id][1](*(_value(part, columns) for part in node.args))

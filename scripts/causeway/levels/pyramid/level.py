@@ -162,7 +162,7 @@ def lanes_of(series: Mapping[str, list[dict]], nodes: Mapping[str, str]) -> tupl
     )
     number = np.empty(len(lanes), np.int64)
     number[order] = np.arange(len(lanes))
-    ends = np.cumsum([len(own) for own in series.values()])[:-1] if series else []
+    ends = np.cumsum([len(own) for own in series.values()])[:-1]
     of_export = dict(zip(series, np.split(number, ends), strict=True)) if series else {}
     return [{"lane": index, **lanes[k]} for index, k in enumerate(order)], of_export
 

@@ -99,6 +99,12 @@ class _GrowingRows:
         return Level(width, *(array[:size] for array, size in zip(self._held, self.sizes, strict=True)))
 
 
+def _output(values: int, entries: int, pieces: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return output arrays: cells, the buckets of their sketches and the counts of these, and pieces of busy time."""
+    cell = np.empty((values, cells.CLOSED), np.int64)
+    return cell, np.empty(entries, np.uint16), np.empty(entries, np.uint32), np.empty((pieces, 3), np.int64)
+
+
 class Sums:
     """The sums of one export while its rows are read.
 
@@ -126,7 +132,7 @@ class Sums:
         self.until = np.zeros((0, 4), np.int64)
         self.level = Level.empty(width)
         self._fresh = _GrowingRows()
-        self._out: tuple[np.ndarray, ...] | None = None
+        self._out = _output(0, 0, 0)
         self._filled = np.zeros(3, np.int64)
 
     def grow(self, series: int, devices: int) -> None:
@@ -239,18 +245,8 @@ class Sums:
     def _room(self, values: int, pieces: int) -> None:
         """Make output arrays that `values` more values and `pieces` pieces surely fit into."""
         need = (values, values + int(self.state[:, cells.TOUCHED].sum()), pieces)
-        if (
-            self._out is None
-            or self._out[0].shape[0] < need[0]
-            or self._out[1].size < need[1]
-            or self._out[3].shape[0] < need[2]
-        ):
-            self._out = (
-                np.empty((need[0], cells.CLOSED), np.int64),
-                np.empty(need[1], np.uint16),
-                np.empty(need[1], np.uint32),
-                np.empty((need[2], 3), np.int64),
-            )
+        if self._out[0].shape[0] < need[0] or self._out[1].size < need[1] or self._out[3].shape[0] < need[2]:
+            self._out = _output(*need)
         self._filled[:] = 0
 
     def _take(self) -> None:

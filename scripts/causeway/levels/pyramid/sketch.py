@@ -78,7 +78,7 @@ class Buckets:
         sketch = DDSketch(self.error)
         for bucket, count in counts.items():
             sketch.add(0.0 if bucket == 0 else self.mapping.value(bucket - 1), count)
-        return [float(sketch.get_quantile_value(share)) for share in shares]
+        return [float(value) for share in shares if (value := sketch.get_quantile_value(share)) is not None]
 
 
 @compiled_borrowing(int64(int64, I8, U2))

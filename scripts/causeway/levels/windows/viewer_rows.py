@@ -117,7 +117,7 @@ def flows(lanes: list[SwimLane]) -> list[tuple[int, ViewerEvent, int, ViewerEven
     """Return (index of the call's swim lane, call, index of the swim lane, launch or transfer) for each that a call of
     the window launched.
     """
-    calls = {
+    calls: dict[tuple[int, int | None], tuple[int, ViewerEvent]] = {
         (lane.rank, event.correlation): (index, event)
         for index, lane in enumerate(lanes)
         for event in lane.events

@@ -213,7 +213,7 @@ def _slowest_step(finding: Mapping, folder: Path) -> tuple[int, int]:
     """Return begin and end of the step in which the cause of a finding costs a rank most: by its id, of the steps that
     its filter names or leaves out.
     """
-    rank, cause = _STEP_FINDING.search(finding["id"]).groups()
+    rank, cause = _STEP_FINDING.findall(finding["id"])[0]
     slow = read_json(folder / "steps.json")["slow"]
     mine = [step for step in slow if (str(step["rank"]), step["cause"]) == (rank, cause)]
     if listed := _STEPS_NAMED.search(finding["evidence"]["filter"] or ""):

@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class StepJob:
     noise: float = 0.02
 
 
-def step_job(values: Mapping[str, object]) -> StepJob:
+def step_job(values: Mapping[str, Any]) -> StepJob:
     """Return the job with the given values in place of its own.
 
     Raises
@@ -202,7 +203,7 @@ class _Rank:
             for name, begin, end, number in self.calls
         ]
         for name, begin, end, number, grid in self.kernels:
-            args = {"correlation": number, "device": self.number, "stream": 7, "context": 1}
+            args: dict[str, object] = {"correlation": number, "device": self.number, "stream": 7, "context": 1}
             args |= {"grid": [grid, 1, 1], "block": [256, 1, 1], "registers per thread": 32}
             if name == COLLECTIVE[0]:
                 args |= {"Collective name": "allreduce", "Group size": self.job.ranks, "Process Group Name": "0"}

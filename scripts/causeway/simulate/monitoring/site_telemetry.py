@@ -41,12 +41,12 @@ class SiteTelemetry:
     Parameters
     ----------
     scenario : Scenario
-        With an interval, `telemetry_ms`.
+    interval_ms : float
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, interval_ms: float) -> None:
         self.scenario = scenario
-        self.interval_ns = round(scenario.telemetry_ms * 1e6)
+        self.interval_ns = round(interval_ms * 1e6)
         self.part_ns = max(self.interval_ns // PARTS, 1)
         self.busy = [np.zeros(0, np.int64) for _ in range(scenario.ranks)]
         self.begins: list[np.ndarray] = []

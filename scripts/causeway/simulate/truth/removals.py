@@ -87,13 +87,13 @@ def times_of(scenario: Scenario) -> RunTimes:
         last = int(max(batch.ranges["end"][-1] for batch in batches))
         for batch in batches:
             kernels = batch.kernels
-            stalls = memory_stalls(batch)
+            stall = memory_stalls(batch)
             for number, part in enumerate(parts):
                 own = kernels["kernel"] == number
                 part.append(
                     (
                         (kernels["end"] - kernels["start"])[own].astype(float),
-                        stalls[own],
+                        stall[own],
                         (kernels["block"] << 32 | kernels["grid"])[own],
                     )
                 )

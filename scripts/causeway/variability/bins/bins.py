@@ -62,7 +62,7 @@ class Bins:
         if self.waiting:
             self._take(last=True)
         if self.large is not None:
-            self._take_large()
+            self._take_large(self.large)
         columns = self.columns.shape[0]
         if not self.done:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, columns, len(STATISTICS)))
@@ -82,7 +82,7 @@ class Bins:
                 self.large.add(self.columns[:, : offset[1]])
                 first = 1
             if bins > first:
-                self._take_large()
+                self._take_large(self.large)
         stop = bins if last else max(bins - 1, first)
         if stop > first:
             slices = offset[first : stop + 1].copy()
@@ -98,8 +98,8 @@ class Bins:
             self.columns[:, :rest] = self.columns[:, offset[stop] : self.waiting].copy()
         self.waiting = rest
 
-    def _take_large(self) -> None:
-        number, count, statistics = self.large.finish()
+    def _take_large(self, large: LargeBin) -> None:
+        number, count, statistics = large.finish()
         self.done.append((np.array([number]), np.array([count]), statistics[None]))
         self.large = None
 

@@ -124,7 +124,7 @@ def _write_source(plan: Plan, source: Source, parts: list[SelectedBins], writers
     if source.splittable:
         groups = [group for group in groups if any(part.meets(*source.reach(group), width) for part in parts)]
     window = plan.window(source)
-    exposure = Exposure(source, plan.launch_ends[source.export]) if plan.traced else None
+    exposure = Exposure(source, plan.launch_ends[source.export])
     columns = list(
         dict.fromkeys(
             [*sampler.columns(), *plan.link_columns(), *(name for writer in writers for name in writer.extra)]
@@ -137,8 +137,8 @@ def _write_source(plan: Plan, source: Source, parts: list[SelectedBins], writers
         for row, _ in rows:
             union[row] = True
         sample = sample.take(np.flatnonzero(union))
-        linked = None if window is None else window.link(sample.chunk)
-        found = ChosenRows(sample, linked, None if exposure is None else exposure.of(linked))
+        linked = window.link(sample.chunk)
+        found = ChosenRows(sample, linked, exposure.of(linked))
         index_of = np.cumsum(union) - 1
         for part, writer, (row, bins) in zip(parts, writers, rows, strict=True):
             writer.add(source, found.take(index_of[row]), part, bins)
@@ -149,13 +149,11 @@ class ChosenRows:
     """Rows that lie in chosen bins; of a trace with their transfers, and how many ns of these are exposed (int64)."""
 
     sample: Sample
-    linked: LinkedTransfers | None
-    exposed: np.ndarray | None
+    linked: LinkedTransfers
+    exposed: np.ndarray
 
     def take(self, rows: np.ndarray) -> "ChosenRows":
         """Return the rows with ascending indices (int64)."""
-        if self.linked is None:
-            return ChosenRows(self.sample.take(rows), None, None)
         return ChosenRows(self.sample.take(rows), self.linked.take(rows), self.exposed[rows])
 
 
@@ -188,6 +186,7 @@ class PartWriter:
         self.shapes = plan.dataset.sampler.configurations.shapes()
         given = {name for source in plan.dataset.sources for name in source.rows.columns}
         self._own = [name for name in self.extra if name in given]
+        self.traced = plan.traced
         self.written: list[int] = []
         self._waiting: dict[int, list[dict[str, np.ndarray | pa.Array]]] = {}
         self._rows: dict[int, int] = {}
@@ -235,7 +234,7 @@ class PartWriter:
             "group": sample.group,
             "measured": self.target.measured(sample, linked),
         }
-        if linked is not None:
+        if self.traced:
             start = linked.of("start")
             piece |= {
                 "found": linked.found,

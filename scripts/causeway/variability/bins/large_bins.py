@@ -37,7 +37,7 @@ class LargeBin:
         """Add rows; float64, shape (columns, n), NaN where null."""
         self.rows += columns.shape[1]
         for file, column in zip(self._files, columns, strict=True):
-            file.write(np.ascontiguousarray(column))
+            file.write(np.ascontiguousarray(column).data)
 
     def finish(self) -> tuple[int, int, np.ndarray]:
         """Return the bin's number, its count of rows and its statistics (float64, shape (columns, 8)), and remove

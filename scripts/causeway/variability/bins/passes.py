@@ -8,15 +8,15 @@ more may need another.
 import itertools
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from causeway.core.logs import LOG, Progress
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric.between_groups import between_groups
-from causeway.numeric.moments import Moments
+from causeway.numeric.moments import Moments, exponent_range
 from causeway.numeric.mpi import Ranks
 from causeway.variability.bins.bins import BinStreams, BinTable
 from causeway.variability.bins.summaries import Histograms, Timeline
@@ -26,7 +26,7 @@ from causeway.variability.rows.sources import Source
 from causeway.variability.rows.targets import Counter, Deviation, Sample, Stall
 from causeway.variability.rows.transfers import LONG_AGO, TransferWindow, ends, latest_ends
 from causeway.variability.workers.partition import shares
-from causeway.variability.workers.workers import Task, Team
+from causeway.variability.workers.workers import Part, TaskPlan, Team
 
 
 @dataclass
@@ -50,17 +50,15 @@ class Plan:
     transfer_ends: dict[str, np.ndarray]
     targets: list[Deviation | Stall]
     search: QuartileSearch
-    values: Moments | None = None
+    values: Moments = field(init=False)
 
     @property
     def traced(self) -> bool:
         """Whether the value is that of a trace."""
         return not isinstance(self.dataset.sampler.value, Counter)
 
-    def window(self, source: Source) -> TransferWindow | None:
-        """Return a fresh window over a trace's transfers; None for counters."""
-        if not self.traced:
-            return None
+    def window(self, source: Source) -> TransferWindow:
+        """Return a fresh window over a trace's transfers; an empty one for counters."""
         latest = self.transfer_ends.get(source.export, np.empty(0, np.int64))
         return TransferWindow(
             self.dataset.transfers[source.export], latest, self.settings.link_window_ns, self.settings.link
@@ -97,8 +95,7 @@ def find_range(plan: Plan, worker: int, size: int) -> list[tuple[int, int] | Non
     """Return the ranges of exponents of a counter in a worker's rows: floating-point moments need them beforehand."""
     sampler = plan.dataset.sampler
     return [
-        sampler.value.range(sample.value)
-        for _, sample in plan.samples(worker, size, "range of values", sampler.columns())
+        exponent_range(sample.value) for _, sample in plan.samples(worker, size, "range of values", sampler.columns())
     ]
 
 
@@ -168,7 +165,6 @@ def _bins_of_export(plan: Plan, rows: Iterator[tuple[Source, Sample]], found: Bi
     dataset = plan.dataset
     value = dataset.sampler.value
     streams: list[list[BinStreams]] = []
-    window = None
     for source, sample in rows:
         if not streams:
             made = 1 + len(dataset.features), plan.settings.out
@@ -209,8 +205,8 @@ class Passes:
     timelines : list of Timeline
     histograms : Histograms
     quartiles : ndarray of float64, shape (kernels, 3)
-    bins : list of list of BinTable or None
-        Per target and width; on rank 0 only, None elsewhere.
+    bins : list of list of BinTable
+        Per target and width; on rank 0 only, without rows elsewhere.
     """
 
     def __init__(
@@ -228,12 +224,12 @@ class Passes:
         self._bins()
         self._quartiles()
 
-    def run(self, task: Task, what: str, plan: object = None) -> list:
+    def run(self, task: Callable[[TaskPlan, int, int], Part], what: str, plan: TaskPlan) -> list[Part]:
         """Let this rank's workers do a task; log how fast they were."""
         began = time.process_time()
         clock = time.monotonic()
         with self.ranks.together():
-            parts = self.team.map(task, plan or self.plan)
+            parts = self.team.map(task, plan)
             spent = time.process_time() - began
         wall = time.monotonic() - clock
         log_rate(what, self.plan.dataset.rows // self.ranks.size, spent, wall, max(self.ranks.exchange(spent)))
@@ -243,11 +239,11 @@ class Passes:
         plan = self.plan
         ranks = self.ranks
         sampler = self.plan.dataset.sampler
-        if not plan.traced:
-            found = [pair for part in self.run(find_range, "range of values") for pair in part]
+        if isinstance(sampler.value, Counter):
+            found = [pair for part in self.run(find_range, "range of values", plan) for pair in part]
             sampler.value.span([pair for part in ranks.exchange(found) for pair in part])
             plan.search = QuartileSearch(plan.search.groups, sampler.value.lowest_key)
-        first, *others = self.run(sum_values, "means")
+        first, *others = self.run(sum_values, "means", plan)
         for other in others:
             first.moments.merge(other.moments)
             first.search.table += other.search.table
@@ -275,23 +271,23 @@ class Passes:
         """Return the memory stall; no transfer is longer than the time from the first start to the latest end."""
         plan = self.plan
         spans = [
-            int(latest.max()) - plan.dataset.transfers[export].groups[0].first
-            for export, latest in plan.transfer_ends.items()
-            if latest.size
+            int(plan.transfer_ends[export].max()) - transfers.groups[0].first
+            for export, transfers in plan.dataset.transfers.items()
+            if transfers is not None and transfers.groups
         ]
         return Stall(plan.dataset.sampler.groups, float(max([0, *spans, int(plan.values.high.max())])))
 
     def _bins(self) -> None:
         plan = self.plan
         ranks = self.ranks
-        first, *others = self.run(fill_bins, "bins")
+        first, *others = self.run(fill_bins, "bins", plan)
         for other in others:
             first.search.table += other.search.table
             first.histograms.counts += other.histograms.counts
             for timeline, more in zip(first.timelines, other.timelines, strict=True):
                 timeline.table += more.table
-            for moments, more in zip(first.stalls, other.stalls, strict=True):
-                moments.merge(more)
+            for moments, stalls in zip(first.stalls, other.stalls, strict=True):
+                moments.merge(stalls)
         self.histograms = first.histograms
         self.timelines = first.timelines
         self.histograms.counts = ranks.total(self.histograms.counts)
@@ -306,13 +302,14 @@ class Passes:
         of_targets = zip(*(found.bins for found in (first, *others)), strict=True)
         self.bins = [[self._collected(list(widths)) for _ in plan.dataset.widths] for widths in of_targets]
 
-    def _collected(self, parts: list[list[BinTable]]) -> BinTable | None:
+    def _collected(self, parts: list[list[BinTable]]) -> BinTable:
         """Take the first table out of every part and bring it to rank 0: one after the other, so that no more than
         one is there twice.
         """
         own = BinTable.join([tables.pop(0) for tables in parts])
-        whole = [self.ranks.stack(values) for values in (own.rank, own.bin, own.count, own.statistics)]
-        return BinTable.join([BinTable(*whole)]) if self.ranks.first else None
+        stacks = map(self.ranks.stack, (own.rank, own.bin, own.count, own.statistics))
+        whole = [stack for stack in stacks if stack is not None]
+        return BinTable.join([BinTable(*whole)]) if whole else BinTable.empty(own.statistics.shape[1])
 
     def _quartiles(self) -> None:
         """Read the values again, as often as the exact quartiles of the kernels need it."""
@@ -320,7 +317,7 @@ class Passes:
         value = self.plan.dataset.sampler.value
         plan.search.narrow()
         while plan.search.open:
-            first, *others = self.run(narrow_quartiles, "quartiles of kernels")
+            first, *others = self.run(narrow_quartiles, "quartiles of kernels", plan)
             for other in others:
                 first.table += other.table
             plan.search.table = self.ranks.total(first.table)

@@ -131,7 +131,7 @@ def prepare(settings: BinningSettings, value: Duration | Counter, sources: list[
     origin_ns = min(source.first_ns for source in sources) if timed else None
     for source in sources:
         source.count_from(origin_ns or 0)
-    if timed:
+    if origin_ns is not None:
         first = np.array([source.first_ns - origin_ns for source in sources])
         for source, begin in zip(sources, stretches(first, np.array([source.span for source in sources])), strict=True):
             source.run_begin = int(begin)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from causeway.core.errors import CausewayError, TableError
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric.compiled import F8, I4, I8, compiled, float64, int32, int64, void
-from causeway.numeric.moments import Moments, exponent_range, require_finite
+from causeway.numeric.moments import Moments, require_finite
 from causeway.variability.rows.configurations import Configurations
 from causeway.variability.rows.group_quantiles import keys_of, values_of
 from causeway.variability.rows.sources import Chunk, Source
@@ -78,10 +78,6 @@ class Counter:
         known = [pair for pair in ranges if pair] or [(0, 0)]
         self.exponents = (min(low for low, _ in known), max(high for _, high in known))
         self.lowest_key = int(keys_of(np.ldexp([-1.0], self.exponents[1]))[0])
-
-    def range(self, value: np.ndarray) -> tuple[int, int] | None:
-        """Return the exponents of some values."""
-        return exponent_range(value)
 
     def moments(self, groups: int) -> Moments:
         """Return empty moments for this value; `span` must have been set from all ranks."""
@@ -245,13 +241,13 @@ class Deviation:
         self.mean = self.moments.mean()
         self.std = np.sqrt(self.moments.variance())
 
-    def of(self, sample: Sample, window: TransferWindow | None, moments: Moments | None) -> np.ndarray:
+    def of(self, sample: Sample, window: TransferWindow, moments: Moments) -> np.ndarray:
         """Return the target of each row; float64."""
         target = np.empty(sample.value.size)
         _deviate(sample.value, sample.group, self.mean, target)
         return target
 
-    def measured(self, sample: Sample, linked: LinkedTransfers | None) -> np.ndarray:
+    def measured(self, sample: Sample, linked: LinkedTransfers) -> np.ndarray:
         """Return what deviates from the mean: the value of each row."""
         return sample.value
 

@@ -150,11 +150,11 @@ class TransferWindow:
 
     def link(self, chunk: Chunk) -> LinkedTransfers:
         """Link the launches of a chunk to their transfers."""
+        if self.rows is None or chunk.size == 0:
+            return LinkedTransfers(np.full(chunk.size, NONE, np.int64), np.zeros(chunk.size, np.int64), self.held)
         start = chunk.column("start_ns")
         end = ends(chunk)
-        if self.rows is None or start.size == 0:
-            return LinkedTransfers(np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64), self.held)
-        self._move(int(start[0]), int(end.max()))
+        self._move(self.rows, int(start[0]), int(end.max()))
         held = self.held
         if self.by == "correlation":
             launches = {
@@ -168,12 +168,12 @@ class TransferWindow:
             *link(start, end, device_numbers(chunk), held["start"], held["end"], held["device"], self.window_ns), held
         )
 
-    def _move(self, first: int, last: int) -> None:
+    def _move(self, rows: TableRows, first: int, last: int) -> None:
         """Hold every transfer that ends at or after `first` less the window, and starts by `last`."""
         earliest = first - self.window_ns
         if self._coming is None:
-            groups = [group for group, latest in zip(self.rows.groups, self.latest, strict=True) if latest >= earliest]
-            self._coming = self.rows.chunks(list(self.COLUMNS), groups)
+            groups = [group for group, latest in zip(rows.groups, self.latest, strict=True) if latest >= earliest]
+            self._coming = rows.chunks(list(self.COLUMNS), groups)
             self._next = next(self._coming, None)
         parts = []
         while self._next is not None and self._next.column("start_ns")[0] <= last:

@@ -51,11 +51,9 @@ class WorkerShare:
         """Return the groups that hold rows of the share."""
         if not self.source.splittable:
             return self.source.rows.groups
-        spans = [
-            (group, *(position // self.width for position in self.source.reach(group)))
-            for group in self.source.rows.groups
-        ]
-        inside = [span for span in spans if span[2] >= self.low and span[1] < self.high]
+        spans = [(group, *self.source.reach(group)) for group in self.source.rows.groups]
+        bins = [(group, first // self.width, last // self.width) for group, first, last in spans]
+        inside = [span for span in bins if span[2] >= self.low and span[1] < self.high]
         return [group for group, first, last in inside if self.turns is None or self.turns.any_between(first, last)]
 
     def chunks(self, columns: list[str]) -> Iterator[tuple[Chunk, np.ndarray]]:

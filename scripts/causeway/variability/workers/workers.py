@@ -14,10 +14,8 @@ from typing import TypeVar
 from causeway.numeric.mpi import Ranks
 
 KINDS = ("threads", "processes")
-Plan = TypeVar("Plan")
+TaskPlan = TypeVar("TaskPlan")
 Part = TypeVar("Part")
-Task = Callable[[Plan, int, int], Part]
-"""`task(plan, worker, size)` does the share of a worker, of `size` in all."""
 
 
 class Team:
@@ -56,10 +54,10 @@ class Team:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def map(self, task: Task, plan: Plan) -> list[Part]:
-        """Return what a task gives for each of this rank's workers, in their order.
+    def map(self, task: Callable[[TaskPlan, int, int], Part], plan: TaskPlan) -> list[Part]:
+        """Return what `task(plan, worker, size)` gives for each of this rank's workers, in their order.
 
-        `task` is a function of a module, as processes find it by name; they get a copy of `plan`.
+        The task is a function of a module, as processes find it by name; they get a copy of `plan`.
         """
         if self._pool is None:
             return [task(plan, worker, self.size) for worker in self.workers]

@@ -38,8 +38,8 @@ def joined_exports(folders: Mapping[Path, Clock], texts: Texts, *, full_names: b
     TableError
         If a table is damaged.
     """
-    work = []
-    calls = []
+    work: list[Rows] = []
+    calls: list[Rows] = []
     waits = [np.zeros((4, 0), np.int64)]
     for folder, clock in folders.items():
         one = device_work(folder, texts, full_names=full_names)

@@ -107,7 +107,7 @@ def _work_in_order(sources: list[Iterator[Rows]], clock: Clock, rank: int) -> It
     """Give a rank's rows of all sources ordered by aligned start, then stream, then source; `aligned` is the start on
     the dataset's time line, `source` the number of the source.
     """
-    held: list[Rows | None] = [None for _ in sources]
+    held: dict[int, Rows] = {}
     open_ = [True for _ in sources]
 
     def refill(at: int) -> None:
@@ -117,7 +117,7 @@ def _work_in_order(sources: list[Iterator[Rows]], clock: Clock, rank: int) -> It
             return
         rows = _chosen(piece, rank)
         rows = rows | {"aligned": clock.aligned(rows["start"]), "source": np.full(rows["start"].size, at)}
-        before = held[at]
+        before = held.get(at)
         if before is not None:
             rows = {name: np.concatenate([before[name], values]) for name, values in rows.items()}
         if (np.diff(rows["start"]) < 0).any():
@@ -126,9 +126,9 @@ def _work_in_order(sources: list[Iterator[Rows]], clock: Clock, rank: int) -> It
 
     while True:
         for at in range(len(sources)):
-            while open_[at] and (held[at] is None or not held[at]["start"].size):
+            while open_[at] and (at not in held or not held[at]["start"].size):
                 refill(at)
-        full = [at for at, rows in enumerate(held) if rows is not None and rows["start"].size]
+        full = [at for at, rows in sorted(held.items()) if rows["start"].size]
         if not full:
             return
         bound = min((int(held[at]["aligned"][-1]) for at in full if open_[at]), default=None)

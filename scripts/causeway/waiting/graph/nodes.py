@@ -110,8 +110,8 @@ class Graph:
     stream_key: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     members: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    work_of: np.ndarray | None = None
-    calls_of: np.ndarray | None = None
+    work_of: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    calls_of: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     returns_of: np.ndarray = field(init=False)
     returns: np.ndarray = field(init=False)
     scratch: Scratch = field(default_factory=Scratch)
@@ -120,9 +120,9 @@ class Graph:
 
     def __post_init__(self) -> None:
         ranks = len(self.ranks)
-        if self.work_of is None:
+        if len(self.work_of) < ranks:
             self.work_of = _rows_of(self.stream_rank[self.work.stream], ranks)
-        if self.calls_of is None:
+        if len(self.calls_of) < ranks:
             self.calls_of = _rows_of(self.thread_rank[self.calls.thread], ranks)
         waiting = [0]
         for begin, end in self.calls_of.tolist():

@@ -52,7 +52,7 @@ class Scratch:
         shape = (shape,) if isinstance(shape, int) else shape
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if self._folder is None or size < SMALLEST_FILE:
-            found = np.zeros(shape, dtype)
+            found: np.ndarray = np.zeros(shape, dtype)
         else:
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -162,7 +162,7 @@ class GrowingColumns:
     def append(self, **values: np.ndarray) -> None:
         """Append rows: an array of each column, all of one shape (k,)."""
         for name, dtype in self._dtypes.items():
-            part = np.ascontiguousarray(values[name], dtype)
+            part: np.ndarray = np.ascontiguousarray(values[name], dtype)
             if self._files:
                 self._files[name].write(part.data)
             else:

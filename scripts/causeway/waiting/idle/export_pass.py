@@ -79,10 +79,11 @@ def start_up_bound(folder: Path) -> int:
     """Return the start-up latency of an export, ns: the median time from the end of the launch call to the start of
     work on an idle device, over the first `BOUND_BLOCKS` blocks, of work that started after its call had returned.
     """
-    probe = ExportPass(folder, NO_LIMIT, {}, latencies=[])
+    latencies = [np.empty(0, np.int64)]
+    probe = ExportPass(folder, NO_LIMIT, {}, latencies=latencies)
     for block in islice(probe.events.blocks(), BOUND_BLOCKS):
         probe.take(block)
-    found = np.sort(np.concatenate([np.empty(0, np.int64), *probe.latencies]))
+    found = np.sort(np.concatenate(latencies))
     if found.size < LEAST_LATENCIES:
         return DEFAULT_START_UP_NS
     return min(int(found[(found.size - 1) // 2]), MOST_START_UP_NS)
@@ -301,7 +302,8 @@ class ExportPass:
         nothing = np.full(len(ranks), self.details.code(""))
         for reason, low, high in ((reason_words.BEFORE_FIRST, begin, first), (reason_words.AFTER_LAST, last, end)):
             pieces = np.zeros((len(ranks), len(PIECE)), np.int64)
-            for name, values in {"device": rows, "reason": reason, "begin": low, "end": high}.items():
+            pieces[:, _FIELD["reason"]] = reason
+            for name, values in {"device": rows, "begin": low, "end": high}.items():
                 pieces[:, _FIELD[name]] = values
             mine = high > low
             self.totals.take(pieces[mine], nothing[mine], len(self.details.texts), ranks)

@@ -66,7 +66,9 @@ class IdleSums:
     @property
     def whole(self) -> dict[tuple[int, int, int], int]:
         """Ns by device's row, reason and detail's code."""
-        return {tuple(key): int(self._whole[tuple(key)]) for key in np.argwhere(self._whole).tolist()}
+        return {
+            (row, why, code): int(self._whole[row, why, code]) for row, why, code in np.argwhere(self._whole).tolist()
+        }
 
     def _split(self, pieces: list[np.ndarray], low: np.ndarray, high: np.ndarray, number: np.ndarray) -> None:
         """Count the parts of pieces that lie in steps."""

@@ -161,7 +161,7 @@ class CriticalPaths:
                     last[kind] = part.stop - 1 - int(ends[part][::-1].argmax())
                 self.graph.scratch.used(part.stop - part.start)
         last[0 if latest[1] > latest[0] else 1] = -1
-        return first, max(latest), *last
+        return first, max(latest), last[0], last[1]
 
     def chunks(self, schedule: Schedule, rank: int) -> Iterator[np.ndarray]:
         """Give the pieces of a rank's critical path, as `pieces`, some at a time: the last first, of each time in the

@@ -160,8 +160,8 @@ class PathSums:
     def __init__(self, graph: Graph, last_ranks: np.ndarray, steps: StepsOfRank | None = None) -> None:
         self._graph = graph
         self._last_ranks = last_ranks
-        self._steps = steps
-        self._outside = None if steps is None else steps[1] - steps[0]
+        self._steps = steps or (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._outside = self._steps[1] - self._steps[0]
         self._found: dict[tuple[int, Key], int] = {}
         self.kernel_ns = np.zeros(len(graph.texts), np.int64)
 
@@ -175,9 +175,9 @@ class PathSums:
             self._add(-1, key, ns)
         kernels = pieces[:, 2] == walk.KERNEL
         np.add.at(self.kernel_ns, self._graph.work.name[pieces[kernels, 3]], lengths[kernels])
-        if self._steps is not None:
-            for (row, key), ns in step_sums(pieces, number, self._steps).items():
-                self._add(row, keys[key], ns)
+        if self._outside.size:
+            for (row, part), ns in step_sums(pieces, number, self._steps).items():
+                self._add(row, keys[part], ns)
                 self._outside[row] -= ns
 
     def _add(self, row: int, key: Key, ns: int) -> None:
@@ -191,9 +191,7 @@ class PathSums:
         """Return the sums by step (-1: the run), ns; those of a step add up to its duration."""
         found: dict[tuple[int, Key], int] = {}
         outside = KINDS[walk.FIRST], NAMES[walk.FIRST], None
-        more = (
-            {} if self._steps is None else {(row, outside): ns for row, ns in enumerate(self._outside.tolist()) if ns}
-        )
+        more = {(row, outside): ns for row, ns in enumerate(self._outside.tolist()) if ns}
         for part in (self._found, more):
             for (row, key), ns in part.items():
                 at = -1 if row < 0 else int(self._steps[2][row]), key

@@ -110,10 +110,10 @@ def _meetings(graph: Graph, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     work = graph.work
     joint = [np.zeros(0, np.int64)]
     ranks = [np.zeros(0, np.int64)]
-    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
+    for row, (begin, end) in enumerate(graph.work_of.tolist()):
         for part in windows(end, begin) if graph.members.size else ():
             joint.append(part.start + np.flatnonzero(work.member[part] >= 0))
-            ranks.append(np.full(joint[-1].size, rank))
+            ranks.append(np.full(joint[-1].size, row))
             graph.scratch.used(part.stop - part.start)
     mine = np.concatenate(joint)
     rank = np.concatenate(ranks)

@@ -74,6 +74,7 @@ def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, chang
         return None
     own = graph.scratch.taken(work_ns, chosen).astype(np.float64)
     exposed = exposed_launches(graph, schedule, chosen, change.feature) if change.to == NONE else None
+    changed: np.ndarray | None
     if exposed is None:
         changed = _moved(own, change)
     else:
