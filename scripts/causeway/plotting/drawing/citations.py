@@ -9,7 +9,8 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
+from causeway.core.queries import in_document, of_table, rows_where
 from causeway.plotting.drawing.markup import escape, joined, plain, tag
 
 QUERY = re.compile(r' data-query="([^"]*)"')
@@ -64,7 +66,7 @@ def percent(value: float | None, query: str) -> Markup | str:
     return cited(formatting.percent(value), value, query, "percent")
 
 
-def interval(value: float | None, low: float | None, high: float | None, queries: tuple[str, str, str]) -> Markup | str:
+def interval(value: float | None, low: float | None, high: float | None, queries: Sequence[str]) -> Markup | str:
     """Return a percentage with its interval, each with its query: `34 % [27, 41]`."""
     if value is None or low is None or high is None:
         return percent(value, queries[0])
@@ -75,9 +77,7 @@ def interval(value: float | None, low: float | None, high: float | None, queries
     return joined([percent(value, queries[0]), " [", ends[0], ", ", ends[1], "]"])
 
 
-def time_interval(
-    value: float | None, low: float | None, high: float | None, queries: tuple[str, str, str]
-) -> Markup | str:
+def time_interval(value: float | None, low: float | None, high: float | None, queries: Sequence[str]) -> Markup | str:
     """Return a time that is known in ns, below it its interval, each with its query; the time alone where it has no
     interval.
     """
@@ -164,6 +164,82 @@ def interactive_link(dataset: str, target: str) -> Markup:
     page = quote(interactive_page(dataset))
     path = f"interactive/{page}#{quote(target)}"
     return away("interactive figures", path, f"interactive/index.html\n{page}")
+
+
+class Sourced:
+    """A value of the results with the query that gives it, for templates: its parts by name or number have theirs, a
+    filter writes it (`{{ group.threshold_ns | time }}`), and `raw` is what a template decides by.
+
+    Parameters
+    ----------
+    raw : object
+        None for what is not there; parts of it are not there either.
+    ask : callable or str
+        Returns the query of a part by its way and `kind`, one of `core.queries.in_document`; or the query itself.
+    """
+
+    def __init__(self, raw: object, ask: Callable[..., str] | str, *way: str | int) -> None:
+        self.raw = raw
+        self._ask = ask
+        self._way = way
+
+    @property
+    def query(self) -> str:
+        """The query that gives `raw`."""
+        kind = "text" if isinstance(self.raw, str) else "integer" if isinstance(self.raw, int) else "number"
+        return self._ask if isinstance(self._ask, str) else self._ask(*self._way, kind=kind)
+
+    def __getitem__(self, key: str | int) -> "Sourced":
+        is_there = isinstance(self.raw, (list, tuple)) or (isinstance(self.raw, Mapping) and key in self.raw)
+        return Sourced(self.raw[key] if is_there else None, self._ask, *self._way, key)
+
+    def __iter__(self) -> Iterator["Sourced"]:
+        return (self[place] for place in range(len(self.raw or ())))
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+
+def document_parts(path: str, document: object, *way: str | int) -> Sourced:
+    """Return a document of the results, or the part of it at `way`, with the queries of its parts."""
+    return Sourced(document, partial(in_document, path), *way)
+
+
+def row_parts(row: Mapping, table: str, **where: str | int) -> Sourced:
+    """Return a row of a Parquet table with the queries of its cells; `where` names the row, as of `rows_where`."""
+    return Sourced(
+        row, lambda column, kind: of_table(f'"{column}"' if column in RESERVED else column, table, rows_where(where))
+    )
+
+
+RESERVED = {"from", "to"}
+"""Columns whose names are words of SQL."""
+
+
+def interval_of(row: Sourced, name: str, first: str = "percent") -> Markup | str:
+    """Return an estimate in percent with its interval, of columns that begin with a name; the name '' has none."""
+    parts = [row[f"{name}_{end}".removeprefix("_")] for end in (first, "low", "high")]
+    return interval(*(part.raw for part in parts), [part.query for part in parts])
+
+
+def _shown(how: str, value: object, *more: str) -> Markup | str:
+    """Return a value as `formatting` writes it, with its query where it has one."""
+    if isinstance(value, Sourced):
+        return globals()[how](value.raw, *more, value.query)
+    return UNKNOWN if value is None else getattr(formatting, how)(value, *more)
+
+
+FILTERS: dict[str, Callable] = {
+    how: partial(_shown, how) for how in ("count", "time", "saving", "percent", "share", "ratio", "spread", "quantity")
+}
+FILTERS |= {
+    "interval": interval_of,
+    "said": lambda one, limit=900: said(one.raw, one.query, limit),
+    "counted": formatting.counted,
+    "elided": elided,
+    "name": name,
+}
+"""How templates write values."""
 
 
 def settled(page: str, results: str) -> tuple[Markup, Markup]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from causeway.core.files.whole_files import write_whole
 from causeway.core.formatting import unbroken
-from causeway.plotting.drawing import theme
+from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.markup import joined
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"asset": asset, "theme_properties": theme_properties}
+    environment.globals |= {"asset": asset, "theme_properties": theme_properties, "away": citations.away}
+    environment.filters |= citations.FILTERS
     return environment
 
 
