@@ -205,14 +205,15 @@ def document_parts(path: str, document: object, *way: str | int) -> Sourced:
     return Sourced(document, partial(in_document, path), *way)
 
 
-def row_parts(row: Mapping, table: str, **where: str | int) -> Sourced:
-    """Return a row of a Parquet table with the queries of its cells; `where` names the row, as of `rows_where`."""
-    return Sourced(
-        row, lambda column, kind: of_table(f'"{column}"' if column in RESERVED else column, table, rows_where(where))
-    )
+def row_parts(row: Mapping, table: str, where: str = "", **ids: str | int) -> Sourced:
+    """Return a row of a Parquet table with the queries of its cells; `where` is an SQL condition that names the row, or
+    else `ids` do, as of `rows_where`.
+    """
+    where = where or rows_where(ids)
+    return Sourced(row, lambda column, kind: of_table(SQL_NAMES.get(column, column), table, where))
 
 
-RESERVED = {"from", "to"}
+SQL_NAMES = {"from": '"from"', "to": '"to"'}
 """Columns whose names are words of SQL."""
 
 
@@ -238,6 +239,7 @@ FILTERS |= {
     "counted": formatting.counted,
     "elided": elided,
     "name": name,
+    "bytes": lambda one: cited(formatting.quantity(one.raw, "bytes"), one.raw, one.query, "bytes"),
 }
 """How templates write values."""
 

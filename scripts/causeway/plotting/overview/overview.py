@@ -266,14 +266,14 @@ def _figure(view: DatasetView) -> Markup | None:
     return tag("figure", figure, class_="sheet", data_repeats="kernels")
 
 
-def _time_lost(view: DatasetView) -> list[Markup]:
+def _time_lost(view: DatasetView) -> Markup:
     figures = [view.figures[name] for name in ("waiting", "step_waterfall") if name in view.figures]
-    waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else []
-    limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
-    operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
-    sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
+    waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else None
+    limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else None
+    operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else None
+    sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else None
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, view.waiting is not None)
-    return [*lost, *waiting, *limits, *operators, *sizes]
+    return joined([lost, waiting, limits, operators, sizes])
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:
