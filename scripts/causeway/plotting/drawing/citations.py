@@ -77,16 +77,6 @@ def interval(value: float | None, low: float | None, high: float | None, queries
     return joined([percent(value, queries[0]), " [", ends[0], ", ", ends[1], "]"])
 
 
-def time_interval(value: float | None, low: float | None, high: float | None, queries: Sequence[str]) -> Markup | str:
-    """Return a time that is known in ns, below it its interval, each with its query; the time alone where it has no
-    interval.
-    """
-    if value is None or low is None or high is None:
-        return time(value, queries[0])
-    ends = [time(end, query) for end, query in zip((low, high), queries[1:], strict=True)]
-    return joined([time(value, queries[0]), tag("div", "[", ends[0], ", ", ends[1], "]", class_="note")])
-
-
 def share(value: float | None, query: str) -> Markup | str:
     """Return in percent what is known as a share of 1."""
     if value is None:
@@ -238,6 +228,7 @@ FILTERS |= {
     "said": lambda one, limit=900: said(one.raw, one.query, limit),
     "counted": formatting.counted,
     "elided": elided,
+    "significant": formatting.significant,
     "name": name,
     "bytes": lambda one: cited(formatting.quantity(one.raw, "bytes"), one.raw, one.query, "bytes"),
 }
