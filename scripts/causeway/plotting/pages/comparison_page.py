@@ -11,16 +11,13 @@ from causeway.core.codes import PATH_KINDS
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import (
     CHANGE_WORDS,
-    EXACT,
     FOR_THE_BETTER,
     FOR_THE_WORSE,
     GONE,
     INCONCLUSIVE,
     NEW,
-    NORMALISED,
     REPLAYED_CHANGES,
     SAME,
-    SEQUENCE,
     UNEXPLAINED,
 )
 from causeway.plotting.drawing import citations
@@ -43,19 +40,6 @@ KINDS = {
     SAME: "same",
 }
 """Class of a verdict's label; others are open."""
-KERNEL_COLUMNS = (
-    "kernel",
-    "launches",
-    "baseline, mean",
-    "candidate, mean",
-    "same launches",
-    "noise floor",
-    "q",
-    "verdict",
-)
-WHOLE_COLUMNS = ("what", "baseline", "candidate", "change", "noise floor", "q", "verdict")
-NUMBER_COLUMNS = (*KERNEL_COLUMNS[1:-1], *WHOLE_COLUMNS[1:-1])
-"""Columns that are set to the right."""
 OWN_LAUNCHES = (
     "A mean is of a run's own launches; the change beside it is of the same launches on both sides. The same holds"
     " for variability."
@@ -69,15 +53,6 @@ METRICS = {
     "copies": "time in copies",
     "idle": "idle time",
     "variability": "variability",
-}
-HOW = {
-    EXACT: "by the exact name",
-    NORMALISED: (
-        "by the name without template arguments, parameters, numbers of lambdas and of the build, and architecture"
-    ),
-    SEQUENCE: "by the position in the order of launches",
-    NEW: "new: only the candidate has it",
-    GONE: "gone: only the baseline has it",
 }
 
 
@@ -106,26 +81,17 @@ def draw_comparison(
     changes, totals, ratios : Markup
         The figures, put into the page.
     """
+    pair = pair_words(comparison)
+    head = {"title": f"Causeway: {pair}", "pair": pair, "facts": _facts(comparison), "headline": " ".join(claims)}
     if comparison["why"] is not None:
-        return rendered(
-            "not_compared.html",
-            title=f"Causeway: {pair_words(comparison)}",
-            pair=pair_words(comparison),
-            facts=_facts(comparison),
-            headline=" ".join(claims),
-            why=comparison["why"],
-        )
+        return rendered("not_compared.html", why=comparison["why"], **head)
     kernels = of_kernels(rows)
     kernels += [row for row in rows if row["level"] == "kernel" and row["verdict"] in (NEW, GONE)]
     attributed = comparison.get("attributions") or {"kernels": [], "silent": []}
     return rendered(
         "comparison.html",
-        title=f"Causeway: {pair_words(comparison)}",
-        pair=pair_words(comparison),
         comparison={"attributions": None} | dict(comparison),
-        facts=_facts(comparison),
         lines=lines,
-        headline=" ".join(claims) or "The whole runs cannot be compared.",
         counts=counts_of_verdicts(comparison, rows),
         changes=changes,
         totals=totals,
@@ -139,6 +105,8 @@ def draw_comparison(
         causes=[
             row for row in comparison["causes"] or () if row["feature"] != UNEXPLAINED or row["change"] is not None
         ],
+        most=MOST_ROWS,
+        **head,
         **WORDS,
     )
 
@@ -223,14 +191,9 @@ def _came_with(part: Mapping) -> str:
 
 WORDS = {
     "sides": SIDES,
-    "most": MOST_ROWS,
     "long": NAME_LENGTH,
     "kinds": KINDS,
     "metrics": METRICS,
-    "how": HOW,
-    "kernel_columns": KERNEL_COLUMNS,
-    "whole_columns": WHOLE_COLUMNS,
-    "number_columns": NUMBER_COLUMNS,
     "own_launches": OWN_LAUNCHES,
     "changes_of": REPLAYED_CHANGES,
     "path_kinds": PATH_KINDS,
@@ -248,8 +211,6 @@ WORDS = {
 MOST_KERNELS = 30
 Comparison = tuple[Mapping, Sequence[Mapping]]
 """`comparison.json` and the rows of `comparison.parquet` of a pair."""
-RUN_COLUMNS = ("run", *METRICS.values())
-WORSE_COLUMNS = ("kernel", "what", "worse since", "runs", "change in the latest")
 
 
 def draw_history_page(comparisons: Sequence[Comparison], results: str) -> Markup:
@@ -265,54 +226,21 @@ def draw_history_page(comparisons: Sequence[Comparison], results: str) -> Markup
     groups: dict[str, list[Comparison]] = {}
     for document, rows in comparisons:
         groups.setdefault(document["baseline"]["dataset"], []).append((document, rows))
-    page = rendered(
-        "history.html",
-        title="Causeway: runs over time",
-        run_columns=RUN_COLUMNS,
-        kernel_columns=WORSE_COLUMNS,
-        groups=[_group(baseline, group) for baseline, group in groups.items()],
-    )
+    shown = [_group(baseline, group) for baseline, group in groups.items()]
+    page = rendered("history.html", title="Causeway: runs over time", groups=shown, most=MOST_KERNELS, **WORDS)
     return citations.settled(page, results)[0]
 
 
 def _group(baseline: str, group: Sequence[Comparison]) -> dict:
-    known = [(document, rows) for document, rows in group if document["why"] is None]
-    worse = _worse_kernels(known) if known else []
+    compared = [(document, rows) for document, rows in group if document["why"] is None]
     return {
         "baseline": baseline,
         "figure": inline(draw_history(group)),
-        "runs": [_run(document, rows) for document, rows in group],
-        "latest": known[-1][0]["candidate"]["dataset"] if known else None,
-        "kernels": worse[:MOST_KERNELS],
-        "left_out": max(len(worse) - MOST_KERNELS, 0),
-        "assumptions": sorted({document["assumption"] for document, _ in known}),
+        "runs": [(document, {row["metric"]: row for row in rows if row["level"] == "run"}) for document, rows in group],
+        "latest": compared[-1][0]["candidate"]["dataset"] if compared else None,
+        "kernels": _worse_kernels(compared) if compared else [],
+        "assumptions": sorted({document["assumption"] for document, _ in compared}),
     }
-
-
-def _run(document: Mapping, rows: Sequence[Mapping]) -> dict:
-    """Return a run's changes from the baseline, one for each of `METRICS`; the name leads to the comparison."""
-    whole = {row["metric"]: row for row in rows if row["level"] == "run"}
-    run = document["candidate"]["dataset"]
-    pair = f"{document['baseline']['dataset']}__{run}"
-    cells = []
-    for metric in METRICS:
-        row = whole.get(metric)
-        known = row is not None and row["change_percent"] is not None
-        cells.append(
-            {
-                "change": change_words(row) if known else formatting.NOT_MEASURED,
-                "verdict": row["verdict"] if known else "",
-                "kind": KINDS.get(row["verdict"], "open") if known else "open",
-                "reason": row["reason"] if known else document["why"] or "not compared",
-            }
-        )
-    link = _link(run, pair)
-    return {"link": link, "cells": cells}
-
-
-def _link(run: str, pair: str) -> Markup:
-    """Return a link from this page, which lies beside the folders of the pairs, to the comparison of a run."""
-    return citations.away(run, f"{pair}/comparison.html", f"compare/{pair}/comparison.html")
 
 
 def _worse_kernels(group: Sequence[Comparison]) -> list[dict]:
@@ -328,14 +256,6 @@ def _worse_kernels(group: Sequence[Comparison]) -> list[dict]:
         first = len(group) - 1
         while first and claims[first - 1].get(key, {}).get("verdict") == row["verdict"]:
             first -= 1
-        found.append(
-            {
-                "full": full_name(key[0]),
-                "short": short[key[0]],
-                "what": row["verdict"],
-                "since": group[first][0]["candidate"]["dataset"],
-                "runs": formatting.count(len(group) - first),
-                "change": change_words(row),
-            }
-        )
+        one = {"full": full_name(key[0]), "short": short[key[0]], "row": row, "runs": len(group) - first}
+        found.append(one | {"since": group[first][0]["candidate"]["dataset"]})
     return found
