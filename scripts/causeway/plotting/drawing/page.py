@@ -16,7 +16,7 @@ from markupsafe import Markup
 from causeway.core.files.whole_files import write_whole
 from causeway.core.formatting import unbroken
 from causeway.plotting.drawing import citations, theme
-from causeway.plotting.drawing.labels import difference
+from causeway.plotting.drawing.labels import difference, sentence
 from causeway.plotting.drawing.markup import joined
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"asset": asset, "theme_properties": theme_properties, "away": citations.away}
-    environment.filters |= citations.FILTERS | {"difference": difference}
+    environment.filters |= citations.FILTERS | {"difference": difference, "sentence": sentence}
     return environment
 
 

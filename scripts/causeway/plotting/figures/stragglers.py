@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from causeway.core import formatting
-from causeway.core.formatting import elided
 from causeway.core.vocabulary import VARIANCE_PARTS
 from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.citations import document_parts
 from causeway.plotting.drawing.markup import plain
+from causeway.plotting.drawing.page import rendered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,72 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_RANKS = 32
-"""Mean deviations of log durations below this are not worth a sentence."""
 PARTS = tuple((key, key, colour) for key, colour in zip(VARIANCE_PARTS, theme.PARTS, strict=True))
 """Components of variance: key, words, colour."""
 
 
 def sentences(stragglers: Mapping) -> list[str]:
     """Return the verdict of each communicator, why its stragglers are late, and what could not be matched."""
-    found = []
-    for group in stragglers["groups"]:
-        label = f"Collectives of sequence {group['sequence']}" if group.get("sequence") else "Collectives"
-        if group["communicator"] is not None:
-            label = f"Communicator {elided(group['communicator'], 40)}"
-        found.append(
-            f"{label}, {group['collectives']:,} on {group['n_ranks']} ranks: {group['verdict']}; {group['reason']}."
-        )
-        found += [
-            f"Rank {entry['rank']}, {entry['pattern']}: {_why(entry['why'])}."
-            for entry in group["ranks"]
-            if "why" in entry
-        ]
-    return found + [f"{note[:1].upper()}{note[1:]}." for note in stragglers["notes"]]
-
-
-def _why(why: Mapping) -> str:
-    if why["cause"] == "other_ranks":
-        excess = formatting.time(max(why["excess_communication_ns"], 0))
-        return f"it waits {excess} more for ranks of other communicators before a late collective"
-    if why["cause"] != "compute":
-        excess = formatting.time(max(why["excess_idle_ns" if why["cause"] == "host" else "excess_copies_ns"], 0))
-        if why["cause"] == "copies":
-            return f"its device copies for {excess} more before a late collective"
-        return f"its device is idle for {excess} more before a late collective: it is launched late" + _clock(
-            why["clock"]
-        )
-    words = f"its kernels run for {formatting.time(max(why['excess_compute_ns'], 0))} more before a late collective"
-    if why["kernels"]:
-        words += f", most of all {_kernel(why['kernels'][0])}"
-    if why["only_here"]:
-        words += f"; {elided(why['only_here'][0]['kernel'], 50)} runs on no other rank then"
-    return words + _clock(why["clock"])
-
-
-def _kernel(kernel: Mapping) -> str:
-    """Return which kernel is slower, and whether in the same launch configurations or because of other ones."""
-    ratio = kernel["mean_ns"] / max(kernel["others_mean_ns"], 1)
-    words = f"{elided(kernel['kernel'], 50)}, {formatting.percent(100 * (ratio - 1))} slower than on other ranks"
-    if 2 * kernel["same_configuration_ns"] < kernel["excess_ns"]:
-        return f"{words}, because it is launched in other configurations"
-    if not kernel["configurations"]:
-        return words
-    first = kernel["configurations"][0]
-    sizes = [
-        " × ".join(str(first[f"{part}_{axis}"]) for axis in "xyz" if first[f"{part}_{axis}"] is not None)
-        for part in ("grid", "block")
-    ]
-    where = ", ".join(f"{part} {size}" for part, size in zip(("grid", "block"), sizes, strict=True) if size)
-    return f"{words} in the same configuration" + (f" ({where})" if where else "")
-
-
-def _clock(clock: Mapping | None) -> str:
-    if not clock or not clock["slower"]:
-        return ""
-    return (
-        f"; its {clock['metric'].removesuffix('_hz')} is"
-        f" {formatting.percent(100 * (1 - clock['mean_hz'] / clock['others_hz']))} lower"
-    )
+    lines = rendered("straggler_lines.html", document=document_parts("stragglers.json", stragglers)).split("<br>")
+    return [line.striptags() for line in lines[1:]]
 
 
 def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
