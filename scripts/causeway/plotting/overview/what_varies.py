@@ -110,8 +110,11 @@ def what_varies(
     whole = by_scope.get("dataset")
     is_repeated = len(kernels) == 1 and kernels[0].id in by_scope
     where = f"kernel NOT IN ({', '.join(repr(kernel) for kernel in chosen)})"
-    ids = [anchor(dataset, target, "kernel", kernel.id) for kernel in others[:MOST_ANCHORS]]
-    ids += [anchor(dataset, target, kernel.id) for kernel in others[:MOST_ANCHORS] if kernel.id in by_scope]
+    ids = [
+        anchor(dataset, target, *place, kernel.id)
+        for kernel in others[:MOST_ANCHORS]
+        for place in (("kernel",), *([()] if kernel.id in by_scope else []))
+    ]
     return rendered(
         "what_varies.html",
         headings=headings_of(target),
