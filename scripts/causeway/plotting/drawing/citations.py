@@ -9,7 +9,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -44,59 +44,6 @@ def cited(words: object, value: float | str | None, query: str, kind: str) -> Ma
     if value is None:
         return UNKNOWN
     return tag("data", words, value=None if kind == "text" else repr(value), data_query=query, data_kind=kind)
-
-
-def count(value: float | None, query: str) -> Markup | str:
-    """Return a whole number."""
-    return cited(value if value is None else formatting.count(round(value)), value, query, "count")
-
-
-def time(value: float | None, query: str) -> Markup | str:
-    """Return a time that is known in ns."""
-    return cited(value if value is None else formatting.time(value), value, query, "time")
-
-
-def saving(value: float | None, query: str) -> Markup | str:
-    """Return a saved time that is known in ns, in words where nothing is saved."""
-    return cited(value if value is None else formatting.saving(value), value, query, "time")
-
-
-def percent(value: float | None, query: str) -> Markup | str:
-    """Return a percentage that is known as such."""
-    return cited(formatting.percent(value), value, query, "percent")
-
-
-def interval(value: float | None, low: float | None, high: float | None, queries: Sequence[str]) -> Markup | str:
-    """Return a percentage with its interval, each with its query: `34 % [27, 41]`."""
-    if value is None or low is None or high is None:
-        return percent(value, queries[0])
-    ends = [
-        cited(formatting.percent(end).removesuffix(" %"), end, query, "percent")
-        for end, query in zip((low, high), queries[1:], strict=True)
-    ]
-    return joined([percent(value, queries[0]), " [", ends[0], ", ", ends[1], "]"])
-
-
-def share(value: float | None, query: str) -> Markup | str:
-    """Return in percent what is known as a share of 1."""
-    if value is None:
-        return UNKNOWN
-    return cited(f"{100 * value:.1f} %" if value == 0 or abs(value) >= 0.0005 else "< 0.1 %", value, query, "share")
-
-
-def ratio(value: float | None, query: str) -> Markup | str:
-    """Return a number between 0 and 1 as tables of the field print it."""
-    return cited(formatting.ratio(value), value, query, "ratio")
-
-
-def spread(value: float | None, query: str) -> Markup | str:
-    """Return a robust CV; below a tenth with two significant digits."""
-    return cited(formatting.spread(value), value, query, "ratio")
-
-
-def quantity(value: float | None, unit: str, query: str) -> Markup | str:
-    """Return a value with its unit."""
-    return cited(formatting.quantity(value, unit), value, query, "time" if unit == "ns" else "number")
 
 
 def said(words: str, query: str, limit: int = 900) -> Markup:
@@ -207,30 +154,40 @@ SQL_NAMES = {"from": '"from"', "to": '"to"'}
 """Columns whose names are words of SQL."""
 
 
-def interval_of(row: Sourced, name: str, first: str = "percent") -> Markup | str:
-    """Return an estimate in percent with its interval, of columns that begin with a name; the name '' has none."""
-    parts = [row[f"{name}_{end}".removeprefix("_")] for end in (first, "low", "high")]
-    return interval(*(part.raw for part in parts), [part.query for part in parts])
+KINDS = {"count": "count", "time": "time", "saving": "time", "percent": "percent", "share": "share"}
+KINDS |= {"ratio": "ratio", "spread": "ratio", "bytes": "bytes"}
+"""How `cited` calls what the functions of these names in `formatting` write."""
 
 
-def _shown(how: str, value: object, *more: str) -> Markup | str:
+def shown(how: str, value: object, *more: object) -> Markup | str:
     """Return a value as `formatting` writes it, with its query where it has one."""
-    if isinstance(value, Sourced):
-        return globals()[how](value.raw, *more, value.query)
-    return UNKNOWN if value is None else getattr(formatting, how)(value, *more)
+    raw = value.raw if isinstance(value, Sourced) else value
+    if raw is None:
+        return UNKNOWN
+    if how == "bytes":
+        words = formatting.quantity(raw, "bytes")
+    else:
+        words = getattr(formatting, how)(round(raw) if how == "count" else raw, *more)
+    kind = KINDS.get(how) or ("time" if more == ("ns",) else "number")
+    return cited(words, raw, value.query, kind) if isinstance(value, Sourced) else words
 
 
-FILTERS: dict[str, Callable] = {
-    how: partial(_shown, how) for how in ("count", "time", "saving", "percent", "share", "ratio", "spread", "quantity")
-}
-FILTERS |= {
-    "interval": interval_of,
+def interval(row: Sourced, name: str, first: str = "percent") -> Markup | str:
+    """Return an estimate in percent with its interval, of columns that begin with a name (none where that is '')."""
+    middle, *ends = (row[f"{name}_{end}".removeprefix("_")] for end in (first, "low", "high"))
+    if None in (middle.raw, *(end.raw for end in ends)):
+        return shown("percent", middle)
+    low, high = (cited(formatting.percent(end.raw).removesuffix(" %"), end.raw, end.query, "percent") for end in ends)
+    return joined([shown("percent", middle), " [", low, ", ", high, "]"])
+
+
+FILTERS: dict[str, Callable] = {how: partial(shown, how) for how in (*KINDS, "quantity")} | {
+    "interval": interval,
     "said": lambda one, limit=900: said(one.raw, one.query, limit),
     "counted": formatting.counted,
     "elided": elided,
     "significant": formatting.significant,
     "name": name,
-    "bytes": lambda one: cited(formatting.quantity(one.raw, "bytes"), one.raw, one.query, "bytes"),
 }
 """How templates write values."""
 

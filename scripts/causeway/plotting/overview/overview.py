@@ -10,12 +10,19 @@ from causeway.core.formatting import elided
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import COMM_AWARE, KERNEL_VARIABILITY, MEMORY_STALL, PARALLEL, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.citations import figure_links, interactive_link
+from causeway.plotting.drawing.citations import document_parts, figure_links, interactive_link
 from causeway.plotting.drawing.labels import MEMORY_STALL_EXPLAINED, unit_stated
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.page import inline, page_table, rendered
+from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
-from causeway.plotting.overview.claims import COMPARED, compared_runs, findings_list, first_screen, little_at_stake
+from causeway.plotting.overview.claims import (
+    COMPARED,
+    compared_runs,
+    findings_list,
+    first_screen,
+    little_at_stake,
+    statement,
+)
 from causeway.plotting.overview.device_tables import (
     collectives_by_size,
     gpu_time_by_operator,
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
-DATASETS = (("dataset", "name"), ("inputs", ""), ("parallel efficiency", "n"), ("what to know first", "said"))
 MATTERS_MOST = ("Where", "What fills the time", "Run", "Recording")
 """The questions whose answer stands for a dataset, the first that it has."""
 
@@ -52,22 +58,15 @@ def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> 
         All lines of first screens with their places in the document.
     """
     rows = [_row(view, _most(view.name, lines)) for view in datasets]
-    note = tag("p", "Each dataset with where its time is lost, or else what fills it.", class_="note")
-    heading = tag("h2", "All datasets", class_="dataset")
-    return tag("section", heading, note, page_table(DATASETS, rows, kind="datasets"), id="all-datasets")
+    return rendered("datasets.html", rows=rows)
 
 
-def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> list[object]:
+def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> tuple:
     status = view.quality["status"]
-    cells = [tag("a", citations.name(view.name), href=f"#{view.name}")]
-    cells.append(tag("span", WORDS.get(status, status), class_=f"chip {status}"))
-    value = view.efficiency[COMM_AWARE][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
-    cells.append(citations.ratio(value, in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)))
-    if first is None:
-        return [*cells, "nothing was measured"]
-    place, line = first
-    query = in_document("findings.json", "first_screen", place, "answer", kind="text")
-    return [*cells, citations.said(line["answer"], query)]
+    efficiency = view.efficiency if view.efficiency and not view.efficiency["why"] else None
+    ratio = document_parts(f"{view.name}/efficiency.json", efficiency)[COMM_AWARE][PARALLEL]
+    said = None if first is None else statement("first_screen", *first)["answer"]
+    return view.name, status, WORDS.get(status, status), ratio, said
 
 
 def _most(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:

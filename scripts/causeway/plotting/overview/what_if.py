@@ -10,7 +10,7 @@ from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.citations import Sourced, interval_of, row_parts
+from causeway.plotting.drawing.citations import Sourced, interval, row_parts
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.kernels import Kernel
@@ -73,7 +73,7 @@ def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[
     found = {}
     for number, row in enumerate(replayed.to_pylist() if replayed is not None else []):
         parts = row_parts(row, table, file_row_number=number)
-        change = interval_of(parts, "run_change")
+        change = interval(parts, "run_change")
         ends = [abs(row[f"run_change_{end}"] or 0) for end in ("percent", "low", "high")]
         limit = citations.said(row["limited_by"] or "", parts["limited_by"].query)
         if row["limited_by"] == HOST and ends[0] < NO_CHANGE:
