@@ -154,22 +154,28 @@ SQL_NAMES = {"from": '"from"', "to": '"to"'}
 """Columns whose names are words of SQL."""
 
 
-KINDS = {"count": "count", "time": "time", "saving": "time", "percent": "percent", "share": "share"}
-KINDS |= {"ratio": "ratio", "spread": "ratio", "bytes": "bytes"}
-"""How `cited` calls what the functions of these names in `formatting` write."""
+WRITERS: dict[str, tuple[Callable[..., str], str]] = {
+    "count": (lambda value: formatting.count(round(value)), "count"),
+    "time": (formatting.time, "time"),
+    "saving": (formatting.saving, "time"),
+    "percent": (formatting.percent, "percent"),
+    "share": (formatting.share, "share"),
+    "ratio": (formatting.ratio, "ratio"),
+    "spread": (formatting.spread, "ratio"),
+    "bytes": (lambda value: formatting.quantity(value, "bytes"), "bytes"),
+    "quantity": (formatting.quantity, "number"),
+}
+"""How a value is written, and what `cited` calls that, by the name of a filter."""
 
 
 def shown(how: str, value: object, *more: object) -> Markup | str:
-    """Return a value as `formatting` writes it, with its query where it has one."""
-    raw = value.raw if isinstance(value, Sourced) else value
-    if raw is None:
+    """Return a value as one of `WRITERS` writes it, with its query where it has one."""
+    write, kind = WRITERS[how]
+    if not isinstance(value, Sourced):
+        return UNKNOWN if value is None else write(value, *more)
+    if value.raw is None:
         return UNKNOWN
-    if how == "bytes":
-        words = formatting.quantity(raw, "bytes")
-    else:
-        words = getattr(formatting, how)(round(raw) if how == "count" else raw, *more)
-    kind = KINDS.get(how) or ("time" if more == ("ns",) else "number")
-    return cited(words, raw, value.query, kind) if isinstance(value, Sourced) else words
+    return cited(write(value.raw, *more), value.raw, value.query, "time" if more == ("ns",) else kind)
 
 
 def interval(row: Sourced, name: str, first: str = "percent") -> Markup | str:
@@ -181,7 +187,7 @@ def interval(row: Sourced, name: str, first: str = "percent") -> Markup | str:
     return joined([shown("percent", middle), " [", low, ", ", high, "]"])
 
 
-FILTERS: dict[str, Callable] = {how: partial(shown, how) for how in (*KINDS, "quantity")} | {
+FILTERS: dict[str, Callable] = {how: partial(shown, how) for how in WRITERS} | {
     "interval": interval,
     "said": lambda one, limit=900: said(one.raw, one.query, limit),
     "counted": formatting.counted,
