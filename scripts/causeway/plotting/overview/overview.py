@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.formatting import elided
-from causeway.core.queries import in_document
 from causeway.core.vocabulary import COMM_AWARE, KERNEL_VARIABILITY, MEMORY_STALL, PARALLEL, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import document_parts, figure_links, interactive_link
@@ -286,29 +285,13 @@ def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[t
     return [(words, anchor(view.name, part)) for words, part in parts]
 
 
-def _based_on(view: DatasetView) -> Markup | None:
-    """Return on what the numbers of a reduced dataset are based, None for every other dataset."""
-    words = view.quality["based_on"]
-    if words is None:
-        return None
-    return joined(
-        [
-            "Based only on ",
-            citations.said(words, in_document(f"{view.name}/quality.json", "based_on", kind="text")),
-            ".",
-        ]
-    )
-
-
 def _why_empty(quality: Mapping, target: str) -> str:
     """Return why a target has no launches: the inputs' reason, or else what a launch needs to have it."""
     state = quality["analyses"].get(target) or quality["analyses"].get("counter_deviation") or {}
     if not state.get("possible", True) and state["why"]:
         return state["why"].removesuffix(".")
-    needed = {
-        MEMORY_STALL: "no transfer overlaps a launch or ends shortly before one",
-        KERNEL_VARIABILITY: "there are no launches",
-    }
+    needed = {MEMORY_STALL: "no transfer overlaps a launch or ends shortly before one"}
+    needed[KERNEL_VARIABILITY] = "there are no launches"
     return needed.get(target, f"no row holds a value of {target}")
 
 
@@ -336,7 +319,7 @@ def _target(
         "name": name,
         "heading": f"{name[:1].upper()}{name[1:]}",
         "why_empty": None if kernels else _why_empty(view.quality, one.target),
-        "based_on": _based_on(view),
+        "based_on": document_parts(f"{view.name}/quality.json", view.quality)["based_on"],
         "little": little,
         "figures": joined([*of_target, interactive_link(view.name, one.target)], ", ") if kernels else None,
     }
