@@ -75,14 +75,10 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
     corners = [((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)) for y in range(len(shown)) for x in range(len(shown))]
     colours = [theme.shade(value / largest) if value else theme.PANEL for value in waits.ravel().tolist()]
     cells = left.add_collection(PolyCollection(corners, facecolor=colours, edgecolor=theme.PAPER, linewidth=1))
-    charts.hover(
-        cells,
-        [
-            f"rank {row} for rank {column}: {formatting.time(group['matrix_ns'][i][j])}"
-            for i, row in zip(shown, names, strict=True)
-            for j, column in zip(shown, names, strict=True)
-        ],
-    )
+    pairs = [(row, column) for row in shown for column in shown]
+    times = [formatting.time(group["matrix_ns"][row][column]) for row, column in pairs]
+    who = [f"rank {ranks[row]['rank']} for rank {ranks[column]['rank']}" for row, column in pairs]
+    charts.hover(cells, [f"{one}: {time}" for one, time in zip(who, times, strict=True)])
     middles = np.arange(len(shown)) + 0.5
     left.set(xlim=(0, len(shown)), ylim=(len(shown), 0))
     left.set_yticks(middles, [f"rank {name}" for name in names])
@@ -138,16 +134,12 @@ def _variance(figure: "Figure", axis: "Axes", variance: Mapping) -> None:
     charts.words_at(axis, [0] * len(frame), ["nothing varies" if alike else "" for alike in nothing])
     axis.set(xlim=(0, 1), xticks=[])
     axis.spines["bottom"].set_visible(False)
-    said = (
-        f"{variance['launches']:,} launches, {variance['configurations']:,} configurations; outliers cut at four scales"
-    )
-    axis.set_title(f"Components of the variance of log durations: {said}")
+    rests = f"{variance['launches']:,} launches, {variance['configurations']:,} configurations"
+    axis.set_title(f"Components of the variance of log durations: {rests}; outliers cut at four scales")
     charts.key(figure, {words[key]: colours[key] for key in words}, list(words.values()), 1)
 
 
 def _share(share: Mapping) -> str:
-    return (
-        "cannot be told"
-        if share["value"] is None
-        else formatting.percent(*(100 * share[end] for end in ("value", "low", "high")))
-    )
+    if share["value"] is None:
+        return "cannot be told"
+    return formatting.percent(*(100 * share[end] for end in ("value", "low", "high")))
