@@ -90,7 +90,6 @@ def finding_values(number: int, finding: Mapping) -> dict[str, object]:
     """Return what the page shows of one finding; what a replay gives is cited from the findings themselves."""
     kind = FINDING_KINDS[finding["kind"]]
     parts = statement("findings", number, finding)
-    others = "Also about this kernel:" if finding["scope"] != "dataset" else "Also about all kernels together:"
     sizes = {"effect": finding["quantity"], "p99": "p99", "spread": "spread"} if finding["kind"] == "cause" else {}
     return {
         "finding": parts,
@@ -100,7 +99,6 @@ def finding_values(number: int, finding: Mapping) -> dict[str, object]:
         "noun": formatting.counted(finding["n"] or 0, kind.counts).rpartition(" ")[2],
         "won": Sourced(finding["recoverable_ns"], finding["recoverable_query"] or parts["recoverable_ns"].query),
         "also": [parts["also"][place] for place in range(len(finding["also"][:MOST_ALSO]))],
-        "others": "The same loss by its reasons:" if kind.is_of_time else others,
     }
 
 
