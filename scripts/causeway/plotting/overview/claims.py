@@ -97,7 +97,7 @@ def finding_values(number: int, finding: Mapping) -> dict[str, object]:
         "judged": kind.is_inferred or finding["verdict"] != SUPPORTED,
         "sizes": [(words, parts[key]) for key, words in sizes.items() if finding[key] is not None],
         "noun": formatting.counted(finding["n"] or 0, kind.counts).rpartition(" ")[2],
-        "won": Sourced(finding["recoverable_ns"], finding["recoverable_query"] or parts["recoverable_ns"].query),
+        "won": Sourced(finding["recoverable_ns"], finding.get("recoverable_query") or parts["recoverable_ns"].query),
         "also": [parts["also"][place] for place in range(len(finding["also"][:MOST_ALSO]))],
     }
 
