@@ -93,13 +93,13 @@ def test_the_part_of_the_overview_has_its_numbers_from_the_table(tmp_path):
     rows += [(9_000, {0: 100}, "ncclDevKernel_Generic", "<script>", 7, None)]
     path = tmp_path / "d" / "collective_sizes.parquet"
     summarise_collectives("d", two_ranks(tmp_path, rows), path)
-    page = "".join(map(str, collectives_by_size(read_table(path, "collective_sizes"), "d")))
+    page = collectives_by_size(read_table(path, "collective_sizes"), "d")
     assert "<script>" not in page
     body, queries = citations.settled(page, "results")
     found, wrong = wrong_numbers(f"<html><body>{body}{queries}</body></html>", tmp_path)
     assert wrong == []
     assert len(found.citations) >= 6 * 7
-    assert collectives_by_size(SCHEMAS["collective_sizes"].empty_table(), "d") == []
+    assert collectives_by_size(SCHEMAS["collective_sizes"].empty_table(), "d") is None
 
 
 @pytest.mark.parametrize("source", ["kineto/hta/nccl_data.json.gz", "kineto/tracelens/b200_rank0_of_8.json.gz"])

@@ -32,7 +32,7 @@ for flavour in FLAVOUR_NAMES:
     assert document[flavour]["regions"]["step"]["busiest_share"] == 0.5
     assert table[f"{flavour}_busiest_share"][0].as_py() == 50 / 60
 assert "busiest" in inline(draw_efficiency_trees(document, "d")) and ".83" in inline(draw_efficiency_trees(document, "d"))
-page = "".join(map(str, where_the_time_goes(document, table, "d")))
+page = str(where_the_time_goes(document, table, "d"))
 assert 'title="busiest share">BD<' in page and "d/efficiency.json" in page
 assert "busiest_share" in DEVICE_RATIO_NAMES
 """

@@ -9,7 +9,8 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
+from causeway.core.queries import in_document, of_table, rows_where
 from causeway.plotting.drawing.markup import escape, joined, plain, tag
 
 QUERY = re.compile(r' data-query="([^"]*)"')
@@ -42,71 +44,6 @@ def cited(words: object, value: float | str | None, query: str, kind: str) -> Ma
     if value is None:
         return UNKNOWN
     return tag("data", words, value=None if kind == "text" else repr(value), data_query=query, data_kind=kind)
-
-
-def count(value: float | None, query: str) -> Markup | str:
-    """Return a whole number."""
-    return cited(value if value is None else formatting.count(round(value)), value, query, "count")
-
-
-def time(value: float | None, query: str) -> Markup | str:
-    """Return a time that is known in ns."""
-    return cited(value if value is None else formatting.time(value), value, query, "time")
-
-
-def saving(value: float | None, query: str) -> Markup | str:
-    """Return a saved time that is known in ns, in words where nothing is saved."""
-    return cited(value if value is None else formatting.saving(value), value, query, "time")
-
-
-def percent(value: float | None, query: str) -> Markup | str:
-    """Return a percentage that is known as such."""
-    return cited(formatting.percent(value), value, query, "percent")
-
-
-def interval(value: float | None, low: float | None, high: float | None, queries: tuple[str, str, str]) -> Markup | str:
-    """Return a percentage with its interval, each with its query: `34 % [27, 41]`."""
-    if value is None or low is None or high is None:
-        return percent(value, queries[0])
-    ends = [
-        cited(formatting.percent(end).removesuffix(" %"), end, query, "percent")
-        for end, query in zip((low, high), queries[1:], strict=True)
-    ]
-    return joined([percent(value, queries[0]), " [", ends[0], ", ", ends[1], "]"])
-
-
-def time_interval(
-    value: float | None, low: float | None, high: float | None, queries: tuple[str, str, str]
-) -> Markup | str:
-    """Return a time that is known in ns, below it its interval, each with its query; the time alone where it has no
-    interval.
-    """
-    if value is None or low is None or high is None:
-        return time(value, queries[0])
-    ends = [time(end, query) for end, query in zip((low, high), queries[1:], strict=True)]
-    return joined([time(value, queries[0]), tag("div", "[", ends[0], ", ", ends[1], "]", class_="note")])
-
-
-def share(value: float | None, query: str) -> Markup | str:
-    """Return in percent what is known as a share of 1."""
-    if value is None:
-        return UNKNOWN
-    return cited(f"{100 * value:.1f} %" if value == 0 or abs(value) >= 0.0005 else "< 0.1 %", value, query, "share")
-
-
-def ratio(value: float | None, query: str) -> Markup | str:
-    """Return a number between 0 and 1 as tables of the field print it."""
-    return cited(formatting.ratio(value), value, query, "ratio")
-
-
-def spread(value: float | None, query: str) -> Markup | str:
-    """Return a robust CV; below a tenth with two significant digits."""
-    return cited(formatting.spread(value), value, query, "ratio")
-
-
-def quantity(value: float | None, unit: str, query: str) -> Markup | str:
-    """Return a value with its unit."""
-    return cited(formatting.quantity(value, unit), value, query, "time" if unit == "ns" else "number")
 
 
 def said(words: str, query: str, limit: int = 900) -> Markup:
@@ -164,6 +101,101 @@ def interactive_link(dataset: str, target: str) -> Markup:
     page = quote(interactive_page(dataset))
     path = f"interactive/{page}#{quote(target)}"
     return away("interactive figures", path, f"interactive/index.html\n{page}")
+
+
+class Sourced:
+    """A value of the results with the query that gives it, for templates: its parts by name or number have theirs, a
+    filter writes it (`{{ group.threshold_ns | time }}`), and `raw` is what a template decides by.
+
+    Parameters
+    ----------
+    raw : object
+        None for what is not there; parts of it are not there either.
+    ask : callable or str
+        Returns the query of a part by its way and `kind`, one of `core.queries.in_document`; or the query itself.
+    """
+
+    def __init__(self, raw: object, ask: Callable[..., str] | str, *way: str | int) -> None:
+        self.raw = raw
+        self._ask = ask
+        self._way = way
+
+    @property
+    def query(self) -> str:
+        """The query that gives `raw`."""
+        kind = "text" if isinstance(self.raw, str) else "integer" if isinstance(self.raw, int) else "number"
+        return self._ask if isinstance(self._ask, str) else self._ask(*self._way, kind=kind)
+
+    def __getitem__(self, key: str | int) -> "Sourced":
+        is_there = isinstance(self.raw, (list, tuple)) or (isinstance(self.raw, Mapping) and key in self.raw)
+        return Sourced(self.raw[key] if is_there else None, self._ask, *self._way, key)
+
+    def __iter__(self) -> Iterator["Sourced"]:
+        return (self[place] for place in range(len(self.raw or ())))
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+
+def document_parts(path: str, document: object, *way: str | int) -> Sourced:
+    """Return a document of the results, or the part of it at `way`, with the queries of its parts."""
+    return Sourced(document, partial(in_document, path), *way)
+
+
+def row_parts(row: Mapping, table: str, where: str = "", **ids: str | int) -> Sourced:
+    """Return a row of a Parquet table with the queries of its cells; `where` is an SQL condition that names the row, or
+    else `ids` do, as of `rows_where`.
+    """
+    where = where or rows_where(ids)
+    return Sourced(row, lambda column, kind: of_table(SQL_NAMES.get(column, column), table, where))
+
+
+SQL_NAMES = {"from": '"from"', "to": '"to"'}
+"""Columns whose names are words of SQL."""
+
+
+WRITERS: dict[str, tuple[Callable[..., str], str]] = {
+    "count": (lambda value: formatting.count(round(value)), "count"),
+    "time": (formatting.time, "time"),
+    "saving": (formatting.saving, "time"),
+    "percent": (formatting.percent, "percent"),
+    "share": (formatting.share, "share"),
+    "ratio": (formatting.ratio, "ratio"),
+    "spread": (formatting.spread, "ratio"),
+    "bytes": (lambda value: formatting.quantity(value, "bytes"), "bytes"),
+    "quantity": (formatting.quantity, "number"),
+}
+"""How a value is written, and what `cited` calls that, by the name of a filter."""
+
+
+def shown(how: str, value: object, *more: object) -> Markup | str:
+    """Return a value as one of `WRITERS` writes it, with its query where it has one."""
+    write, kind = WRITERS[how]
+    if not isinstance(value, Sourced):
+        return UNKNOWN if value is None else write(value, *more)
+    if value.raw is None:
+        return UNKNOWN
+    return cited(write(value.raw, *more), value.raw, value.query, "time" if more == ("ns",) else kind)
+
+
+def interval(row: Sourced, name: str, first: str = "percent") -> Markup | str:
+    """Return an estimate in percent with its interval, of columns that begin with a name (none where that is '')."""
+    middle, *ends = (row[f"{name}_{end}".removeprefix("_")] for end in (first, "low", "high"))
+    if None in (middle.raw, *(end.raw for end in ends)):
+        return shown("percent", middle)
+    low, high = (cited(formatting.percent(end.raw).removesuffix(" %"), end.raw, end.query, "percent") for end in ends)
+    return joined([shown("percent", middle), " [", low, ", ", high, "]"])
+
+
+FILTERS: dict[str, Callable] = {how: partial(shown, how) for how in WRITERS} | {
+    "interval": interval,
+    "said": lambda one, limit=900: said(one.raw, one.query, limit),
+    "counted": formatting.counted,
+    "elided": elided,
+    "significant": formatting.significant,
+    "name": name,
+}
+"""How templates write values."""
 
 
 def settled(page: str, results: str) -> tuple[Markup, Markup]:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.names.kernel_words import matrix_product
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
@@ -190,6 +191,11 @@ def sentence(text: str) -> str:
     text = text.strip().removesuffix(".")
     named = "_" in text.partition(" ")[0]
     return f"{text if named else text[:1].upper() + text[1:]}."
+
+
+def difference(ns: float) -> str:
+    """Return a difference of times, ns, in words, with its sign."""
+    return f"{'−' if ns < 0 else '+'}{formatting.time(abs(ns))}" if ns else "0 ns"
 
 
 def target_axis(target: str) -> str:

@@ -136,7 +136,6 @@ def wrapped(text: str, width: float, size: float, bold: bool = False) -> list[st
     return lines
 
 
-def frame(width: float, height: float, *children: object, label: str | None = None, **place: object) -> Markup:
-    """Return an `<svg>` of that size, alone or inside another; `label` is what a screen reader says, None hides it."""
-    reads = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
-    return tag("svg", *children, width=width, height=height, viewBox=f"0 0 {width} {height}", **reads, **place)
+def frame(width: float, height: float, *children: object) -> Markup:
+    """Return an `<svg>` of that size inside a page, which screen readers pass over."""
+    return tag("svg", *children, width=width, height=height, viewBox=f"0 0 {width} {height}", aria_hidden="true")

@@ -6,7 +6,6 @@ Templates, style sheets and scripts stand in `assets/`. Whatever a template show
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,8 @@ from markupsafe import Markup
 
 from causeway.core.files.whole_files import write_whole
 from causeway.core.formatting import unbroken
-from causeway.plotting.drawing import theme
+from causeway.plotting.drawing import citations, theme
+from causeway.plotting.drawing.labels import difference, sentence
 from causeway.plotting.drawing.markup import joined
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"asset": asset, "theme_properties": theme_properties}
+    environment.globals |= {"asset": asset, "theme_properties": theme_properties, "away": citations.away}
+    environment.filters |= citations.FILTERS | {"difference": difference, "sentence": sentence}
     return environment
 
 
@@ -64,25 +65,6 @@ def rendered(template: str, **values: object) -> Markup:
         If the template uses a value that is not given.
     """
     return Markup(_environment().get_template(template).render(values))  # noqa: S704 - the environment escapes
-
-
-def page_table(
-    heads: Sequence[tuple[object, str]], rows: Iterable[Sequence[object]], kind: str = "", more: str = ""
-) -> Markup:
-    """Return a table of a page.
-
-    Parameters
-    ----------
-    heads : sequence of (object, str)
-        What stands above each column, and the class of its cells: `n` for numbers, '' for words.
-    rows : iterable of sequence
-        Cells, one for each column.
-    kind : str
-        Class of the table.
-    more : str
-        What stands below the rows.
-    """
-    return rendered("table.html", heads=heads, rows=list(rows), kind=kind, more=more)
 
 
 def write(drawing: "Markup | Figure", path: str | Path) -> None:

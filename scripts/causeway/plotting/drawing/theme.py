@@ -8,6 +8,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
 
+STYLE = Path(__file__).parent / "assets" / "causeway.mplstyle"
 _PATH = re.compile(r'<path d="[^"]*"')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
@@ -146,45 +148,18 @@ def drawing() -> Iterator[None]:
     from matplotlib.textpath import TextToPath
 
     size = SMALL * 72 / 96
-    look = {
-        "axes.axisbelow": True,
-        "lines.solid_capstyle": "round",
-        "figure.dpi": 96,
-        "font.family": ["DejaVu Sans"],
-        "font.size": size,
-        "text.parse_math": False,
-        "text.color": INK,
-        "axes.titlesize": size + 1.5,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.labelsize": size,
-        "axes.labelcolor": MUTED,
-        "axes.edgecolor": FAINT,
-        "axes.linewidth": 0.8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.formatter.use_mathtext": False,
-        "grid.color": GRID,
-        "grid.linewidth": 0.6,
-        "legend.fontsize": size,
-        "legend.frameon": False,
-        "xtick.labelsize": size,
-        "ytick.labelsize": size,
-        "xtick.color": FAINT,
-        "ytick.color": FAINT,
-        "xtick.labelcolor": MUTED,
-        "ytick.labelcolor": INK,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "causeway",
-        "image.composite_image": False,
-        "image.interpolation": "none",
-    }
+    look = dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize", "xtick.labelsize", "ytick.labelsize"), size)
+    look |= dict.fromkeys(("text.color", "ytick.labelcolor"), INK) | dict.fromkeys(
+        ("axes.labelcolor", "xtick.labelcolor"), MUTED
+    )
+    look |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT)
+    look |= {"grid.color": GRID, "axes.titlesize": size + 1.5}
     shaped = TextToPath.get_text_width_height_descent
     is_collecting = gc.isenabled()
     gc.disable()
     TextToPath.get_text_width_height_descent = _measured
     try:
-        with mpl.rc_context(look):
+        with mpl.rc_context(look, STYLE):
             yield
     finally:
         TextToPath.get_text_width_height_descent = shaped

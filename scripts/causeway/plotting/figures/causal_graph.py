@@ -83,34 +83,25 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     stability = edge["stability"]
     rest = edge["source"] == UNEXPLAINED
     verdict = edge.get("verdict")
-    colour = theme.UNDECIDED if rest or verdict != SUPPORTED else sign_colour(edge)
     fragile = robustness is not None and robustness < FRAGILE_BELOW
     word = "" if rest else "sign undecided" if edge["kind"] == "directed" else edge["kind"]
     if not rest and not unresolved(edge):
         word = f"{WORDS[edge['sign']]} {about(edge)},"
     if edge.get("level"):
         word = f"= {elided(edge['level'], 24)}: {word}"
-    share = (
-        formatting.percent(percent, edge["variance_low"], edge["variance_high"])
-        if percent is not None
-        else "share not measured"
-    )
+    ends = (edge["variance_low"], edge["variance_high"])
+    share = "share not measured" if percent is None else formatting.percent(percent, *ends)
     judged = [verdict] if verdict else []
     robust = [] if robustness is None else [f"robust {formatting.ratio(robustness)}"]
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
-    hover += [
-        *judged,
-        *(f"holds in {100 * value:.0f} % of halves of the run" for value in [stability] if value is not None),
-    ]
-    hover += [f"{robust[0].replace('robust', 'robustness')}{', fragile' if fragile else ''}"] if robust else []
-    hover += [formatting.q_value(edge["q_value"])] if edge.get("q_value") is not None else []
-    head = "none" if edge["kind"] == "undirected" else "empty" if not rest and edge["sign"] == "-" else "normal"
-    width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
+    hover += [*judged, *([] if stability is None else [f"holds in {100 * stability:.0f} % of halves of the run"])]
+    hover += [f"{one.replace('robust', 'robustness')}{', fragile' if fragile else ''}" for one in robust]
+    hover += [] if edge.get("q_value") is None else [formatting.q_value(edge["q_value"])]
     return Arrow(
         source=edge["source"],
-        colour=colour,
-        width=width,
-        head=head,
+        colour=theme.UNDECIDED if rest or verdict != SUPPORTED else sign_colour(edge),
+        width=1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0),
+        head="none" if edge["kind"] == "undirected" else "empty" if not rest and edge["sign"] == "-" else "normal",
         dashed=fragile,
         label=f"{word} {share}".strip(),
         details=tuple(", ".join(line) for line in ([*judged, *robust], _of_kernels(edge)) if line),
@@ -196,24 +187,16 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
         edges[arrow.source, label] = {**look, "arrowhead": "none", "minlen": len(tiers) - column, "weight": 50}
         edges[label, target] = {**look, "arrowhead": arrow.head}
     shapes = Shapes(boxes, edges, row_gap=9, column_gap=34)
-    parts = [
-        tag(
-            "g",
-            tag("title", arrow.hover),
-            shapes.drawn[arrow.source, label := f"label of {arrow.source}"],
-            shapes.drawn[label, target],
-            shapes.words(label),
-            data_cause=elided(arrow.source, 300),
-        )
-        for arrow in drawn
-    ]
+    parts = []
+    for arrow in drawn:
+        label = f"label of {arrow.source}"
+        lines = shapes.drawn[arrow.source, label], shapes.drawn[label, target], shapes.words(label)
+        parts.append(tag("g", tag("title", arrow.hover), *lines, data_cause=elided(arrow.source, 300)))
     parts += [shapes.box(name) for name in (*(arrow.source for arrow in drawn), target)]
     for tier, members in tiers:
         x = math.fsum(shapes.centres[name][0] for name in members) / len(members)
         parts.append(text(x, -shapes.height - 10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
-    below = []
-    if omitted:
-        below.append(f"{formatting.counted(omitted, 'weaker arrow')} not drawn; the table lists all.")
+    below = [f"{formatting.counted(omitted, 'weaker arrow')} not drawn; the table lists all."] if omitted else []
     about, rests = headline(graph, scope)
     if alone:
         fragile = f"; dashed: fragile, robustness below {formatting.ratio(FRAGILE_BELOW)}"
@@ -230,11 +213,16 @@ def _framed(
     width = max([shapes.width, *(text_width(line, theme.SMALL) for line in (*rests, *below))])
     width = max(width, text_width(about, 15, bold=True) if headed else 0.0) + 2 * MARGIN
     foot = top + shapes.height + 8
-    lines = [text(MARGIN, 24, about, 15, font_weight="bold")] if headed else []
-    lines += [text(MARGIN, 43, line, theme.SMALL, colour=theme.MUTED) for line in rests]
+    lines = _heading(about, *rests) if headed else []
     lines += [text(MARGIN, foot + 18 * n, line, theme.SMALL, colour=theme.MUTED) for n, line in enumerate(below, 1)]
     drawn = tag("g", parts, transform=f"translate({MARGIN:.1f} {top + shapes.height:.1f})")
     return document(width, foot + 18 * len(below) + 8, about, lines, drawn)
+
+
+def _heading(about: str, *rests: str) -> list[Markup]:
+    """Return the title of a drawing and the line below it."""
+    below = [text(MARGIN, 43, line, theme.SMALL, colour=theme.MUTED) for line in rests]
+    return [text(MARGIN, 24, about, 15, font_weight="bold"), *below]
 
 
 def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
@@ -296,7 +284,7 @@ class Shapes:
     Parameters
     ----------
     boxes : mapping of str to Box
-        In the order from top to bottom that is wanted where the edges leave a choice.
+        From top to bottom as far as the edges leave a choice.
     edges : mapping of (str, str) to mapping
         Attributes of graphviz by source and target.
     last : str or None
@@ -340,16 +328,12 @@ class Shapes:
             graph.add_edge(number[source], number[target], arrowsize=0.9, **look)
         graph.layout("dot")
         self.width, self.height = (float(end) for end in graph.graph_attr["bb"].split(",")[2:])
-        self.centres = {}
-        for name in boxes:
-            x, y = graph.get_node(number[name]).attr["pos"].split(",")
-            self.centres[name] = float(x), -float(y)
+        places = {name: map(float, graph.get_node(number[name]).attr["pos"].split(",")) for name in boxes}
+        self.centres = {name: (x, -y) for name, (x, y) in places.items()}
         svg = graph.draw(prog="dot", format="svg").decode().replace('"white"', f'"{theme.PAPER}"')
         shapes = {html.unescape(name): shape.strip() for name, shape in SHAPE.findall(svg)}
-        self.drawn = {name: Markup(shapes[number[name]]) for name in boxes}  # noqa: S704 - drawn without any text
-        for source, target in edges:
-            shape = shapes[f"{number[source]}->{number[target]}"]
-            self.drawn[source, target] = Markup(shape)  # noqa: S704 - drawn without any text
+        titles = {name: number[name] for name in boxes} | {ends: "->".join(map(number.get, ends)) for ends in edges}
+        self.drawn = {one: Markup(shapes[title]) for one, title in titles.items()}  # noqa: S704 - drawn without any text
 
     def words(self, name: str) -> list[Markup]:
         """Return the text of a box."""
@@ -371,8 +355,7 @@ def draw_one_cause(graph: Mapping, scope: str, arrow: Arrow, rest: Arrow | None,
     others = _others(arrow.source, {node["name"]: node for node in graph["nodes"]})
     members = [f"and {len(others)} that move with it"] if others else []
     y = 66.0 if alone else 22.0
-    parts = [text(MARGIN, 24, about, 15, font_weight="bold")] if alone else []
-    parts += [text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)] if alone else []
+    parts = _heading(about, rests) if alone else []
     width = max(560.0, text_width(about, 15, bold=True) + 2 * MARGIN if alone else 0.0)
     for one in [arrow] + ([rest] if rest else []):
         lines = [f"{elided(one.source, 60)}: {one.label}"]
@@ -413,8 +396,7 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
             edges.setdefault(ends, edge)
     arrows = {ends: arrow_of(edge) for ends, edge in edges.items()}
     looks = {}
-    for ends, edge in edges.items():
-        arrow = arrows[ends]
+    for (ends, edge), arrow in zip(edges.items(), arrows.values(), strict=True):
         looks[ends] = {"color": sign_colour(edge), "penwidth": 1.6, "style": "dotted", "arrowhead": arrow.head}
         if ends[1] == target:
             looks[ends] |= {"color": arrow.colour, "penwidth": arrow.width, "weight": 3}
@@ -459,8 +441,7 @@ def notice(title: str, below: str, sentences: Sequence[str]) -> Markup:
         width,
         height + 8,
         title,
-        text(MARGIN, 24, title, 15, font_weight="bold"),
-        text(MARGIN, 43, below, theme.SMALL, colour=theme.MUTED),
+        _heading(title, below),
         tag("rect", x=MARGIN, y=56, width=4, height=height - 64, fill=theme.UNDECIDED),
         [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
     )

@@ -10,7 +10,7 @@ from causeway.core.formatting import elided
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, GONE, NEW, SAME
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
-from causeway.plotting.drawing.labels import full_name, short_names
+from causeway.plotting.drawing.labels import difference, full_name, short_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,12 +59,9 @@ def change_words(row: Mapping) -> str:
 
 def of_kernels(rows: Sequence[Mapping], metric: str = "time_per_launch") -> list[Mapping]:
     """Return the rows of kernels on both sides, those with the most time first."""
-    found = [
-        row
-        for row in rows
-        if row["level"] == "kernel" and row["metric"] == metric and row["change_percent"] is not None
-    ]
-    return sorted(found, key=lambda row: (-max(row["baseline_total_ns"], row["candidate_total_ns"]), row["candidate"]))
+    own = [row for row in rows if (row["level"], row["metric"]) == ("kernel", metric)]
+    own = [row for row in own if row["change_percent"] is not None]
+    return sorted(own, key=lambda row: (-max(row["baseline_total_ns"], row["candidate_total_ns"]), row["candidate"]))
 
 
 def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
@@ -135,20 +132,14 @@ def forest_of(rows: Sequence[Mapping], labels: Sequence[str]) -> "pd.DataFrame":
     frame = pd.DataFrame(rows, columns=["change_percent", "low_percent", "high_percent", "floor_percent"], dtype=float)
     frame.columns = ["change", "low", "high", "floor"]
     words = [f"{change_words(row)}  {row['verdict']}" for row in rows]
-    floors = [
-        "" if row["floor_percent"] is None else f"; noise floor {formatting.significant(row['floor_percent'], 2)} %"
-        for row in rows
-    ]
-    return frame.assign(
-        label=list(labels),
-        colour=[COLOURS.get(row["verdict"], UNDECIDED) for row in rows],
-        words=words,
-        hover=[
-            f"{full_name(row['candidate'])}: {said}; {row['reason']}{floor}"
-            for row, said, floor in zip(rows, words, floors, strict=True)
-        ],
-        whole=[row["level"] == "run" for row in rows],
-    )
+    hovers = []
+    for row, said in zip(rows, words, strict=True):
+        floor = row["floor_percent"]
+        noise = "" if floor is None else f"; noise floor {formatting.significant(floor, 2)} %"
+        hovers.append(f"{full_name(row['candidate'])}: {said}; {row['reason']}{noise}")
+    colours = [COLOURS.get(row["verdict"], UNDECIDED) for row in rows]
+    wholes = [row["level"] == "run" for row in rows]
+    return frame.assign(label=list(labels), colour=colours, words=words, hover=hovers, whole=wholes)
 
 
 def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: str, axis: str) -> "Figure":
@@ -217,7 +208,7 @@ def bars_of_totals(comparison: Mapping) -> "pd.DataFrame":
     for step, value, whole in steps_of(comparison):
         label = elided(step, 50)
         (percent,) = formatting.signed(100 * value / before)
-        said = f"{'+' if value > 0 else '−'}{formatting.time(abs(value))} ({percent} %)"
+        said = f"{difference(value)} ({percent} %)"
         hover = f"{full_name(whole) or label}: {said}"
         bars.append((label, done, value, WORSE if value > 0 else BETTER, said, hover))
         done += value
@@ -237,15 +228,14 @@ def draw_totals(comparison: Mapping) -> "Figure":
     broken = min(sums) > 3 * span  # a difference of a percent cannot be seen on an axis from zero
     below = (
         "exact sums: launches that take longer or shorter, by kernel; then how many launches, and kernels of one side"
-        " alone"
     )
+    below += " side alone"
     with theme.drawing():
         figure, axis = charts.sheet(title, below, charts.ROW * len(bars) + 0.6)
         charts.cascade(axis, bars)
         axis.set_xlim(min(sums) - 0.25 * span if broken else 0, max(sums) + 0.1 * span)
         charts.time_axis(axis, max(sums), digits=5)
-        words = "sum of the durations of all launches" + (" (the axis does not begin at zero)" if broken else "")
-        axis.set_xlabel(words)
+        axis.set_xlabel(f"sum of the durations of all launches{' (the axis does not begin at zero)' if broken else ''}")
     return figure
 
 
@@ -255,17 +245,9 @@ def draw_ratios(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
     """
     title = f"Efficiency and variability, {pair_words(comparison)}"
     below = "hollow: baseline, filled: candidate; efficiency: more is better, variability: less is better"
-    found = [
-        row
-        for metric in ("efficiency", "variability")
-        for row in rows
-        if row["metric"] == metric and row["level"] in ("run", "rank")
-    ]
-    shown = [
-        row
-        for metric in ("efficiency", "variability")
-        for row in [one for one in found if one["metric"] == metric][: ROWS // 2]
-    ]
+    measured = [row for row in rows if row["level"] in ("run", "rank")]
+    shown = [row for row in measured if row["metric"] == "efficiency"][: ROWS // 2]
+    shown += [row for row in measured if row["metric"] == "variability"][: ROWS // 2]
     if not shown:
         return notice(title, below, comparison["not_compared"] or ["Neither was measured on both sides."])
     labels = [f"{row['metric']}, {'rank ' if row['level'] == 'rank' else ''}{row['candidate']}" for row in shown]
@@ -291,7 +273,6 @@ def draw_ratios(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
         charts.labels(axis, labels)
         charts.words_beside(axis, words)
         axis.set_xlim(0, 1.0 if most <= 1.0 else 1.05 * most)
-        axis.set_xlabel(
-            "parallel efficiency of the devices; mean deviation from the configuration's mean over the mean"
-        )
+        words = "parallel efficiency of the devices; mean deviation from the configuration's mean over the mean"
+        axis.set_xlabel(words)
     return figure

@@ -5,6 +5,7 @@ share of the variance, the target last. Codes become names, a missing value has 
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,26 +102,18 @@ def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> 
     """
     rows = np.flatnonzero(kept)
     wanted = min(FEWEST_ROWS, most)
+    number = formatting.count(len(rows))
     if len(rows) < wanted and len(rows) < len(kept):
         controls = np.flatnonzero(~kept)
         if len(controls) > wanted - len(rows):
             controls = generator.choice(controls, wanted - len(rows), replace=False)
-        parts = (
-            f"all {formatting.count(len(rows))} of the kept bins and {formatting.count(len(controls))} of control bins"
-        )
-        return np.sort(
-            np.concatenate([rows, controls])
-        ), f"{formatting.count(len(rows) + len(controls))} launches: {parts}"
+        parts = f"all {number} of the kept bins and {formatting.count(len(controls))} of control bins"
+        words = f"{formatting.count(len(rows) + len(controls))} launches: {parts}"
+        return np.sort(np.concatenate([rows, controls])), words
     if len(rows) > most:
-        whole = formatting.count(len(rows))
-        return (
-            np.sort(generator.choice(rows, most, replace=False)),
-            f"{formatting.count(most)} of {whole} launches of the kept bins, drawn at random",
-        )
-    return (
-        rows,
-        f"{'the only launch' if len(rows) == 1 else f'all {formatting.count(len(rows))} launches'} of the kept bins",
-    )
+        words = f"{formatting.count(most)} of {number} launches of the kept bins, drawn at random"
+        return np.sort(generator.choice(rows, most, replace=False)), words
+    return rows, f"{'the only launch' if len(rows) == 1 else f'all {number} launches'} of the kept bins"
 
 
 def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tuple[str, str]]:
@@ -170,9 +163,8 @@ def _causes_among(names: Sequence[str], contributions: Sequence[Mapping]) -> dic
         if name in names and name not in chosen:
             word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided")
             word += " value\n" if row.get("sign_of") == "value" else " "  # in lines of their own: axes stand close
-            chosen[name] = (
-                word + formatting.percent(row["variance_percent"]) if row["variance_percent"] is not None else word
-            ).strip()
+            share = row["variance_percent"]
+            chosen[name] = f"{word}{'' if share is None else formatting.percent(share)}".strip()
     return chosen
 
 
@@ -279,35 +271,20 @@ def _categories(name: str, note: str, values: list, characters: int = LEVEL_CHAR
     """Return an axis with one place for each level, the most frequent twelve by name and the rest together at the
     foot.
     """
-    tally: dict[object, int] = {}
-    for value in values:
-        tally[value] = tally.get(value, 0) + 1
+    tally = Counter(values)
     levels = sorted((v for v in tally if v is not None), key=lambda v: (-tally[v], str(v)))
-    few = levels[:MOST_LEVELS]
-    rest = levels[MOST_LEVELS:]
+    few, rest = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
     numeric = all(isinstance(v, (int, float)) for v in few)
     few.sort(key=(lambda v: v) if numeric else str, reverse=not numeric)
-    texts = [elided(plain(level), characters) for level in few]
-    place = {level: position for position, level in enumerate(few)}
-    foot = -1.0
-    ticks = [(float(i), text) for i, text in enumerate(texts)]
-    if rest:
-        place |= dict.fromkeys(rest, foot)
-        ticks.insert(0, (foot, f"{len(rest)} others"))
-        foot -= 1
-    if None in tally:
-        place[None] = foot
-        ticks.insert(0, (foot, "none"))
+    place = {level: float(position) for position, level in enumerate(few)}
+    ticks = [(place[level], elided(plain(level), characters)) for level in few]
+    below = [(rest, f"{len(rest)} others")] if rest else []
+    for foot, (some, words) in enumerate([*below, *([([None], "none")] if None in tally else [])], start=1):
+        place |= dict.fromkeys(some, -float(foot))
+        ticks.insert(0, (-float(foot), words))
     positions = np.array([place[value] for value in values], float)
-    return Axis(
-        name=name,
-        note=note,
-        values=positions,
-        ticks=ticks,
-        low=min(tick for tick, _ in ticks) - 0.3,
-        high=max(len(few) - 1, 0) + 0.3,
-        named=True,
-    )
+    ends = {"low": ticks[0][0] - 0.3, "high": max(len(few) - 1, 0) + 0.3}
+    return Axis(name=name, note=note, values=positions, ticks=ticks, named=True, **ends)
 
 
 def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
@@ -319,27 +296,22 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
     positive = known[known > 0]
     if known.size and low >= 0 and positive.size and high / float(positive.min()) > WIDE:
         least = math.log10(float(positive.min()))
-        with np.errstate(divide="ignore"):
-            places = np.log10(values)
-        room = max(math.log10(high) - least, 1.0)
-        zero = least - 0.1 * room
-        places[values == 0] = zero
-        step = max(1, round(room / 5))
-        ticks = [
-            (float(e), formatting.quantity(10.0**e, unit))
-            for e in range(math.ceil(least), math.floor(math.log10(high)) + 1, step)
-        ]
-        ticks = [(zero, "0"), *ticks] if np.any(known == 0) else ticks
-        low = zero if np.any(known == 0) else least
         high = math.log10(high)
+        room = max(high - least, 1.0)
+        zero = least - 0.1 * room
+        with np.errstate(divide="ignore"):
+            places = np.where(values == 0, zero, np.log10(values))
+        powers = range(math.ceil(least), math.floor(high) + 1, max(1, round(room / 5)))
+        ticks = [(float(power), formatting.quantity(10.0**power, unit)) for power in powers]
+        ticks = [(zero, "0"), *ticks] if low == 0 else ticks
+        low = zero if low == 0 else least
     else:
         places = values.copy()
         levels = np.unique(known)
         marks = levels if len(levels) <= 6 else theme.nice_ticks(low, high)
         ticks = [(float(mark), formatting.quantity(float(mark), unit)) for mark in marks]
     if low == high:
-        low = low - 0.5
-        high = high + 0.5
+        low, high = low - 0.5, high + 0.5
     if known.size < values.size:
         missing = low - 0.12 * (high - low)
         places[~np.isfinite(values)] = missing

@@ -69,18 +69,16 @@ def shown_parts(times: Mapping[str, int]) -> list[tuple[str, str, str]]:
 
 def lost_shares(table: "pa.Table") -> LostShares | None:
     """Return the lost shares that `efficiency.parquet` holds, None without bins of ranks."""
-    names = ["level", "rank", "bin", "elapsed_ns", "n_devices", "kernel_ns"]
-    rows = [row for row in table.select(names).to_pylist() if row["level"] == "bin" and row["rank"] is not None]
-    if not rows:
+    frame = table.select(["level", "rank", "bin", "elapsed_ns", "n_devices", "kernel_ns"]).to_pandas()
+    frame = frame[(frame.level == "bin") & frame["rank"].notna()]
+    if frame.empty:
         return None
-    ranks = sorted({row["rank"] for row in rows})
-    index = {rank: number for number, rank in enumerate(ranks)}
-    shares = np.full((len(ranks), 1 + max(row["bin"] for row in rows)), np.nan)
-    for row in rows:
-        if row["elapsed_ns"] * row["n_devices"] > 0:
-            lost = 1 - row["kernel_ns"] / (row["elapsed_ns"] * row["n_devices"])
-            shares[index[row["rank"]], row["bin"]] = lost
-    return LostShares(ranks=ranks, shares=shares, bin_ns=rows[0]["elapsed_ns"])
+    whole = frame.elapsed_ns * frame.n_devices
+    ranks, row = np.unique(frame["rank"].astype(int), return_inverse=True)
+    column = frame.bin.astype(int)
+    shares = np.full((len(ranks), column.max() + 1), np.nan)
+    shares[row, column] = (1 - frame.kernel_ns / whole).where(whole > 0)
+    return LostShares(ranks=ranks.tolist(), shares=shares, bin_ns=int(frame.elapsed_ns.iloc[0]))
 
 
 def bars_of(parts: Mapping[str, int], total: int) -> "pd.DataFrame":

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from causeway.core import formatting
-from causeway.core.formatting import elided
 from causeway.core.vocabulary import VARIANCE_PARTS
 from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.citations import document_parts
 from causeway.plotting.drawing.markup import plain
+from causeway.plotting.drawing.page import rendered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,72 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_RANKS = 32
-"""Mean deviations of log durations below this are not worth a sentence."""
 PARTS = tuple((key, key, colour) for key, colour in zip(VARIANCE_PARTS, theme.PARTS, strict=True))
 """Components of variance: key, words, colour."""
 
 
 def sentences(stragglers: Mapping) -> list[str]:
     """Return the verdict of each communicator, why its stragglers are late, and what could not be matched."""
-    found = []
-    for group in stragglers["groups"]:
-        label = f"Collectives of sequence {group['sequence']}" if group.get("sequence") else "Collectives"
-        if group["communicator"] is not None:
-            label = f"Communicator {elided(group['communicator'], 40)}"
-        found.append(
-            f"{label}, {group['collectives']:,} on {group['n_ranks']} ranks: {group['verdict']}; {group['reason']}."
-        )
-        found += [
-            f"Rank {entry['rank']}, {entry['pattern']}: {_why(entry['why'])}."
-            for entry in group["ranks"]
-            if "why" in entry
-        ]
-    return found + [f"{note[:1].upper()}{note[1:]}." for note in stragglers["notes"]]
-
-
-def _why(why: Mapping) -> str:
-    if why["cause"] == "other_ranks":
-        excess = formatting.time(max(why["excess_communication_ns"], 0))
-        return f"it waits {excess} more for ranks of other communicators before a late collective"
-    if why["cause"] != "compute":
-        excess = formatting.time(max(why["excess_idle_ns" if why["cause"] == "host" else "excess_copies_ns"], 0))
-        if why["cause"] == "copies":
-            return f"its device copies for {excess} more before a late collective"
-        return f"its device is idle for {excess} more before a late collective: it is launched late" + _clock(
-            why["clock"]
-        )
-    words = f"its kernels run for {formatting.time(max(why['excess_compute_ns'], 0))} more before a late collective"
-    if why["kernels"]:
-        words += f", most of all {_kernel(why['kernels'][0])}"
-    if why["only_here"]:
-        words += f"; {elided(why['only_here'][0]['kernel'], 50)} runs on no other rank then"
-    return words + _clock(why["clock"])
-
-
-def _kernel(kernel: Mapping) -> str:
-    """Return which kernel is slower, and whether in the same launch configurations or because of other ones."""
-    ratio = kernel["mean_ns"] / max(kernel["others_mean_ns"], 1)
-    words = f"{elided(kernel['kernel'], 50)}, {formatting.percent(100 * (ratio - 1))} slower than on other ranks"
-    if 2 * kernel["same_configuration_ns"] < kernel["excess_ns"]:
-        return f"{words}, because it is launched in other configurations"
-    if not kernel["configurations"]:
-        return words
-    first = kernel["configurations"][0]
-    sizes = [
-        " × ".join(str(first[f"{part}_{axis}"]) for axis in "xyz" if first[f"{part}_{axis}"] is not None)
-        for part in ("grid", "block")
-    ]
-    where = ", ".join(f"{part} {size}" for part, size in zip(("grid", "block"), sizes, strict=True) if size)
-    return f"{words} in the same configuration" + (f" ({where})" if where else "")
-
-
-def _clock(clock: Mapping | None) -> str:
-    if not clock or not clock["slower"]:
-        return ""
-    return (
-        f"; its {clock['metric'].removesuffix('_hz')} is"
-        f" {formatting.percent(100 * (1 - clock['mean_hz'] / clock['others_hz']))} lower"
-    )
+    lines = rendered("straggler_lines.html", document=document_parts("stragglers.json", stragglers)).split("<br>")
+    return [line.striptags() for line in lines[1:]]
 
 
 def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
@@ -132,14 +75,10 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
     corners = [((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)) for y in range(len(shown)) for x in range(len(shown))]
     colours = [theme.shade(value / largest) if value else theme.PANEL for value in waits.ravel().tolist()]
     cells = left.add_collection(PolyCollection(corners, facecolor=colours, edgecolor=theme.PAPER, linewidth=1))
-    charts.hover(
-        cells,
-        [
-            f"rank {row} for rank {column}: {formatting.time(group['matrix_ns'][i][j])}"
-            for i, row in zip(shown, names, strict=True)
-            for j, column in zip(shown, names, strict=True)
-        ],
-    )
+    pairs = [(row, column) for row in shown for column in shown]
+    times = [formatting.time(group["matrix_ns"][row][column]) for row, column in pairs]
+    who = [f"rank {ranks[row]['rank']} for rank {ranks[column]['rank']}" for row, column in pairs]
+    charts.hover(cells, [f"{one}: {time}" for one, time in zip(who, times, strict=True)])
     middles = np.arange(len(shown)) + 0.5
     left.set(xlim=(0, len(shown)), ylim=(len(shown), 0))
     left.set_yticks(middles, [f"rank {name}" for name in names])
@@ -195,16 +134,12 @@ def _variance(figure: "Figure", axis: "Axes", variance: Mapping) -> None:
     charts.words_at(axis, [0] * len(frame), ["nothing varies" if alike else "" for alike in nothing])
     axis.set(xlim=(0, 1), xticks=[])
     axis.spines["bottom"].set_visible(False)
-    said = (
-        f"{variance['launches']:,} launches, {variance['configurations']:,} configurations; outliers cut at four scales"
-    )
-    axis.set_title(f"Components of the variance of log durations: {said}")
+    rests = f"{variance['launches']:,} launches, {variance['configurations']:,} configurations"
+    axis.set_title(f"Components of the variance of log durations: {rests}; outliers cut at four scales")
     charts.key(figure, {words[key]: colours[key] for key in words}, list(words.values()), 1)
 
 
 def _share(share: Mapping) -> str:
-    return (
-        "cannot be told"
-        if share["value"] is None
-        else formatting.percent(*(100 * share[end] for end in ("value", "low", "high")))
-    )
+    if share["value"] is None:
+        return "cannot be told"
+    return formatting.percent(*(100 * share[end] for end in ("value", "low", "high")))

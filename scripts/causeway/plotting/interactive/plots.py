@@ -58,21 +58,18 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
     traces = []
     for row, rank in enumerate(lanes.ranks):
         marked = lanes.kept[row]
-        traces.append(
-            go.Scatter(
-                x=compact(middle),
-                y=compact(medians[row]),
-                customdata=compact(np.column_stack([lanes.low[row], lanes.high[row]]) / size),
-                name=f"rank {rank}",
-                mode="lines+markers",
-                line={"width": 1.3},
-                marker={"size": np.where(marked, 7, 2), "symbol": np.where(marked, "diamond", "circle").tolist()},
-                hovertemplate=(
-                    f"rank {rank}, %{{x:.4g}}: median %{{y:.4g}}, quartiles %{{customdata[0]:.4g}} to"
-                    f" %{{customdata[1]:.4g}} {name}<extra></extra>"
-                ),
-            )
+        words_of = f"rank {rank}, %{{x:.4g}}: median %{{y:.4g}}, quartiles %{{customdata[0]:.4g}} to"
+        line = go.Scatter(
+            x=compact(middle),
+            y=compact(medians[row]),
+            customdata=compact(np.column_stack([lanes.low[row], lanes.high[row]]) / size),
+            name=f"rank {rank}",
+            mode="lines+markers",
+            line={"width": 1.3},
+            marker={"size": np.where(marked, 7, 2), "symbol": np.where(marked, "diamond", "circle").tolist()},
+            hovertemplate=f"{words_of} %{{customdata[1]:.4g}} {name}<extra></extra>",
         )
+        traces.append(line)
     above = medians[medians > 0]
     if above.size and above.max() / above.min() > LOG_BEYOND:
         low = np.floor(np.log10(above.min()))
@@ -218,14 +215,8 @@ def distribution_by_cause(
             box = go.Box(x=x, name=label(group), visible=cause == causes[0], boxpoints="outliers", marker={"size": 3})
             traces.append(box)
             of_cause.append(cause)
-    buttons = [
-        {
-            "label": label(cause, 40),
-            "method": "restyle",
-            "args": [{"visible": [other == cause for other in of_cause]}],
-        }
-        for cause in causes
-    ]
+    seen = {cause: [{"visible": [other == cause for other in of_cause]}] for cause in causes}
+    buttons = [{"label": label(cause, 40), "method": "restyle", "args": args} for cause, args in seen.items()]
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     x = {"title": f"deviation{f', {name}' if name else ''}"}
     words = "How far launches are above or below the mean of their configuration, by a cause."

@@ -9,9 +9,10 @@ from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.queries import in_document, of_table, value_at, within
 from causeway.core.vocabulary import CHANGE_WORDS, GONE, INCONCLUSIVE, LEAST_EXPLAINED, NEW, SAME, SUPPORTED
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.citations import Sourced, document_parts
+from causeway.plotting.drawing.markup import tag
+from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.comparison import of_kernels
-from causeway.plotting.overview.what_varies import verdict_tag
 
 FIRST = 3
 """Findings in sight."""
@@ -20,13 +21,10 @@ MOST_FINDINGS = 8
 MOST_ALSO = 3
 """Further claims about the same kernel, or reasons of the same loss."""
 
-Place = tuple[int | str, ...]
-"""The way to a statement in `findings.json`."""
 
-
-def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
-    """Return a text of a statement with its query."""
-    return citations.said(finding[key], in_document("findings.json", *place, key, kind="text"))
+def statement(part: str, place: int, statement: Mapping) -> Sourced:
+    """Return a statement of `findings.json` with the queries of what it says."""
+    return document_parts("findings.json", statement, part, place)
 
 
 def first_screen(lines: Sequence[tuple[int, Mapping]]) -> Markup | None:
@@ -40,9 +38,9 @@ def first_screen(lines: Sequence[tuple[int, Mapping]]) -> Markup | None:
     rows = []
     before = None
     for place, line in lines:
-        words = said(("first_screen", place), line, "answer")
+        answer = statement("first_screen", place, line)["answer"]
         rows += [tag("dt", line["question"])] if line["question"] != before else []
-        rows.append(tag("dd", words))
+        rows.append(tag("dd", citations.said(answer.raw, answer.query)))
         before = line["question"]
     return tag("dl", rows, class_="answers", aria_label="first screen") if rows else None
 
@@ -51,7 +49,8 @@ def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Mar
     """Return what is said of a whole target that costs too little to be explained; None of every other target."""
     for number, one in findings:
         if (one["target"], one["kind"], one["scope"], one["severity"]) == (target, "variability", "dataset", "none"):
-            return said(("findings", number), one, "sentence")
+            words = statement("findings", number, one)["sentence"]
+            return citations.said(words.raw, words.query)
     return None
 
 
@@ -64,32 +63,9 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     if not findings:
         return None
     worth = [one for one in findings if not is_small(one[1]) and not explains_little(one[1])]
-    worth = [one for one in worth if one[1]["kind"] != "no_cause" and one[1]["severity"] != "none"]
-    leading = worth[:FIRST]
-    listed = worth[FIRST:MOST_FINDINGS]
-    nothing = "Nothing that was found is worth as much as a hundredth of the GPU time." if not worth else None
-    left = len(findings) - len(leading) - len(listed)
-    words = None
-    if left:
-        # the page's own rules say which are left; the document has all
-        number = citations.name(formatting.count(left))
-        words = tag("p", number, f" further finding{'s' * (left > 1)} in findings.json.", class_="note")
-    return tag(
-        "div",
-        tag("p", nothing) if nothing else None,
-        tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None,
-        _folded(listed),
-        words,
-    )
-
-
-def _folded(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
-    """Return findings behind a click, numbered on from those in sight; None without any."""
-    if not findings:
-        return None
-    items = [finding_item(place, finding) for place, finding in findings]
-    listed = tag("ol", items, class_="findings", style=f"counter-reset:f {FIRST}")
-    return tag("details", tag("summary", "All other findings, in their order"), listed, class_="rest")
+    worth = [one for one in worth if one[1]["kind"] != "no_cause" and one[1]["severity"] != "none"][:MOST_FINDINGS]
+    items = [finding_values(*one) for one in worth]
+    return rendered("findings.html", leading=items[:FIRST], listed=items[FIRST:], left=len(findings) - len(items))
 
 
 def is_small(finding: Mapping) -> bool:
@@ -110,107 +86,20 @@ def explains_little(finding: Mapping) -> bool:
     return share["value"] < LEAST_EXPLAINED or (share["low"] is not None and share["low"] <= 0)
 
 
-def _time(place: Place, finding: Mapping) -> Markup | str:
-    """Return the GPU time that a finding is worth; what a replay gives is cited from the findings themselves."""
-    if finding["recoverable_ns"] is None:
-        return citations.UNKNOWN
-    own = in_document("findings.json", *place, "recoverable_ns", kind="integer")
-    return citations.time(finding["recoverable_ns"], finding["recoverable_query"] or own)
-
-
-def _worth(place: Place, finding: Mapping) -> Markup | None:
-    """Return what a finding is worth: the share of the run's time, the GPU time with its interval, and of a loss or a
-    late rank all that it is of.
-    """
-    if finding["recoverable_ns"] is None:
-        return None
-    if not finding["recoverable_ns"]:
-        return tag("span", tag("b", "wins nothing"), class_="saves")
-    part = finding["recoverable_share"]
-    share = citations.share(part, in_document("findings.json", *place, "recoverable_share")) if part else None
-    head = tag("b", share, " of the run") if share is not None else tag("b", _time(place, finding))
-    notes: list[Markup | str] = [_time(place, finding), " of GPU time"] if share is not None else []
-    if finding.get("worth_low") is not None:
-        ends = [
-            citations.time(finding[key], in_document("findings.json", *place, key, kind="integer"))
-            for key in ("worth_low", "worth_high")
-        ]
-        notes += [" [", ends[0], ", ", ends[1], "]"]
-    elif finding.get("worth_ns") not in (None, finding["recoverable_ns"]):
-        whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
-        notes += ["; waited: " if finding["kind"] == "straggler" else "; lost: ", whole]
-    return tag("span", head, tag("span", notes, class_="note") if notes else None, class_="saves")
-
-
-def _sizes(place: Place, finding: Mapping) -> list[Markup]:
-    """Return the estimates of a cause with their intervals, and how probable it is."""
-    names = {"effect": finding["quantity"], "p99": "p99", "spread": "spread"}
-    found = []
-    for key, words in names.items():
-        one = finding[key]
-        if finding["kind"] != "cause" or one is None:
-            continue
-        queries = tuple(in_document("findings.json", *place, key, end) for end in ("value", "low", "high"))
-        found.append(
-            tag("span", citations.name(words), " ", citations.interval(one["value"], one["low"], one["high"], queries))
-        )
-    return found
-
-
-def finding_item(number: int, finding: Mapping) -> Markup:
-    """Return one finding: headline, what it is worth, estimates, verdict, links to figure, rows and window; behind a
-    click the claim at length and further claims about the same kernel.
-    """
-    place = ("findings", number)
+def finding_values(number: int, finding: Mapping) -> dict[str, object]:
+    """Return what the page shows of one finding; what a replay gives is cited from the findings themselves."""
     kind = FINDING_KINDS[finding["kind"]]
-    under = [verdict_tag(finding["verdict"])] if kind.is_inferred or finding["verdict"] != SUPPORTED else []
-    under += _sizes(place, finding)
-    under += [tag("span", kind.basis)]
-    if finding["n"] is not None:
-        query = in_document("findings.json", *place, "n", kind="integer")
-        noun = formatting.counted(finding["n"], kind.counts).rpartition(" ")[2]
-        under.append(tag("span", citations.count(finding["n"], query), f" {noun}"))
-    if finding["based_on"]:
-        under.append(tag("span", "based only on ", said(place, finding, "based_on")))
-    under += _links(finding)
-    tried = (
-        tag("div", tag("b", "Try: "), said(place, finding, "suggestion"), class_="try")
-        if finding["suggestion"]
-        else None
-    )
-    parts = [tag("div", said(place, finding), class_="said"), tried, tag("div", under, class_="under")]
-    return tag("li", tag("div", parts, _at_length(number, finding)), _worth(place, finding))
-
-
-def _links(finding: Mapping) -> list[Markup]:
-    page, _, inside = finding["link"].partition("#")
-    own = page == "overview.html" and inside
-    words = ["See ", citations.name(inside.rpartition("--")[2])] if own else "See the page"
-    found = [tag("a", words, href=f"#{inside}") if own else citations.away(words, finding["link"], page)]
-    if finding["explorer"]:
-        found.append(citations.away("Timeline", finding["explorer"], finding["explorer"].partition("#")[0]))
-    found.append(citations.away("Data", finding["evidence"]["table"], title=finding["evidence"]["query"]))
-    return found
-
-
-def _at_length(number: int, finding: Mapping) -> Markup | None:
-    """Return the claim at length and further claims about the same kernel, behind a click; None without either."""
-    place = ("findings", number)
-    own = tag("p", said(place, finding, "sentence")) if finding["sentence"] != finding["headline"] else None
-    also = enumerate(finding["also"][:MOST_ALSO])
-    others = [tag("li", said((*place, "also", at), one), " ", verdict_tag(one["verdict"])) for at, one in also]
-    if own is None and not others:
-        return None
-    more = joined([tag("p", _heading_of_others(finding)), tag("ul", others)]) if others else None
-    words = citations.name(f" and {formatting.count(len(others))} more") if others else None
-    return tag("details", tag("summary", "at length", words), own, more, class_="length")
-
-
-def _heading_of_others(finding: Mapping) -> str:
-    """Return what stands above the further claims of a finding: what they are about."""
-    if FINDING_KINDS[finding["kind"]].is_of_time:
-        return "The same loss by its reasons:"
-    return "Also about all kernels together:" if finding["scope"] == "dataset" else "Also about this kernel:"
+    parts = statement("findings", number, finding)
+    sizes = {"effect": finding["quantity"], "p99": "p99", "spread": "spread"} if finding["kind"] == "cause" else {}
+    return {
+        "finding": parts,
+        "kind": kind,
+        "judged": kind.is_inferred or finding["verdict"] != SUPPORTED,
+        "sizes": [(words, parts[key]) for key, words in sizes.items() if finding[key] is not None],
+        "noun": formatting.counted(finding["n"] or 0, kind.counts).rpartition(" ")[2],
+        "won": Sourced(finding["recoverable_ns"], finding.get("recoverable_query") or parts["recoverable_ns"].query),
+        "also": [parts["also"][place] for place in range(len(finding["also"][:MOST_ALSO]))],
+    }
 
 
 COMPARED = "compared"
@@ -218,7 +107,7 @@ COMPARED = "compared"
 COMPARISON = "comparison"
 """The kind of findings that say what changed."""
 KERNELS = (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
-OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch'"
+OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch' AND change_percent IS NOT NULL"
 
 
 def compared_runs(
@@ -243,139 +132,53 @@ def compared_runs(
     """
     if not comparisons:
         return None
-    note = "Positive: the candidate takes longer or has more; in brackets the interval."
     candidates = [document["candidate"]["dataset"] for document, _ in comparisons]
-    told = {
-        name: [one for one in lines if one[1]["question"] == "Compared" and one[1]["dataset"] == name]
-        for name in candidates
-        if candidates.count(name) == 1  # lines name the candidate alone
-    }
-    return tag(
-        "section",
-        tag("h2", "Compared runs"),
-        tag("p", note, " ", _history() if len(comparisons) > 1 else None, class_="note"),
-        tag(
-            "ul",
-            [
-                _pair(document, rows, findings, told.get(document["candidate"]["dataset"], ()), links)
-                for document, rows in comparisons
-            ],
-            class_="pairs",
-        ),
-        id=COMPARED,
-    )
+    said = [
+        [
+            statement("first_screen", place, line)
+            for place, line in lines
+            if (line["question"], line["dataset"]) == ("Compared", name) and candidates.count(name) == 1
+        ]
+        for name in candidates  # which lines name alone
+    ]
+    pairs = [
+        _pair(document, rows, findings, links) | {"lines": own}
+        for (document, rows), own in zip(comparisons, said, strict=True)
+    ]
+    return rendered("compared.html", id=COMPARED, pairs=pairs)
 
 
-def _history() -> Markup:
-    """Return the link to the page of all pairs, run by run."""
-    path = "compare/history.html"
-    return citations.away("Runs over time", path, path)
-
-
-def _pair(
-    document: Mapping,
-    rows: Sequence[Mapping],
-    findings: Sequence[Mapping],
-    lines: Sequence[tuple[int, Mapping]],
-    links: Sequence[Mapping],
-) -> Markup:
+def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping], links: Sequence[Mapping]) -> dict:
+    """Return what the page shows of a pair; its headlines are those of its findings on the whole run."""
     names = {side: document[side]["dataset"] for side in ("baseline", "candidate")}
     folder = f"compare/{names['baseline']}__{names['candidate']}"
-    if document["why"] is not None:
-        query = in_document(f"{folder}/comparison.json", "why", kind="text")
-        said = [_claims(findings, folder), citations.said(document["why"], query)]
-        return tag(
-            "li",
-            tag("div", joined([one for one in said if one is not None], " "), class_="said"),
-            tag("div", citations.figure_links(links, "pair", folder), class_="under"),
-        )
-    under = [
-        _noise(document, folder),
-        *_unread(document, folder),
-        *citations.figure_links(links, "pair", folder),
-        citations.away("its table", f"{folder}/comparison.parquet"),
-    ]
-    said = [
-        tag("b", citations.name(f"{names['baseline']} → {names['candidate']}: ")),
-        *(
-            citations.said(line["answer"], in_document("findings.json", "first_screen", place, "answer", kind="text"))
-            for place, line in lines
-        ),
-        _claims(findings, folder),
-        _kernels(document, rows, folder),
-    ]
-    return tag(
-        "li",
-        tag("div", joined([one for one in said if one is not None], " "), class_="said"),
-        tag("div", under, class_="under"),
-    )
-
-
-def _claims(findings: Sequence[Mapping], folder: str) -> Markup | None:
-    """Return the headlines of a pair's findings on the whole run, or that nothing changed; None without findings."""
-    said = [
-        citations.said(one["headline"], in_document("findings.json", "findings", place, "headline", kind="text"))
+    path = f"{folder}/comparison.json"
+    table = f"{folder}/comparison.parquet"
+    parts = document_parts(path, document)
+    kernels = of_kernels(rows)
+    headlines = [
+        statement("findings", place, one)["headline"]
         for place, one in enumerate(findings)
         if one["kind"] == COMPARISON and one["scope_name"] is None and one["link"] == f"{folder}/comparison.html"
     ]
-    return joined(said, " ") if said else None
-
-
-def _kernels(document: Mapping, rows: Sequence[Mapping], folder: str) -> Markup:
-    """Return how many kernels have which verdict, and how many only one side has."""
-    kernels = of_kernels(rows)
-    table = f"{folder}/comparison.parquet"
-    known = f"{OF_KERNELS} AND change_percent IS NOT NULL"
-    parts = []
-    for verdict in KERNELS:
-        number = sum(row["verdict"] == verdict for row in kernels)
-        if number:
-            parts.append(
-                joined(
-                    [
-                        citations.count(number, of_table("count(*)", table, f"{known} AND verdict = '{verdict}'")),
-                        f" {verdict}",
-                    ]
-                )
-            )
-    lone = [
-        joined(
-            [
-                citations.count(
-                    document["matched"][how], in_document(f"{folder}/comparison.json", "matched", how, kind="integer")
-                ),
-                f" {how}",
-            ]
-        )
-        for how in (NEW, GONE)
+    shown = names | {"headlines": headlines, "why": parts["why"]}
+    shown |= {"links": citations.figure_links(links, "pair", folder), "table": table}
+    if document["why"] is not None:
+        return shown
+    counts = {word: sum(row["verdict"] == word for row in kernels) for word in KERNELS}
+    verdicts = [
+        (Sourced(number, of_table("count(*)", table, f"{OF_KERNELS} AND verdict = '{word}'")), word)
+        for word, number in counts.items()
+        if number
     ]
-    both = [
-        citations.count(len(kernels), of_table("count(*)", table, known)),
-        f" kernel{'' if len(kernels) == 1 else 's'} on both sides: ",
-    ]
-    return joined(
-        ["Of ", *both, joined(parts, ", "), "; ", joined(lone, ", "), "."]
-        if kernels
-        else [joined(lone, ", "), " kernels."]
-    )
-
-
-def _noise(document: Mapping, folder: str) -> Markup:
-    """Return what the noise was learned from: it decides what can be claimed."""
-    repeats = sum(len(document[side]["repeats"]) for side in ("baseline", "candidate"))
-    if not repeats:
-        return tag("span", "one run on each side: the noise between runs was not measured")
-    lengths = [value_at(side, "repeats", kind="length") for side in ("baseline", "candidate")]
-    query = within(f"{folder}/comparison.json", f"({' + '.join(lengths)})::BIGINT")
-    return tag("span", "noise learned from ", citations.count(repeats, query), f" further run{'s' * (repeats > 1)}")
-
-
-def _unread(document: Mapping, folder: str) -> list[Markup]:
-    """Return which repeats are in no number, as they could not be measured."""
-    query = in_document(f"{folder}/comparison.json", "unread_repeats", kind="length")
-    names = [one["dataset"] for one in document["unread_repeats"]]
-    if not names:
-        return []
-    number = citations.count(len(names), query)
-    named = joined([citations.name(name) for name in names], ", ")
-    return [tag("span", number, f" repeat{'s' * (len(names) > 1)} could not be measured: ", named)]
+    lengths = " + ".join(value_at(side, "repeats", kind="length") for side in names)
+    repeats = sum(len(document[side]["repeats"]) for side in names)
+    unread = [one["dataset"] for one in document["unread_repeats"]]
+    return shown | {
+        "both": Sourced(len(kernels), of_table("count(*)", table, OF_KERNELS)),
+        "verdicts": verdicts,
+        "lone": [(parts["matched"][how], how) for how in (NEW, GONE)],
+        "repeats": Sourced(repeats, within(path, f"({lengths})::BIGINT")),
+        "unread": Sourced(len(unread), in_document(path, "unread_repeats", kind="length")),
+        "unread_names": unread,
+    }

@@ -17,8 +17,8 @@ from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.charts import merged_rows, rank_labels
 from causeway.plotting.drawing.labels import unit_stated
-from causeway.plotting.drawing.markup import tag, text_width
-from causeway.plotting.drawing.theme import text
+from causeway.plotting.drawing.markup import number, text_width
+from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
 
 if TYPE_CHECKING:
@@ -99,31 +99,30 @@ def draw_heat_map(
     scale, ends = _scale(shown, what, unit)
     foot = HEAD + height * len(groups)
     every = max(1, round(14 / height + 0.49))
-    middles = [(label, HEAD + (row + 0.5) * height + 4) for row, label in enumerate(names) if row % every == 0]
-    labels = [text(left - 8, y, label, theme.SMALL, "end", theme.MUTED) for label, y in middles]
-    drawing = tag(
-        "svg",
-        tag("title", title),
-        _colours(shown, scale, left, width, height),
-        _marks(marked, left, width, height),
-        labels,
-        _time_axis(edges, timed, left, foot),
-        _legend(ends, scale[2], left, foot + 40),
-        viewBox=f"0 0 {WIDTH:.0f} {foot + FOOT:.0f}",
-        role="img",
-        class_="scale",
-        data_map=json.dumps(facts, ensure_ascii=False, separators=(",", ":")),
-        data_explorer=explorer,
-        font_family=theme.FONT,
-    )
     more = f" Each row holds {len(groups[0])} ranks and shows their largest value." if len(groups[0]) > 1 else ""
     hint = " A click opens the window in the explorer." if facts["windows"] else ""
-    return tag(
-        "div",
-        drawing,
-        tag("output"),
-        tag("p", f"{note}{more}{hint}".strip() or None, class_="note scale"),
-        class_="map",
+    cells = zip(*np.nonzero(marked), strict=True)
+    return rendered(
+        "heat_map.html",
+        title=title,
+        width=round(WIDTH),
+        height=f"{foot + FOOT:.0f}",
+        facts=json.dumps(facts, ensure_ascii=False, separators=(",", ":")),
+        explorer=explorer,
+        cells=_colours(shown, scale, left, width, height),
+        marks="".join(f"M{left + column * width:.1f} {HEAD + row * height:.1f}h{width:.2f}" for row, column in cells),
+        labels=[(HEAD + (row + 0.5) * height + 4, label) for row, label in enumerate(names) if row % every == 0],
+        ticks=[(left + (WIDTH - left) * share, words) for share, words in _ticks(edges, timed)],
+        ends=ends + (", log scale" if scale[2] else ""),
+        shades=[theme.shade(step / (SHADES - 1)) for step in range(SHADES)],
+        note=f"{note}{more}{hint}".strip(),
+        left=left,
+        foot=foot,
+        number=number,
+        font=theme.FONT,
+        muted=theme.MUTED,
+        faint=theme.FAINT,
+        marked=theme.DIVERGING[-2],
     )
 
 
@@ -177,25 +176,16 @@ def _scale(values: np.ndarray, what: str, unit: str) -> tuple[tuple[float, float
 
 def _colours(
     medians: np.ndarray, scale: tuple[float, float, bool], left: float, width: float, height: float
-) -> list[Markup]:
-    """Return the cells, those of one shade as one path: a few kilobytes instead of an element for each."""
-    paths: dict[int, list[str]] = {}
+) -> list[tuple[str, str]]:
+    """Return the cells, those of one shade as one path, with its colour: a few kilobytes instead of an element for
+    each.
+    """
+    paths: dict[int, str] = {}
     for row, column in zip(*np.nonzero(np.isfinite(medians)), strict=True):
-        place = (
-            f"M{left + column * width:.1f}"
-            f" {HEAD + row * height:.1f}h{width + 0.15:.2f}v{height - 1:.1f}h-{width + 0.15:.2f}z"
-        )
-        paths.setdefault(_shade(medians[row, column], *scale), []).append(place)
-    return [
-        tag("path", d="".join(places), fill=theme.shade(level / (SHADES - 1)))
-        for level, places in sorted(paths.items())
-    ]
-
-
-def _marks(kept: np.ndarray, left: float, width: float, height: float) -> Markup | None:
-    cells = zip(*np.nonzero(kept), strict=True)
-    path = "".join(f"M{left + column * width:.1f} {HEAD + row * height:.1f}h{width:.2f}" for row, column in cells)
-    return tag("path", d=path, stroke=theme.DIVERGING[-2], stroke_width=3, fill="none") if path else None
+        shade = _shade(medians[row, column], *scale)
+        place = f"M{left + column * width:.1f} {HEAD + row * height:.1f}"
+        paths[shade] = f"{paths.get(shade, '')}{place}h{width + 0.15:.2f}v{height - 1:.1f}h-{width + 0.15:.2f}z"
+    return [(path, theme.shade(level / (SHADES - 1))) for level, path in sorted(paths.items())]
 
 
 def _shade(value: float, low: float, top: float, log: bool) -> int:
@@ -217,23 +207,10 @@ def _times(edges: np.ndarray) -> list[str]:
     return [f"{start}–{end} {name}" for start, end in itertools.pairwise(ends)]
 
 
-def _time_axis(edges: np.ndarray, timed: bool, left: float, y: float) -> list[Markup]:
-    name, size = formatting.time_unit(edges[-1]) if timed else ("", 1.0)
+def _ticks(edges: np.ndarray, timed: bool) -> list[tuple[float, str]]:
+    """Return the ticks of the time axis: which share of it is before, and what it says."""
+    if not timed:
+        return [(0.0, "first launch"), (1.0, "last launch")]
+    name, size = formatting.time_unit(edges[-1])
     last = edges[-1] / size
-    parts = []
-    for tick in theme.nice_ticks(0.0, last, 8) if timed else [0.0, last]:
-        x = left + (WIDTH - left) * tick / last
-        anchor = "start" if tick == 0 else "end" if x > WIDTH - 30 else "middle"
-        words = f"{formatting.significant(tick, 4)} {name}" if timed else "first launch" if tick == 0 else "last launch"
-        parts.append(tag("line", x1=x, x2=x, y1=y, y2=y + 4, stroke=theme.FAINT))
-        parts.append(text(x, y + 17, words, theme.SMALL, anchor, theme.MUTED))
-    return parts
-
-
-def _legend(ends: str, log: bool, left: float, y: float) -> Markup:
-    steps = [
-        tag("rect", x=left + i * 5, y=y, width=5.2, height=10, fill=theme.shade(i / (SHADES - 1)))
-        for i in range(SHADES)
-    ]
-    words = ends + (", log scale" if log else "")
-    return tag("g", steps, text(left + SHADES * 5 + 10, y + 9.5, words, theme.SMALL, colour=theme.MUTED))
+    return [(tick / last, f"{formatting.significant(tick, 4)} {name}") for tick in theme.nice_ticks(0.0, last, 8)]

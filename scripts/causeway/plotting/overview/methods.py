@@ -9,6 +9,7 @@ from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document, within
 from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.citations import Sourced
 from causeway.plotting.drawing.labels import clocks_by
 from causeway.plotting.drawing.page import rendered
 
@@ -20,7 +21,6 @@ ALIKE = {
     "shape": "launch configuration and shapes of inputs",
 }
 """What launches of one mean have in common, by `bins.configuration`."""
-EXPORT_COLUMNS = ("dataset", "export", "source", "format", "status", "ranks", "bytes", "rows", "SHA-256")
 
 
 def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, object]:
@@ -82,7 +82,6 @@ def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Marku
         config_hash=config_hash,
         settings=[(section, setting(values)) for section, values in settings.items()],
         clocks=clocks,
-        columns=EXPORT_COLUMNS,
         exports=[
             export_of(view.name, export, names[export["source"]]) for view in datasets for export in view.capabilities
         ],
@@ -107,8 +106,8 @@ def export_of(dataset: str, export: Mapping, source: str) -> dict:
         "format": f"{export['format']} {export['format_version'] or ''}".strip(),
         "status": export["status"],
         "ranks": formatting.integer_ranges(export["ranks"]),
-        "bytes": citations.count(export["bytes"], in_document(document, "bytes", kind="integer")),
-        "rows": citations.count(total, within(document, parts)),
+        "bytes": Sourced(export["bytes"], in_document(document, "bytes", kind="integer")),
+        "rows": Sourced(total, within(document, parts)),
         "sha256": export["sha256"],
     }
 

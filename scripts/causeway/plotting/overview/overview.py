@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.formatting import elided
-from causeway.core.queries import in_document
 from causeway.core.vocabulary import COMM_AWARE, KERNEL_VARIABILITY, MEMORY_STALL, PARALLEL, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.citations import figure_links, interactive_link
+from causeway.plotting.drawing.citations import document_parts, figure_links, interactive_link
 from causeway.plotting.drawing.labels import MEMORY_STALL_EXPLAINED, unit_stated
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.page import inline, page_table, rendered
+from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.figures.kernels import Kernel, draw_kernels, kernels_of
-from causeway.plotting.overview.claims import COMPARED, compared_runs, findings_list, first_screen, little_at_stake
+from causeway.plotting.overview.claims import (
+    COMPARED,
+    compared_runs,
+    findings_list,
+    first_screen,
+    little_at_stake,
+    statement,
+)
 from causeway.plotting.overview.device_tables import (
     collectives_by_size,
     gpu_time_by_operator,
@@ -37,7 +43,6 @@ if TYPE_CHECKING:
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
-DATASETS = (("dataset", "name"), ("inputs", ""), ("parallel efficiency", "n"), ("what to know first", "said"))
 MATTERS_MOST = ("Where", "What fills the time", "Run", "Recording")
 """The questions whose answer stands for a dataset, the first that it has."""
 
@@ -52,22 +57,15 @@ def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> 
         All lines of first screens with their places in the document.
     """
     rows = [_row(view, _most(view.name, lines)) for view in datasets]
-    note = tag("p", "Each dataset with where its time is lost, or else what fills it.", class_="note")
-    heading = tag("h2", "All datasets", class_="dataset")
-    return tag("section", heading, note, page_table(DATASETS, rows, kind="datasets"), id="all-datasets")
+    return rendered("datasets.html", rows=rows)
 
 
-def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> list[object]:
+def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> tuple:
     status = view.quality["status"]
-    cells = [tag("a", citations.name(view.name), href=f"#{view.name}")]
-    cells.append(tag("span", WORDS.get(status, status), class_=f"chip {status}"))
-    value = view.efficiency[COMM_AWARE][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
-    cells.append(citations.ratio(value, in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)))
-    if first is None:
-        return [*cells, "nothing was measured"]
-    place, line = first
-    query = in_document("findings.json", "first_screen", place, "answer", kind="text")
-    return [*cells, citations.said(line["answer"], query)]
+    efficiency = view.efficiency if view.efficiency and not view.efficiency["why"] else None
+    ratio = document_parts(f"{view.name}/efficiency.json", efficiency)[COMM_AWARE][PARALLEL]
+    said = None if first is None else statement("first_screen", *first)["answer"]
+    return view.name, status, WORDS.get(status, status), ratio, said
 
 
 def _most(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:
@@ -291,14 +289,14 @@ def _figure(view: DatasetView) -> Markup | None:
     return tag("figure", figure, class_="sheet", data_repeats="kernels")
 
 
-def _time_lost(view: DatasetView) -> list[Markup]:
+def _time_lost(view: DatasetView) -> Markup:
     figures = [view.figures[name] for name in ("waiting", "step_waterfall") if name in view.figures]
-    waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else []
-    limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
-    operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
-    sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
+    waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else None
+    limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else None
+    operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else None
+    sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else None
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, view.waiting is not None)
-    return [*lost, *waiting, *limits, *operators, *sizes]
+    return joined([lost, waiting, limits, operators, sizes])
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:
@@ -312,29 +310,13 @@ def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[t
     return [(words, anchor(view.name, part)) for words, part in parts]
 
 
-def _based_on(view: DatasetView) -> Markup | None:
-    """Return on what the numbers of a reduced dataset are based, None for every other dataset."""
-    words = view.quality["based_on"]
-    if words is None:
-        return None
-    return joined(
-        [
-            "Based only on ",
-            citations.said(words, in_document(f"{view.name}/quality.json", "based_on", kind="text")),
-            ".",
-        ]
-    )
-
-
 def _why_empty(quality: Mapping, target: str) -> str:
     """Return why a target has no launches: the inputs' reason, or else what a launch needs to have it."""
     state = quality["analyses"].get(target) or quality["analyses"].get("counter_deviation") or {}
     if not state.get("possible", True) and state["why"]:
         return state["why"].removesuffix(".")
-    needed = {
-        MEMORY_STALL: "no transfer overlaps a launch or ends shortly before one",
-        KERNEL_VARIABILITY: "there are no launches",
-    }
+    needed = {MEMORY_STALL: "no transfer overlaps a launch or ends shortly before one"}
+    needed[KERNEL_VARIABILITY] = "there are no launches"
     return needed.get(target, f"no row holds a value of {target}")
 
 
@@ -362,7 +344,7 @@ def _target(
         "name": name,
         "heading": f"{name[:1].upper()}{name[1:]}",
         "why_empty": None if kernels else _why_empty(view.quality, one.target),
-        "based_on": _based_on(view),
+        "based_on": document_parts(f"{view.name}/quality.json", view.quality)["based_on"],
         "little": little,
         "figures": joined([*of_target, interactive_link(view.name, one.target)], ", ") if kernels else None,
     }

@@ -2,28 +2,20 @@
 map of lost time.
 """
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
-from causeway.core.formatting import elided
-from causeway.core.queries import cell, in_document, value_at, within
-from causeway.core.vocabulary import (
-    COMM_AWARE,
-    DEVICE_RATIOS,
-    FLAVOUR_NAMES,
-    FLAVOURS,
-    IDLE_CAUSES,
-    PARALLEL,
-    WATERFALL,
-    Flavour,
-    factors_of,
-)
-from causeway.plotting.drawing import citations, theme
+from causeway.core.queries import cell, value_at, within
+from causeway.core.vocabulary import COMM_AWARE, DEVICE_RATIOS, FLAVOURS, IDLE_CAUSES, PARALLEL, WATERFALL, factors_of
+from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.charts import merged_rows
-from causeway.plotting.drawing.markup import frame, joined, tag
+from causeway.plotting.drawing.citations import FILTERS, Sourced, document_parts
+from causeway.plotting.drawing.markup import number
+from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.device_time import lost_shares, shown_parts
 from causeway.plotting.figures.efficiency import groups_of, shown_names
 from causeway.plotting.overview.device_tables import managed_memory
@@ -41,6 +33,8 @@ HIGH = 1.0
 SHADES = theme.DIVERGING[2:7][::-1]
 """The light part of the scale, orange for little and blue for much: dark text stays readable on all of it."""
 MAP_COLUMNS = 240
+WIDE = 150
+"""Pixels of the waterfall."""
 
 
 class Document:
@@ -48,43 +42,53 @@ class Document:
 
     def __init__(self, document: Mapping, dataset: str) -> None:
         self.document = document
-        self.dataset = dataset
         self.path = f"{dataset}/efficiency.json"
         self.table = f"{dataset}/efficiency.parquet"
-        self.total = document["elapsed_ns"] * document["device"]["n_devices"]
-        self.whole = f"({value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')})"
+        self.parts = document_parts(self.path, document)
+        whole = f"({value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')})"
+        self.total = self.of(document["elapsed_ns"] * document["device"]["n_devices"], whole)
+        self.whole = whole
 
-    def at(self, *path: str | int, kind: str = "number") -> str:
-        """Return the query of a value."""
-        return in_document(self.path, *path, kind=kind)
+    def of(self, value: float, expression: str) -> Sourced:
+        """Return a value that an SQL expression over the document gives."""
+        return Sourced(value, within(self.path, expression))
 
-    def of(self, expression: str) -> str:
-        """Return the query of an expression."""
-        return within(self.path, expression)
+    def share(self, part: str) -> Sourced:
+        """Return a part of the waterfall in percent of the device time."""
+        value = 100 * self.document["waterfall_ns"][part] / self.total.raw
+        return self.of(value, f"100 * {value_at('waterfall_ns', part, kind='integer')} / {self.whole}")
 
-    def over_devices(self, key: str) -> tuple[int, str]:
-        """Return the sum of a key of the breakdown over all devices, and its expression."""
-        total = sum(one[key] for one in self.document["breakdown"].values())
-        return total, f"list_sum(json_extract(content, '$.breakdown.*.{key}')::BIGINT[])::BIGINT"
+    def nothing(self) -> Markup | str | None:
+        """Return why nothing was measured; None where something was."""
+        if self.document["why"]:
+            return FILTERS["said"](self.parts["why"])
+        return None if self.total else "no time passed"
 
 
-def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, has_reasons: bool = False) -> list[Markup]:
-    """Return sentences, trees, and the map of lost time of a dataset; `has_reasons` is as
+def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, has_reasons: bool = False) -> Markup:
+    """Return sentences, trees, and the map of lost time of a dataset; `table` is `efficiency.parquet`, `has_reasons` as
     in `sentences`.
     """
-    heading = tag("h3", "Where the time goes", id=f"{name}--efficiency")
     facts = Document(document, name)
-    if document["why"] or not facts.total:
-        why = citations.said(document["why"], facts.at("why", kind="text")) if document["why"] else "no time passed"
-        return [heading, tag("p", "Nothing was measured: ", why, ".")]
-    lost = lost_map(table, name)
-    return [
-        heading,
-        tag("div", [tag("p", words) for words in sentences(facts, has_reasons)], class_="tight"),
-        trees(facts, table),
-        *managed_memory(facts.document, facts.path),
-        *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
-    ]
+    nothing = facts.nothing()
+    if nothing is not None:
+        return rendered("time_lost.html", name=name, nothing=nothing)
+    whole, *factors = (
+        f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
+    )
+    return rendered(
+        "time_lost.html",
+        name=name,
+        nothing=None,
+        sentences=sentences(facts, has_reasons),
+        formula=f"{whole} = {' × '.join(factors)}",
+        flavour=next(one for one in FLAVOURS if one.name == COMM_AWARE),
+        ratios=DEVICE_RATIOS,
+        trees=tree_rows(facts, table),
+        colour=colour,
+        migrations=managed_memory(facts.document, facts.path),
+        lost=lost_map(table, name),
+    )
 
 
 def sentences(facts: Document, has_reasons: bool = False) -> list[Markup]:
@@ -92,183 +96,73 @@ def sentences(facts: Document, has_reasons: bool = False) -> list[Markup]:
     only where `waiting.parquet` does not give the reasons of idle time (`has_reasons`).
     """
     document = facts.document
-    tree = facts.document[COMM_AWARE]
-    times = document["waterfall_ns"]
-    worst = max((part for part in WATERFALL if part.loss), key=lambda part: times[part.name])
-    busy = 100 * (tree[PARALLEL] or 0)
-    running = citations.percent(busy, facts.of(f"100 * {value_at(COMM_AWARE, PARALLEL)}"))
-    number = document["device"]["n_devices"]
-    devices = citations.count(number, facts.at("device", "n_devices", kind="integer"))
-    words = ["Computing kernels run for ", running, " of the time of ", devices, f" device{'s' * (number != 1)}"]
-    if times[worst.name]:
-        words += [f"; the largest loss is {worst.label.partition(':')[0]}, ", part_of(facts, worst.name)]
-    first = joined([*words, "."])
-    waits = [] if has_reasons else _idle(facts)
-    return [first, *waits, *_notes(facts), *_host(facts)]
+    worst = max((part for part in WATERFALL if part.loss), key=lambda part: document["waterfall_ns"][part.name])
+    idle, reasons = (facts.of(0, "0"), []) if has_reasons else _idle(facts)
+    lines = rendered(
+        "time_sentences.html",
+        document=facts.parts,
+        running=facts.of(100 * (document[COMM_AWARE][PARALLEL] or 0), f"100 * {value_at(COMM_AWARE, PARALLEL)}"),
+        loss=worst.label.partition(":")[0] if document["waterfall_ns"][worst.name] else "",
+        lost=facts.share(worst.name),
+        idle=idle,
+        reasons=reasons,
+    )
+    return [line for line in lines.splitlines() if line]
 
 
-def part_of(facts: Document, part: str) -> Markup:
-    """Return a part of the waterfall in percent of the device time."""
-    value = 100 * facts.document["waterfall_ns"][part] / facts.total
-    return citations.percent(value, facts.of(f"100 * {value_at('waterfall_ns', part, kind='integer')} / {facts.whole}"))
-
-
-def _idle(facts: Document) -> list[Markup]:
-    sums = {cause: facts.over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
-    idle = sum(value for value, _ in sums.values())
-    all_of = " + ".join(expression for _, expression in sums.values())
-    if not idle:
-        return []
+def _idle(facts: Document) -> tuple[Sourced, list[tuple[Sourced, str]]]:
+    """Return the idle time of all devices, and its parts in percent with their reasons."""
+    times = {
+        cause: sum(one[f"idle_{cause}_ns"] for one in facts.document["breakdown"].values()) for cause in IDLE_CAUSES
+    }
+    sums = {
+        cause: f"list_sum(json_extract(content, '$.breakdown.*.idle_{cause}_ns')::BIGINT[])::BIGINT" for cause in times
+    }
+    all_of = " + ".join(sums.values())
+    idle = facts.of(sum(times.values()), all_of)
     reasons = dict(IDLE_CAUSES)
-    if not facts.document["host"]["possible"] and not sums["host"][0]:  # 0 was not measured, then
+    if not facts.document["host"]["possible"] and not times["host"]:  # 0 was not measured, then
         del reasons["host"]
         reasons["other"] = "has reasons that the launch calls would tell, which are not recorded"
     parts = [
-        joined(
-            [
-                citations.percent(100 * sums[cause][0] / idle, facts.of(f"100 * {sums[cause][1]} / ({all_of})")),
-                f" {words}",
-            ]
-        )
+        (facts.of(100 * times[cause] / (idle.raw or 1), f"100 * {sums[cause]} / ({all_of})"), words)
         for cause, words in reasons.items()
     ]
-    return [joined(["Of the idle time (", citations.time(idle, facts.of(all_of)), ") ", joined(parts, ", "), "."])]
+    return idle, parts
 
 
-def _notes(facts: Document) -> list[Markup]:
-    return [
-        joined([citations.said(note, facts.at("notes", number, kind="text")), "."])
-        for number, note in enumerate(facts.document["notes"])
-    ]
+def tree_rows(facts: Document, table: "pa.Table") -> list[dict]:
+    """Return the rows of the trees of the flavour that the losses follow from: group and name of a part, its time and
+    its ratios; the parts of a group in the order of their names.
 
-
-def _host(facts: Document) -> list[Markup]:
-    host = facts.document["host"]
-    why = [citations.said(host["why"], facts.at("host", "why", kind="text"))] if host["why"] else []
-    if not host["possible"]:
-        return [joined(["Hosts: ", *why, "."])]
-
-    def of(key: str) -> Markup | str:
-        return citations.ratio(host.get(key), facts.at("host", key))
-
-    words = [
-        "Hosts: parallel efficiency ",
-        of("parallel_efficiency"),
-        ", device offload ",
-        of("device_offload_efficiency"),
-    ]
-    if host["mpi_parallel_efficiency"] is None:
-        return [joined([*words, "; ", *why, "."])]
-    words += ["; MPI ", of("mpi_parallel_efficiency"), " = communication ", of("mpi_communication_efficiency")]
-    return [joined([*words, " × balance ", of("mpi_load_balance"), "."])]
-
-
-def tree_rows(facts: Document) -> list[tuple[str, Markup, list, str | None]]:
-    """Return the rows of the table: group, name, and the way to the tree in each flavour; the parts of a group in the
-    order of their names.
-
-    Of a group with more parts than there is room for, the least efficient stand there.
+    Of a group with more parts than there is room for, the least efficient stand there, and a note says so.
     """
     device = facts.document["device"]
-    shown = facts.document[COMM_AWARE]
-    found = [("", "whole dataset", [], None)]
+    regions = zip(table.column("level").to_pylist(), table.column("region").to_pylist(), strict=True)
+    place = {region: number for number, (level, region) in enumerate(regions) if level == "region"}
+    found = [_tree_row(facts, [], None)]
     for group, one, limit in groups_of(device):
         most = min(limit, MOST_PARTS)
-        for name in shown_names(shown[group], group, most):
-            words = joined([f"{one} ", citations.name(name)])
-            if group == "regions":
-                words = citations.name(elided(name, 40), title=name)
-            found.append((group, words, [group, name], None))
+        names = shown_names(facts.document[COMM_AWARE][group], group, most)
+        rows = [_tree_row(facts, [group, name], place.get(name) if group == "regions" else None) for name in names]
         if len(device[group]) > most:
-            rest = citations.count(len(device[group]), facts.of(f"len(json_keys(content, '$.device.{group}'))"))
-            chosen = "longest" if group == "regions" else "least efficient"
-            found.append((group, joined([f"the {chosen} of ", rest, f" {one}s"]), [], "note"))
+            number = facts.of(len(device[group]), f"len(json_keys(content, '$.device.{group}'))")
+            rows.append({"note": "longest" if group == "regions" else "least efficient", "number": number})
+        found += [row | {"group": group, "kind": one, "first": row is rows[0]} for row in rows]
     return found
 
 
-def trees(facts: Document, table: "pa.Table") -> Markup:
-    """Return the trees of the flavour that the losses follow from.
-
-    Parameters
-    ----------
-    facts : Document
-    table : pa.Table
-        `efficiency.parquet` with the columns level, region and elapsed_ns.
-    """
-    whole, *factors = (
-        f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
+def _tree_row(facts: Document, way: list[str], number: int | None) -> dict:
+    """Return time and ratios of a part; regions are cited from their rows, `number`, in the table."""
+    tree, whole = (
+        functools.reduce(lambda part, step: part[step], way, facts.parts[one]) for one in (COMM_AWARE, "device")
     )
-    said = f"{whole} = {' × '.join(factors)}."
-    main = [one for one in FLAVOURS if one.name == COMM_AWARE]
-    return tag(
-        "div",
-        tag("h4", "Efficiency of devices"),
-        tag("p", said, class_="note"),
-        tree_table(facts, table, main),
-    )
-
-
-def tree_table(facts: Document, table: "pa.Table", flavours: Sequence[Flavour]) -> Markup:
-    """Return the trees of a dataset and its parts as a table: one coloured cell per ratio, blue for much and orange
-    for little.
-    """
-    levels = table.column("level").to_pylist()
-    regions = table.column("region").to_pylist()
-    place = {
-        region: number for number, (level, region) in enumerate(zip(levels, regions, strict=True)) if level == "region"
-    }
-    tops = [tag("th", ""), tag("th", "")] + [
-        tag("th", flavour.label, colspan=len(DEVICE_RATIOS), class_="flavour") for flavour in flavours
-    ]
-    heads = [tag("th", ""), tag("th", "time", class_="n")]
-    heads += [
-        tag("th", ratio.abbreviation, class_="n", title=ratio.name.replace("_", " "))
-        for _ in flavours
-        for ratio in DEVICE_RATIOS
-    ]
-    body = []
-    before = ""
-    for group, words, path, note in tree_rows(facts):
-        first = "first" if group != before else None
-        before = group
-        if note:
-            body.append(tag("tr", tag("td", words, colspan=2 + len(flavours) * len(DEVICE_RATIOS), class_="note")))
-            continue
-        tree = {flavour: _reach(facts.document[flavour], path) for flavour in FLAVOUR_NAMES}
-        number = place.get(path[1]) if path and path[0] == "regions" else None
-        long = (
-            facts.at("device", *path, "elapsed_ns", kind="integer")
-            if number is None
-            else cell("elapsed_ns", facts.table, number)
-        )
-        cells = [
-            tag("td", words, class_="part"),
-            tag("td", citations.time(tree["device"]["elapsed_ns"], long), class_="n"),
-        ]
-        for flavour in (one.name for one in flavours):
-            for key in (ratio.name for ratio in DEVICE_RATIOS):
-                value = tree[flavour][key]
-                query = (
-                    facts.at(flavour, *path, key) if number is None else cell(f"{flavour}_{key}", facts.table, number)
-                )
-                main = " main" if key == PARALLEL else ""
-                cells.append(
-                    tag(
-                        "td",
-                        citations.ratio(value, query),
-                        class_=f"n ratio{main}",
-                        style=f"background:{colour(value)}",
-                    )
-                )
-        body.append(tag("tr", cells, class_=first))
-    table_ = tag("table", tag("thead", tag("tr", tops), tag("tr", heads)), tag("tbody", body), class_="trees")
-    return tag("div", table_, class_="wide")
-
-
-def _reach(tree: Mapping, path: list) -> Mapping:
-    for step in path:
-        tree = tree[step]
-    return tree
+    ratios = {f"{COMM_AWARE}_{ratio.name}": tree[ratio.name] for ratio in DEVICE_RATIOS}
+    parts = {"elapsed_ns": whole["elapsed_ns"]} | ratios
+    if number is not None:
+        parts = {name: Sourced(part.raw, cell(name, facts.table, number)) for name, part in parts.items()}
+    time, *values = parts.values()
+    return {"group": "", "first": False, "name": way[-1] if way else "", "time": time, "ratios": values}
 
 
 def colour(value: float | None) -> str:
@@ -281,35 +175,18 @@ def waterfall(document: Mapping, name: str) -> Markup | None:
     measured.
     """
     facts = Document(document, name)
-    if document["why"] or not facts.total:
+    if facts.nothing() is not None:
         return None
-    rows = []
+    parts = []
     done = 0
-    for key, words, fill in shown_parts(facts.document["waterfall_ns"]):
-        value = facts.document["waterfall_ns"][key]
-        begin = 150 * done / facts.total
-        wide = max(150 * value / facts.total, 0.8) if value else 0.0
-        behind = tag("rect", x=0, y=0, width=150, height=16, fill="#f2f4f6")
-        drawn = frame(150, 16, behind, tag("rect", x=begin, y=0, width=wide, height=16, fill=fill))
+    for key, words, fill in shown_parts(document["waterfall_ns"]):
+        time = facts.parts["waterfall_ns"][key]
         name, _, more = words.partition(": ")
-        label = tag("td", name, tag("span", f": {more}", class_="muted") if more else None)
-        time = citations.time(value, facts.at("waterfall_ns", key, kind="integer"))
-        rows.append(
-            tag("tr", label, tag("td", drawn), tag("td", time, class_="n"), tag("td", part_of(facts, key), class_="n"))
-        )
-        done += value
-    total = citations.time(facts.total, facts.of(facts.whole))
-    rows.append(
-        tag(
-            "tr",
-            tag("td", tag("b", "all device time")),
-            tag("td", ""),
-            tag("td", tag("b", total), class_="n"),
-            tag("td", ""),
-        )
-    )
-    table = tag("table", tag("tbody", rows), class_="waterfall")
-    return tag("div", tag("h3", "Time of all devices"), tag("div", table, class_="wide"), class_="sheet")
+        wide = max(WIDE * time.raw / facts.total.raw, 0.8) if time else 0.0
+        part = {"name": name, "more": more, "fill": fill, "begin": WIDE * done / facts.total.raw, "wide": wide}
+        parts.append(part | {"time": time, "share": facts.share(key)})
+        done += time.raw
+    return rendered("waterfall.html", parts=parts, total=facts.total, number=number)
 
 
 def lost_map(table: "pa.Table", name: str) -> Markup | None:

@@ -1,6 +1,6 @@
 """The overview's answer to what would help: what-ifs of all kernels, ranked by what they are worth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -10,9 +10,9 @@ from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.labels import full_name
+from causeway.plotting.drawing.citations import Sourced, interval, row_parts
 from causeway.plotting.drawing.markup import tag
-from causeway.plotting.drawing.page import page_table
+from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -26,10 +26,16 @@ NO_CHANGE = 0.05
 """Percent of the run that a change, or an end of its interval, must reach to be said in numbers."""
 
 
-def ranked(
-    searches: Sequence[object], kernels: Sequence[Kernel]
-) -> list[tuple[Mapping, tuple[str, int], Kernel | None]]:
-    """Return supported what-ifs that win GPU time, most first; one per kernel and feature, the one that wins most.
+def what_ifs_of(search: object) -> list[tuple[int, Sourced]]:
+    """Return the what-ifs of a search with their numbers in its table."""
+    table = search.table.replace("contributions", "whatif")
+    rows = enumerate(search.tables.get("whatif", []))
+    return [(number, row_parts(row, table, file_row_number=number)) for number, row in rows]
+
+
+def ranked(searches: Sequence[object], kernels: Sequence[Kernel]) -> list[tuple[Sourced, int, Kernel | None]]:
+    """Return supported what-ifs that win GPU time, most first, with their numbers; one per kernel and feature, the one
+    that wins most.
 
     The times do not add up, because causes overlap. The whole dataset's what-ifs stand in where no kernel has any.
     Those of collectives are left out: their time includes waiting for the last rank.
@@ -40,48 +46,18 @@ def ranked(
         kernel = known.get(search.graph["scope"])
         if kernel is not None and kernel.kind == COMMUNICATION_KERNEL:
             continue
-        best: dict[str, tuple[int, Mapping]] = {}
-        for number, row in enumerate(search.tables.get("whatif", [])):
-            if row["verdict"] != "supported" or (row.get("saved_ns") or 0) <= 0 or row.get("asked"):
+        best: dict[str, tuple] = {}
+        for number, row in what_ifs_of(search):
+            one = row.raw
+            if one["verdict"] != "supported" or (one.get("saved_ns") or 0) <= 0 or one.get("asked"):
                 continue
-            current = best.get(row["feature"])
-            if current is None or row["saved_ns"] > current[1]["saved_ns"]:
-                best[row["feature"]] = number, row
-        table = search.table.replace("contributions", "whatif")
-        found += [(row, (table, number), kernel) for number, row in best.values()]
+            if one["feature"] not in best or one["saved_ns"] > best[one["feature"]][0].raw["saved_ns"]:
+                best[one["feature"]] = row, number, kernel
+        found += best.values()
     own = [one for one in found if one[2] is not None]
-    return sorted(own or found, key=lambda one: (-one[0]["saved_ns"], one[2].id if one[2] else "", one[0]["feature"]))
-
-
-def help_row(
-    target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None, run: Markup | str | None = None
-) -> list[object]:
-    """Return one what-if as a row: the changes of the mean and of the 99th percentile, the GPU time won, and where
-    what-ifs were replayed the change of the run.
-    """
-    table, number = place
-    where = rows_where({"file_row_number": number})
-
-    def of(what: str) -> str:
-        return of_table(what, table, where)
-
-    def change(name: str) -> Markup | str:
-        columns = [f"{name}_{end}" for end in ("percent", "low", "high")]
-        return citations.interval(*(row.get(column) for column in columns), tuple(map(of, columns)))
-
-    saved = ("saved_ns", "saved_low", "saved_high")
-    ends = [citations.said(row[end], of(f'"{end}"'), 60) for end in ("from", "to")]
-    setting = [tag("code", elided(row["feature"], 50)), " ", ends[0], " → ", ends[1]]
-    name = citations.name(kernel.short if kernel else "Whole dataset")
-    return [
-        tag("span", name, title=full_name(kernel.name) if kernel else None),
-        target_name(target),
-        setting,
-        change("mean_change"),
-        change("p99_change"),
-        citations.time_interval(*(row[one] for one in saved), tuple(map(of, saved))),
-        *([] if run is None else [run]),
-    ]
+    return sorted(
+        own or found, key=lambda one: (-one[0].raw["saved_ns"], one[2].id if one[2] else "", one[0].raw["feature"])
+    )
 
 
 def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[str, int], Markup | str]:
@@ -94,17 +70,15 @@ def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[
         `replayed_what_ifs`.
     """
     table = f"{dataset}/kernel_variability/replayed_what_ifs.parquet"
-    columns = ("run_change_percent", "run_change_low", "run_change_high")
     found = {}
     for number, row in enumerate(replayed.to_pylist() if replayed is not None else []):
-        where = rows_where({"file_row_number": number})
-        queries = tuple(of_table(column, table, where) for column in columns)
-        change = citations.interval(*(row[column] for column in columns), queries)
-        reached = max(abs(row[column] or 0) for column in columns) >= NO_CHANGE
-        limit = citations.said(row["limited_by"] or "", of_table("limited_by", table, where))
-        if row["limited_by"] == HOST and abs(row["run_change_percent"]) < NO_CHANGE:
+        parts = row_parts(row, table, file_row_number=number)
+        change = interval(parts, "run_change")
+        ends = [abs(row[f"run_change_{end}"] or 0) for end in ("percent", "low", "high")]
+        limit = citations.said(row["limited_by"] or "", parts["limited_by"].query)
+        if row["limited_by"] == HOST and ends[0] < NO_CHANGE:
             change = tag("span", "no shorter, the ", limit, " limits it")
-        elif row["limited_by"] and not reached:
+        elif row["limited_by"] and max(ends) < NO_CHANGE:
             change = tag("span", "no shorter; limited by: ", limit)
         found[row["kernel"], row["what_if"]] = change
     return found
@@ -125,57 +99,39 @@ def what_would_help(
     replayed : Table or None
         `replayed_what_ifs` of `kernel_variability`: what those do to the run.
     """
-    body = []
     of_run = changes_of_the_run(dataset, replayed)
-    for target, searches, kernels in targets:
-        for row, place, kernel in ranked(searches, kernels)[:SHOWN]:
-            key = (kernel.id if kernel else "", place[1]) if target == KERNEL_VARIABILITY else ("", -1)
-            run = of_run.get(key, citations.name("–")) if of_run else None
-            body.append(help_row(target, row, place, kernel, run))
+    rows = [
+        {
+            "row": row,
+            "kernel": kernel,
+            "target": target_name(target),
+            "run": of_run.get((kernel.id if kernel else "", number)) if target == KERNEL_VARIABILITY else None,
+        }
+        for target, searches, kernels in targets
+        for row, number, kernel in ranked(searches, kernels)[:SHOWN]
+    ]
     asked = what_was_asked(targets)
-    if not body:
-        return tag("div", asked, id=f"{dataset}--help") if asked is not None else None
-    heads = [("kernel", "name"), ("target", "nowrap"), ("if one cause had another value", ""), ("mean", "n")]
-    heads += [(citations.name("p99"), "n"), ("GPU time won", "n"), *([("run, replayed", "n")] if of_run else [])]
-    words = "What the fitted model says of one change, within what was observed; gains of several rows overlap."
-    if of_run:
-        words += " The last column replays the run with it."
-    return tag(
-        "div",
-        tag("h3", "What would help", id=f"{dataset}--help"),
-        tag("p", words, class_="note"),
-        page_table(heads, body),
-        asked,
-    )
-
-
-def what_was_asked(targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> Markup | None:
-    """Return the answers to the configuration's own questions as a table, None where nothing was asked; equal
-    refusals stand in one row.
-    """
-    found: dict[tuple[str, str], list[tuple]] = {}
-    for target, searches, kernels in targets:
-        known = {kernel.id: kernel for kernel in kernels}
-        for search in searches:
-            kernel = known.get(search.graph["scope"])
-            table = search.table.replace("contributions", "whatif")
-            name = citations.name(
-                kernel.short if kernel else elided(search.graph.get("scope_name") or "Whole dataset", 60)
-            )
-            for number, row in enumerate(search.tables.get("whatif", [])):
-                if row.get("asked"):
-                    query = of_table("coalesce(sentence, reason)", table, rows_where({"file_row_number": number}))
-                    answer = citations.said(row["sentence"] or row["reason"], query)
-                    alike = f"{search.graph['scope']}: {row['sentence']}" if row["sentence"] else row["reason"]
-                    found.setdefault((row["asked"], f"{target} {alike}"), []).append(
-                        (name, target_name(target), answer, row["verdict"])
-                    )
-    if not found:
+    if not rows and not asked:
         return None
-    body = []
-    for (question, _), rows in sorted(found.items(), key=lambda one: one[0][0]):
-        name, target, answer, verdict = rows[0]
-        others = citations.name(f" and {len(rows) - 1} more") if len(rows) > 1 else None
-        body.append([citations.name(elided(question, 80)), [name, others], target, answer, verdict])
-    heads = [("question", "name"), *((words, "") for words in ("kernel", "target", "answer", "verdict"))]
-    return tag("div", tag("h3", "What was asked"), page_table(heads, body))
+    return rendered("what_would_help.html", dataset=dataset, rows=rows, replayed=bool(of_run), asked=asked)
+
+
+def what_was_asked(targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> list[dict]:
+    """Return the answers to the configuration's own questions in the order of these; equal refusals are one."""
+    found: dict[tuple[str, str], dict] = {}
+    for target, searches, kernels in targets:
+        short = {kernel.id: kernel.short for kernel in kernels}
+        for search in searches:
+            scope = search.graph["scope"]
+            whole = elided(search.graph.get("scope_name") or "Whole dataset", 60)
+            for number, parts in what_ifs_of(search):
+                row = parts.raw
+                if not row.get("asked"):
+                    continue
+                where = rows_where({"file_row_number": number})
+                query = of_table("coalesce(sentence, reason)", search.table.replace("contributions", "whatif"), where)
+                alike = f"{target} {scope}: {row['sentence']}" if row["sentence"] else f"{target} {row['reason']}"
+                one = {"question": row["asked"], "kernel": short.get(scope, whole), "target": target_name(target)}
+                one |= {"answer": Sourced(row["sentence"] or row["reason"], query), "verdict": row["verdict"]}
+                found.setdefault((row["asked"], alike), one | {"more": -1})["more"] += 1
+    return sorted(found.values(), key=lambda one: one["question"])

@@ -9,7 +9,7 @@ from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.labels import full_name, scope_label, short_names
+from causeway.plotting.drawing.labels import difference, full_name, scope_label, short_names
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.causal_graph import draw_causal_graph, draw_context_graph
 
@@ -143,31 +143,18 @@ def group_bars(rows: Sequence[Mapping], scope: str, short: Mapping[str, str]) ->
         ]
         own.sort(key=lambda row: -row["slope"])
         shown = own if len(own) <= MOST_GROUPS else [*own[: MOST_GROUPS // 2], *own[-MOST_GROUPS // 2 :]]
-        bars = [
-            Bar(
-                label=f"{row['by']} {short.get(row['group'], row['group'])}",
-                value=row["slope"],
-                low=row["slope_low"],
-                high=row["slope_high"],
-                colour=COLOURS["+" if row["slope"] > 0 else "-"],
-                words=f"{row['slope']:+.2f} [{row['slope_low']:+.2f}, {row['slope_high']:+.2f}]",
-            )
-            for row in shown
-        ]
-        what = whole.get("slope_of") or "target"
-        below = (
-            f"{whole['label']} heterogeneity: I² = {whole['i_squared']:.0f} %, Cochran's Q ="
-            f" {formatting.significant(whole['cochran_q'])}"
-        )
+        bars = []
+        for row in shown:
+            value, low, high = (row[f"slope{end}"] for end in ("", "_low", "_high"))
+            look = {"colour": COLOURS["+" if value > 0 else "-"], "words": f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"}
+            name = f"{row['by']} {short.get(row['group'], row['group'])}"
+            bars.append(Bar(label=name, value=value, low=low, high=high, **look))
+        below = f"{whole['label']} heterogeneity: I² = {whole['i_squared']:.0f} %, Cochran's Q ="
+        below += f" {formatting.significant(whole['cochran_q'])}"
         below += f"; {len(own) - len(shown)} in the middle not drawn" if len(own) > len(shown) else ""
-        found.append(
-            interval_bars(
-                bars,
-                f"{elided(whole['feature'], 50)} by {whole['by']}, {scope}",
-                below,
-                f"standard deviations of the {what}",
-            )
-        )
+        title = f"{elided(whole['feature'], 50)} by {whole['by']}, {scope}"
+        axis = f"standard deviations of the {whole.get('slope_of') or 'target'}"
+        found.append(interval_bars(bars, title, below, axis))
     return found
 
 
@@ -213,20 +200,15 @@ def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
             "kernel": short.get(parts[0]["kernel"], parts[0]["kernel"]),
             "place": f"rank {parts[0]['rank']}, launch {parts[0]['launch']}",
             "duration": formatting.time(parts[0]["duration_ns"]),
-            "deviation": _more(parts[0]["deviation_ns"]),
+            "deviation": difference(parts[0]["deviation_ns"]),
             "parts": "; ".join(
-                f"{_more(part['attributed_ns'])} {elided(part['feature'], 40)}"
+                f"{difference(part['attributed_ns'])} {elided(part['feature'], 40)}"
                 + (f" = {elided(part['value'], 50)}" if part["value"] else "")
                 for part in parts
             ),
         }
         for _, parts in sorted(launches.items())[:MOST_SLOW]
     ]
-
-
-def _more(ns: int) -> str:
-    """Return a difference in words, with its sign."""
-    return f"{'−' if ns < 0 else '+'}{formatting.time(abs(ns))}"
 
 
 def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
@@ -265,19 +247,13 @@ def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str,
     names : mapping of str to str
         Full names of all kernels by id, also of those without a search of their own.
     """
-    known = {
-        **names,
-        **{search.graph["scope"]: search.graph["scope_name"] for search in searches if search.graph.get("scope_name")},
-    }
+    graphs = [search.graph for search in searches]
+    known = {**names, **{graph["scope"]: graph["scope_name"] for graph in graphs if graph.get("scope_name")}}
     short = short_names(known.values())
     by_id = {kernel: short[name] for kernel, name in known.items()}
-    return rendered(
-        "examined.html",
-        title=title,
-        matrix=matrix,
-        scopes=[scope_of(search, scope_label(search.graph, short), by_id) for search in searches],
-        refuters=list(REFUTERS.values()),
-    )
+    scopes = [scope_of(search, scope_label(search.graph, short), by_id) for search in searches]
+    refuters = list(REFUTERS.values())
+    return rendered("examined.html", title=title, matrix=matrix, scopes=scopes, refuters=refuters)
 
 
 def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Markup]:
@@ -299,17 +275,9 @@ def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Marku
         label = scope_label(graph, short)
         drawn[f"{scope}.svg"] = draw_causal_graph(graph, label)
         context = draw_context_graph(graph, label)
-        if context is not None:
-            drawn[f"{scope}.context.svg"] = context
-        name = graph.get("scope_name")
-        shown.append(
-            {
-                "scope": scope,
-                "svg": drawn[f"{scope}.svg"],
-                "has_context": context is not None,
-                "full_name": full_name(name) if name else "",
-            }
-        )
+        drawn |= {} if context is None else {f"{scope}.context.svg": context}
+        one = {"scope": scope, "svg": drawn[f"{scope}.svg"], "has_context": context is not None}
+        shown.append(one | {"full_name": full_name(graph.get("scope_name") or "")})
     n_with_causes = sum(any(edge["source"] != UNEXPLAINED for edge in graph["edges"]) for graph in graphs)
     drawn["index.html"] = rendered("graphs.html", title=title, graphs=shown, n_with_causes=n_with_causes)
     return drawn

@@ -3,7 +3,7 @@ attackers can do.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,24 +26,7 @@ WHAT = {
     "kernels": "Kernels, each alike",
 }
 NAMES = {"share2": "two servers (share2)", "ahe": "additive encryption (ahe)", "ldp": "local noise (ldp)"}
-MS_PER_HOUR = 3.6e6
-MIB_IN_TB = 2**20 / 1e12
-STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measured", "absent")}
-"""What a goal's state reads like, and the class of its label."""
-OUTCOMES = {True: ("as expected", "ok"), False: ("not as expected", "blocked"), None: ("cannot tell", "absent")}
-"""What an attack's outcome reads like, and the class of its label."""
 MODES = NAMES | {"clear": "no protection (clear)"}
-APPLICATION_COLUMNS = (
-    "application",
-    "reports",
-    "median launch",
-    "busy",
-    "occupancy",
-    "vary by over 10 %",
-    "GPU time sampled, h",
-    "launches sampled, billion",
-    "moved in samples, TB",
-)
 GOAL = 0.02
 """Total variation aimed at; drawn as a line."""
 
@@ -133,23 +116,25 @@ def draw_fleet(
     figures : mapping of str to Path
         SVG files by heading, put into the page.
     """
+    drawn = [
+        (heading, _as_wide_as_the_page(_with_own_ids(svg_of(figure), f"figure{number}-")))
+        for number, (heading, figure) in enumerate(figures.items())
+    ]
     return rendered(
         "fleet.html",
         title="Causeway: fleet",
-        facts=_facts(evaluation),
-        summary=_summary(evaluation),
-        exact=evaluation["shown"]["mode"] == "clear",
-        goals=[_goal(goal) for goal in evaluation["goals"]],
-        figures=[
-            (heading, _as_wide_as_the_page(_with_own_ids(svg_of(figure), f"figure{number}-")))
-            for number, (heading, figure) in enumerate(figures.items())
-        ],
-        application_columns=APPLICATION_COLUMNS,
-        applications=_applications(applications),
-        attacks=[
-            {**attack, "state": OUTCOMES[attack["held"]], "figures": _named_numbers(attack["figures"])}
-            for attack in attacks["attacks"]
-        ],
+        evaluation=evaluation,
+        modes=MODES,
+        met=[goal["met"] for goal in evaluation["goals"] if goal["met"] is not None],
+        n_met=sum(bool(goal["met"]) for goal in evaluation["goals"]),
+        equal=[mode for mode, same in evaluation["sums_equal"].items() if same],
+        figures=drawn,
+        applications=sorted((row for row in applications if row["released"]), key=lambda row: -row["reports"]),
+        attacks=attacks["attacks"],
+        in_hours=lambda ms: formatting.significant(max(ms, 0) / 3.6e6),
+        in_billions=lambda launches: formatting.significant(max(launches, 0) / 1e9),
+        in_tb=lambda mib: formatting.significant(max(mib, 0) * 2**20 / 1e12),
+        digits=formatting.count_or_digits,
     )
 
 
@@ -162,89 +147,3 @@ def _with_own_ids(figure: Markup, prefix: str) -> Markup:
 def _as_wide_as_the_page(figure: Markup) -> Markup:
     """Return a figure that is as wide as the page at most."""
     return figure.replace("<svg", Markup('<svg style="max-width:100%;height:auto"'), 1)
-
-
-def _facts(evaluation: Mapping) -> list[tuple[str, str]]:
-    shown = evaluation["shown"]
-    facts = [
-        ("simulated GPUs", formatting.count(evaluation["gpus"])),
-        ("reports of a day", formatting.count(evaluation["reports"])),
-        ("cells of a report", formatting.count(evaluation["cells"])),
-        ("modes", ", ".join(evaluation["bytes_per_report"])),
-        ("goals and applications of", MODES[shown["mode"]]),
-    ]
-    if unknown := evaluation["unknown_reports"]:
-        words = [formatting.count_or_digits(unknown[name]) for name in ("value", "low", "high")]
-        facts.append(("reports of unknown applications", f"{words[0]} [{words[1]}, {words[2]}]"))
-    if shown["epsilon"] is not None:
-        facts.append(("epsilon per user and day", formatting.significant(shown["epsilon"])))
-        facts.append(("bytes of a report", formatting.count(evaluation["bytes_per_report"][shown["mode"]])))
-    return facts
-
-
-def _summary(evaluation: Mapping) -> str:
-    met = [goal["met"] for goal in evaluation["goals"] if goal["met"] is not None]
-    equal = [mode for mode, same in evaluation["sums_equal"].items() if same]
-    sums = f" Before noise, the sums of {' and '.join(equal)} equal the unprotected ones cell by cell." if equal else ""
-    seeded = evaluation["test_seed"] is not None
-    noise = " but for its noise, which comes from a test seed and can be foreseen" if seeded else ""
-    return (
-        f"A simulation: users, applications and GPUs are made up, the protection is real{noise}."
-        f" {sum(met)} of {len(met)} goals are met.{sums}"
-    )
-
-
-def _goal(goal: Mapping) -> dict:
-    """Return a goal with its numbers in words and its state as a label."""
-    target = f"{'≥' if goal['at_least'] else '≤'} {_size(goal['target'])}"
-    return {**goal, "target": target, "value": _size(goal["value"]), "state": STATES[goal["met"]]}
-
-
-def _size(value: float | None) -> str:
-    """Return a goal's number; a share below a thousandth in percent."""
-    if value is None or abs(value) >= 0.001 or value == 0:
-        return formatting.count_or_digits(value)
-    return f"{formatting.significant(100 * value)} %"
-
-
-def _applications(rows: Sequence[Mapping]) -> list[tuple[str, ...]]:
-    """Return the released applications, most reports first, each as the texts of its cells."""
-    return [
-        (
-            row["application"],
-            _interval(row, "reports", formatting.count_or_digits),
-            _median(row),
-            *(_share(row, name) for name in ("busy", "occupancy", "variable_share")),
-            _interval(row, "gpu_ms", lambda value: formatting.significant(max(value, 0) / MS_PER_HOUR)),
-            _interval(row, "launches", lambda value: formatting.significant(max(value, 0) / 1e9)),
-            _interval(row, "mib", lambda value: formatting.significant(max(value, 0) * MIB_IN_TB)),
-        )
-        for row in sorted((row for row in rows if row["released"]), key=lambda row: -row["reports"])
-    ]
-
-
-def _share(row: Mapping, name: str) -> str:
-    ends = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    return formatting.percent(*(None if one is None else 100 * one for one in ends))
-
-
-def _median(row: Mapping) -> str:
-    """Return the median launch with the bins that it may lie in; without an upper end, "at least"."""
-    value, low, high = (row[f"median_duration_ns{end}"] for end in ("", "_low", "_high"))
-    if value is None:
-        return formatting.NOT_MEASURED
-    words = formatting.quantity(value, "ns")
-    start = formatting.quantity(low, "ns") if low else "0"
-    if row["median_duration_open"]:
-        words = f"≥ {words}"
-    return f"{words} [{start}, {'open' if high is None else formatting.quantity(high, 'ns')}]"
-
-
-def _interval(row: Mapping, name: str, words: Callable[[float], str]) -> str:
-    if row[name] is None:
-        return formatting.NOT_MEASURED
-    return f"{words(row[name])} [{words(row[f'{name}_low'])}, {words(row[f'{name}_high'])}]"
-
-
-def _named_numbers(numbers: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {formatting.count_or_digits(value)}" for name, value in numbers.items())

@@ -15,7 +15,7 @@ sys.path[:0] = ["tests/unit/findings", "tests/unit/findings/device_time"]
 import duckdb
 import made_results, test_slow_copies
 from causeway.findings.collection import ResultFiles, findings_document
-from causeway.plotting.overview.claims import finding_item
+from causeway.plotting.overview.claims import findings_list
 folder = Path(sys.argv[1])
 (folder / "demo").mkdir()
 path = folder / "demo" / "efficiency.json"
@@ -28,7 +28,7 @@ findings = findings_document(ResultFiles(**given), "0" * 8)["findings"]
 (finding,) = [one for one in findings if one["id"] == "demo/dataset/efficiency/slow_copies"]
 os.chdir(folder)
 value = duckdb.execute(finding["evidence"]["query"]).fetchone()[0]
-page = html.unescape(str(finding_item(findings.index(finding), finding)))
+page = html.unescape(str(findings_list([(findings.index(finding), finding)])))
 print(json.dumps([finding["evidence"]["value"], value, finding["severity"], finding["suggestion"] in page]))
 """
 

@@ -290,9 +290,9 @@ def judged(pattern="persistent", cause="compute"):
 def test_who_waits_for_whom_and_why():
     said = " ".join(words(stragglers.draw_stragglers(judged(), "run")).split())
     assert "its kernels run for 300 µs more" in said
-    assert "gemm, 20 % slower than on other ranks in the same configuration (grid 66 × 2, block 256)" in said
+    assert re.search(r"gemm \(\S+ \S+ instead of \S+ \S+\) in the same configuration \(grid 66 × 2, block 256\)", said)
     for value in (
-        "its gpc_clock_frequency is 10 % lower",
+        "its gpc clock frequency is lower",
         "Nothing else.",
         "cannot be told",
         "rank 0 for rank 1: 9 ns",
@@ -300,7 +300,7 @@ def test_who_waits_for_whom_and_why():
     ):
         assert value in said
     assert "copies for 100 µs more" in " ".join(stragglers.sentences(judged(cause="copies")))
-    assert "it is launched late" in " ".join(stragglers.sentences(judged(cause="host")))
+    assert "launched late" in " ".join(stragglers.sentences(judged(cause="host")))
 
 
 def lane(rank, *deviation):
@@ -314,7 +314,7 @@ def test_the_limit_of_lateness_is_the_largest_of_the_ranks():
     half = 5e3 * np.random.default_rng(3).random(200) + np.where(np.arange(200) % 10 < 3, 1e6, 0.0)
     limits = chance_of_others(np.stack([-half, half]))
     assert limits[1] < limits[0] / 10
-    page = re.sub("<[^>]*>", "", " ".join(map(str, ranks_and_steps.which_rank(stragglers_of("run", 4), "run"))))
+    page = re.sub("<[^>]*>", "", str(ranks_and_steps.which_rank(stragglers_of("run", 4), "run")))
     assert "lateness beyond 12.3 µs counts, ends scatter" in page
 
 

@@ -71,7 +71,7 @@ def test_of_many_steps_the_longest_stay_and_ranks_are_bounded():
 def test_no_steps_say_why():
     empty = document(0, 0) | {"source": None, "ranges": None, "reason": "no range names a step"}
     assert "no range names a step" in as_svg(draw_steps(empty, table(0, 0), "d"))
-    assert "No steps were found" in "".join(map(str, which_steps(empty, table(0, 0), "d")))
+    assert "No steps were found" in str(which_steps(empty, table(0, 0), "d"))
 
 
 def test_a_slow_step_has_the_verdict_of_its_finding():
@@ -79,18 +79,18 @@ def test_a_slow_step_has_the_verdict_of_its_finding():
         "d/step_time/step/rank0/added_launches": "supported",
         "d/step_time/step/rank1/added_launches": "inconclusive",
     }
-    page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", ids)))
+    page = str(which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", ids))
     assert 'class="verdict inconclusive"' in page
     assert 'class="verdict supported"' not in page
     for own, shown in (("inconclusive", True), ("supported", False)):  # of steps that are slow for the profiler
         both = ids | {"d/step_time/step/rank1/added_launches/profiler": own}
-        page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", both)))
+        page = str(which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", both))
         assert ('class="verdict inconclusive"' in page) == shown
         assert 'class="verdict supported"' not in page
 
 
 def test_the_section_escapes_names_and_cites_numbers():
-    page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
+    page = str(which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d"))
     assert "<script>" not in page
     assert "d/steps.json" in page
     assert 'id="d--steps"' in page

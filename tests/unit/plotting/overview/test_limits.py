@@ -26,7 +26,7 @@ def test_a_change_that_saves_nothing_is_said_so(tmp_path):
     replay = table("replay", REPLAYS)
     write_table(path, tmp_path / "demo" / "critical_path.parquet", "critical_path")
     write_table(replay, tmp_path / "demo" / "replay.parquet", "replay")
-    page, block = settled("".join(map(str, what_limits(path, replay, "demo"))), str(tmp_path))
+    page, block = settled(what_limits(path, replay, "demo"), str(tmp_path))
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.partition("The run replayed")[2].split("<tr>")]
     saved = [re.sub(r"<[^>]*>", "", row[2]) for row in rows if row]
     assert saved == ["16 ns", "nothing"]
