@@ -11,7 +11,21 @@ import pytest
 from support import ROOT
 
 CHECKED = ("__init__.py", "api", "command_line", "readers/report_kinds.py", "readers/report_conversion.py")
-CONSISTENT = ("core", "numeric", "events", "inputs", "telemetry", "variability", "levels", "simulate", "waiting", "fleet", "findings", "efficiency", "comparison")
+CONSISTENT = (
+    "core",
+    "numeric",
+    "events",
+    "inputs",
+    "telemetry",
+    "variability",
+    "levels",
+    "simulate",
+    "waiting",
+    "fleet",
+    "findings",
+    "efficiency",
+    "comparison",
+)
 OPTIONS = ("--follow-imports=silent", "--ignore-missing-imports", "--no-error-summary")
 
 
