@@ -110,7 +110,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     won = max(fact.gain.saved_ns, 1)
     scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
-    sums: dict[str, Counter] = {}
+    sums: dict[str, Counter[str]] = {}
     for reason, detail, ns in fact.reasons:
         if reason in BY_HOST and not detail.startswith(IN_OPERATOR):
             step, what = _against(reason, detail, has_ranges)
