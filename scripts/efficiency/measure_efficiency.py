@@ -125,4 +125,4 @@ PARTS = {
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,5 +1,6 @@
 """Figures of a dataset's device time and of its targets: bins, kernels, causes."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,14 +33,12 @@ def main(job) -> None:
             folder = home / target
             made = [path for path in map(Path, job.output) if path.parent == folder / "figures"]
             inputs = [job.input.clocks, *(path for path in job.input.targets if folder in Path(path).parents)]
-            parts.do(f"figures of {target}", lambda folder=folder: draw_target(job, folder), made, inputs)
+            parts.do(f"figures of {target}", partial(draw_target, job, folder), made, inputs)
         if hasattr(job.output, "waiting"):
             names = ("efficiency", "lost_time", "rank_map", "stragglers", "steps", "waiting", "step_waterfall")
-            inputs = ("efficiency", "efficiency_table", "stragglers", "steps", "step_table", "waiting")
+            given = ("efficiency", "efficiency_table", "stragglers", "steps", "step_table", "waiting")
             made = [getattr(job.output, name) for name in names]
-            parts.do(
-                "figures of device time", lambda: draw_device_time(job), made, [job.input[name] for name in inputs]
-            )
+            parts.do("figures of device time", lambda: draw_device_time(job), made, [job.input[name] for name in given])
 
 
 def draw_device_time(job) -> None:

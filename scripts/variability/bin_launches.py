@@ -208,4 +208,4 @@ PARTS = {"bins": do_bins, "operators": do_operators, "steps": do_steps, "feature
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

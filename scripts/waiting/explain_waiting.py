@@ -98,4 +98,4 @@ PARTS = {"waiting": do_waiting, "paths": do_paths, "what_ifs": do_what_ifs}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

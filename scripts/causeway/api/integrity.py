@@ -10,7 +10,7 @@ from causeway.core.files.checked_parquet import ADVICE, CheckedParquet
 from causeway.core.files.checksums import RECORD, checksum
 from causeway.core.tables import SCHEMAS, open_table, read_json
 
-_UNCHANGED: set[tuple] = set()
+_UNCHANGED: set[tuple[object, ...]] = set()
 """Path, inode, size and times of files that were compared with the record by this process."""
 
 

@@ -265,7 +265,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
         search.target,
         DATASET_SCOPE,
         seed=search.seed,
-        kernel=alone and (alone.id, alone.name),
+        kernel=(alone.id, alone.name) if alone else None,
         is_collective=alone is not None and alone.is_collective,
     )
     extent = search.extent(table)

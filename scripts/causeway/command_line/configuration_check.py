@@ -97,7 +97,7 @@ def limits_in_words() -> str:
 
 def configuration_schema(folder: Path) -> dict[str, Any]:
     """Return the schema of the configuration, the files that it refers to in their places; `folder` holds them all."""
-    return _loaded(folder, {"$ref": "config.schema.yaml"})
+    return dict(_loaded(folder, {"$ref": "config.schema.yaml"}))
 
 
 def _loaded(folder: Path, part: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.file_state import state_of
@@ -335,7 +336,7 @@ def _without_other_forms(exports: list[FoundExport]) -> list[FoundExport]:
     """Return one export for each recording that lies there in several forms: the one that holds most and can be read,
     the larger of two of one form.
     """
-    by_recording: dict[tuple, list[tuple[tuple, FoundExport]]] = {}
+    by_recording: dict[tuple[object, ...], list[tuple[tuple[Any, ...], FoundExport]]] = {}
     for export in exports:
         form = form_of(export.path, export.format)
         key = (export.path.parent, *form.recording) if form else (export.path,)
@@ -378,7 +379,7 @@ def _other_forms_inside(export: FoundExport) -> list[Path]:
         printed = {match[1] for file in export.path.iterdir() if (match := _PRINTED_BY_NSYS.fullmatch(file.name))}
         return [file for file in sorted(export.path.iterdir()) if report_kind(file) and file.stem in printed]
     own_ending = {"rocprofv3": ".csv", "rocpd": ".db"}.get(export.format)
-    by_recording: dict[tuple, list[Path]] = {}
+    by_recording: dict[tuple[object, ...], list[Path]] = {}
     files = [*export.path.iterdir(), *export.path.glob("*/*")] if own_ending else []
     for file in sorted(files):
         word = detect(file) if file.is_file() else None
@@ -477,7 +478,7 @@ def _half_between_recordings(recorded: list[tuple[tuple[int, int], FoundExport]]
 def _groups_in_order(exports: list[FoundExport]) -> list[list[FoundExport]]:
     """Return the first export of each rank, the second, and so on, in order of their names."""
     groups: dict[int, list[FoundExport]] = {}
-    seen: Counter = Counter()
+    seen: Counter[int | None] = Counter()
     for export in sorted(exports, key=lambda export: export.path.name):
         groups.setdefault(seen[export.rank], []).append(export)
         seen[export.rank] += 1

@@ -20,7 +20,7 @@ NOT_LIMITS = ("min_share", "strict")
 _DRY_RUN = re.compile(r"--dry-?run|-n[a-zA-Z]*|-[a-zA-Z]+n")
 
 
-def sets_limit(settings: Mapping) -> bool:
+def sets_limit(settings: Mapping[str, object]) -> bool:
     """Return whether settings of `gate`, of which any may be absent, set a limit."""
     return any(value not in (None, False) for key, value in settings.items() if key not in NOT_LIMITS)
 

@@ -96,9 +96,9 @@ def _difference(
     change: float, parts: Sequence[tuple[np.ndarray, float, float]], floor: float | None, choices: Choices
 ) -> Estimate:
     """Return a change with its interval from each side's replicates, number of blocks and effective number."""
-    blocks, effective = (parts[0][1], parts[1][1]), (parts[0][2], parts[1][2])
-    found = Estimate(change, floor=floor, blocks=blocks, effective=effective)
-    free = min(parts[0][1], parts[1][1]) - 1
+    blocks = parts[0][1], parts[1][1]
+    found = Estimate(change, floor=floor, blocks=blocks, effective=(parts[0][2], parts[1][2]))
+    free = min(blocks) - 1
     if free < LEAST_BLOCKS - 1:
         return found
     noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(

@@ -6,6 +6,7 @@ Durations stay those of the export's own clock: a drift of 20 ppm is 20 ns in a 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Clock:
     reference_ns: int = 0
 
     @classmethod
-    def of(cls, entry: Mapping) -> "Clock":
+    def of(cls, entry: Mapping[str, Any]) -> "Clock":
         """Return the clock of one export from its entry in `clocks.json`; no drift where the entry has none.
 
         Raises
@@ -84,7 +85,7 @@ class Clock:
         return np.where(self.aligned(found - 1) >= times, found - 1, found)
 
 
-def clocks_of(document: Mapping) -> dict[str, Clock]:
+def clocks_of(document: Mapping[str, Any]) -> dict[str, Clock]:
     """Return the clock of each export that `clocks.json` knows, by the export's name."""
     return {export: Clock.of(entry) for export, entry in document["exports"].items()}
 

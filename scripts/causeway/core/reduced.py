@@ -4,6 +4,7 @@ exports that have no time line of the program.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from causeway.core.tables import read_json
 
@@ -43,7 +44,7 @@ def why_not(folders: Iterable[str | Path], analysis: str) -> str | None:
     return None
 
 
-def has_time_line(document: Mapping) -> bool:
+def has_time_line(document: Mapping[str, Any]) -> bool:
     """Return whether the times of an export, by its `capabilities.json`, are those of the program: not where it has
     none, nor where the profiler let one kernel run at a time.
     """
@@ -52,14 +53,14 @@ def has_time_line(document: Mapping) -> bool:
     return not rules_out_time_line(document)
 
 
-def rules_out_time_line(document: Mapping) -> bool:
+def rules_out_time_line(document: Mapping[str, Any]) -> bool:
     """Return whether an export, by its `capabilities.json`, has no start times, or the time between its launches is
     none of the program's, as the profiler let one kernel run at a time.
     """
     return not document.get("analyses", {}).get(TIME_LINE, {"possible": True})["possible"]
 
 
-def with_time_line(documents: Sequence[Mapping]) -> Sequence[Mapping]:
+def with_time_line(documents: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return those of a dataset's exports that have a time line of the program, all where none has."""
     return [document for document in documents if has_time_line(document)] or documents
 
@@ -83,7 +84,7 @@ def based_on(folders: Iterable[str | Path]) -> str | None:
     return f"{kept} of {documents[0]['source_dataset']}" if kept else None
 
 
-def counted(documents: Sequence[Mapping], tables: Sequence[str], part: str) -> str:
+def counted(documents: Sequence[Mapping[str, Any]], tables: Sequence[str], part: str) -> str:
     """Return how many rows were `kept` or `dropped` of those tables of which some were dropped, in words.
 
     Parameters

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,10 +35,10 @@ class Search:
         Rows of further tables by their names.
     """
 
-    graph: Mapping
-    contributions: list[dict]
+    graph: Mapping[str, Any]
+    contributions: list[dict[str, Any]]
     table: str
-    tables: Mapping[str, list[dict]] = field(default_factory=dict)
+    tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict[str, Any])
 
 
 def dataset_and_target(path: str | Path) -> DatasetTarget:
@@ -147,7 +148,7 @@ def tables_by_target(paths: Iterable[str | Path], name: str) -> dict[DatasetTarg
     return {dataset_and_target(path): read_table(path, name) for path in paths}
 
 
-def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict]]:
+def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict[str, Any]]]:
     """Read `capabilities.json` of every export from the folders `{dataset}/tables/{export}`.
 
     Returns
@@ -160,13 +161,13 @@ def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict]]:
     TableError
         If a document cannot be read.
     """
-    found: dict[str, list[dict]] = {}
+    found: dict[str, list[dict[str, Any]]] = {}
     for folder in map(Path, folders):
         found.setdefault(folder.parts[-3], []).append(read_json(folder / "capabilities.json"))
     return found
 
 
-def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict, list[dict]]]:
+def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Read each `comparison.json` with the rows of `comparison.parquet` beside it, in the order given.
 
     Raises
@@ -180,7 +181,7 @@ def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict, list[d
     ]
 
 
-def rows_of_run(table: pa.Table) -> list[dict]:
+def rows_of_run(table: pa.Table) -> list[dict[str, Any]]:
     """Return the rows of the whole run, in order.
 
     Parameters
@@ -191,7 +192,7 @@ def rows_of_run(table: pa.Table) -> list[dict]:
     return table.filter(pc.is_null(pc.field("step"))).to_pylist()
 
 
-def rows_of_step(table: pa.Table, step: int) -> list[dict]:
+def rows_of_step(table: pa.Table, step: int) -> list[dict[str, Any]]:
     """Return the rows of a step, in order.
 
     Parameters

@@ -8,7 +8,7 @@ import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -263,7 +263,7 @@ def _fields(line: str, delimiter: str) -> list[str] | None:
         return None
 
 
-def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Export]:
+def read_sheet(sheet: Path, check_row: Callable[[Any], object], simulated: Iterable[str] = ()) -> list[Export]:
     """Read and check the sheet.
 
     Parameters
@@ -361,7 +361,7 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     return exports
 
 
-def with_reduced(exports: list[Export], filters: Mapping[str, Mapping]) -> list[Export]:
+def with_reduced(exports: list[Export], filters: Mapping[str, Mapping[str, Any]]) -> list[Export]:
     """Return the sheet's exports, followed by those of the reduced datasets, which are part of no series.
 
     Parameters

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -375,7 +376,7 @@ def _check_document(value: object, schema: str, path: Path, advice: str = "") ->
         raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}{advice}")
 
 
-def read_json(path: str | Path, schema: str | None = None) -> dict:
+def read_json(path: str | Path, schema: str | None = None) -> dict[str, Any]:
     """Read a JSON document that a rule of Causeway wrote.
 
     Parameters

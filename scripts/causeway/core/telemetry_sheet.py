@@ -3,9 +3,10 @@
 Like the sheet of exports it is read whenever the workflow is parsed, so this module uses the standard library alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from causeway.core.errors import CausewayError
 from causeway.core.sheet import SIMULATED, sheet_rows
@@ -39,7 +40,7 @@ class TelemetryFile:
 
 
 def read_telemetry_sheet(
-    sheet: Path, check_row, datasets: Iterable[str], simulated: Iterable[str] = ()
+    sheet: Path, check_row: Callable[[Any], object], datasets: Iterable[str], simulated: Iterable[str] = ()
 ) -> list[TelemetryFile]:
     """Read and check the sheet of telemetry.
 

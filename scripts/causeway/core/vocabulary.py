@@ -6,6 +6,7 @@ Tables, JSON documents and pages hold these words, so each is written once, here
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 # What varies
 
@@ -29,9 +30,9 @@ def target_name(target: str) -> str:
 
 # What a claim is worth
 
-SUPPORTED = "supported"
-INCONCLUSIVE = "inconclusive"
-REFUTED = "refuted"
+SUPPORTED: Final = "supported"
+INCONCLUSIVE: Final = "inconclusive"
+REFUTED: Final = "refuted"
 VERDICTS = (SUPPORTED, INCONCLUSIVE, REFUTED)
 """Verdicts of findings, arrows and graphs."""
 LEAST_EXPLAINED = 1.0

@@ -1,7 +1,7 @@
 """Findings of the causal searches: what changes the target and what that costs, or that nothing was found."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from causeway.core.formatting import elided, significant, variance_of
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.core.vocabulary import RAISES as RAISING
@@ -122,7 +123,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
     )
 
 
-def _effect(row: Mapping, name: str, unit: str) -> Effect | None:
+def _effect(row: Row, name: str, unit: str) -> Effect | None:
     """Return an estimate of a row, from the columns `{name}_percent`, `_low` and `_high`; None where it has none."""
     value = row.get(f"{name}_percent")
     if value is None:
@@ -138,7 +139,7 @@ def _is_wait(analysis: Analysis, scope: str) -> bool:
     return analysis.unit == "ns" and kinds.get(scope) == COMMUNICATION_KERNEL
 
 
-def _worth(analysis: Analysis, scope: str, row: Mapping) -> Worth | None:
+def _worth(analysis: Analysis, scope: str, row: Row) -> Worth | None:
     """Return the GPU time that a cause costs; None where the target is no time that is spent: a long memory stall may
     be hidden work, a collective may wait.
     """
@@ -151,7 +152,7 @@ def _worth(analysis: Analysis, scope: str, row: Mapping) -> Worth | None:
     return Worth(ns=whole_ns(row["cost_ns"]), **ends)
 
 
-def _is_time_itself(row: Mapping) -> bool:
+def _is_time_itself(row: Row) -> bool:
     """Return whether a cause is when a launch ran, or how the one before it did: it stands for something else, such as
     a matrix that shrinks, and nobody knows what of that could be had otherwise. Where the program makes a launch is
     another thing, which one can look up and may change.
@@ -161,7 +162,7 @@ def _is_time_itself(row: Mapping) -> bool:
     )
 
 
-def _is_size_of_work(row: Mapping) -> bool:
+def _is_size_of_work(row: Row) -> bool:
     """Return whether a cause is how much a launch works on, or a total that grows with it, as of its bytes or
     instructions: that a larger launch takes longer is no loss, and whether sizes could be others, or are those of
     different layers, is not known here.
@@ -170,12 +171,12 @@ def _is_size_of_work(row: Mapping) -> bool:
     return record.suggestion == "input_size" or (record.tier == headlines.COUNTER and record.name.endswith(TOTALS))
 
 
-def _is_in_flight(row: Mapping) -> bool:
+def _is_in_flight(row: Row) -> bool:
     """Return whether a cause is what else is in flight when a launch starts."""
     return record_of(row["feature"], row.get("group") or "").group == "contention"
 
 
-def direction_of(row: Mapping) -> str:
+def direction_of(row: Row) -> str:
     """Return what more of a cause does to the mean, or, where that was not estimated, to what its sign is about."""
     if row.get("monotone") is False:
         return NOT_MONOTONE
@@ -209,7 +210,7 @@ def _first_words(remarks: Sequence[str], subject: str) -> str:
     return text
 
 
-def _sentence(target: str, row: Mapping, change: Effect | None, explained: Effect | None) -> str:
+def _sentence(target: str, row: Row, change: Effect | None, explained: Effect | None) -> str:
     """Return what a cause does to the mean and how much of the variance it explains, with intervals; what must hold for
     that, how robust it is and what it costs stand in fields.
     """
@@ -310,7 +311,7 @@ def is_worth_saying(finding: Finding, kernels: int) -> bool:
     return is_of_kernel and not headlines.is_of_position(row) and not _is_size_of_work(row)
 
 
-def _recoverable(search: Search, index: int, worth: Worth | None) -> dict:
+def _recoverable(search: Search, index: int, worth: Worth | None) -> dict[str, Any]:
     """Return the GPU time that a supported cause costs, with its query; empty where that is not known, as where it may
     as well be none, or where the cause is time itself or the size of the work.
     """

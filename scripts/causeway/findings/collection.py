@@ -3,7 +3,9 @@
 import importlib
 import math
 import pkgutil
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from causeway import findings
 from causeway.core.files.source_names import shown_sources
@@ -13,6 +15,7 @@ from causeway.core.results import (
     read_searches,
     relative,
 )
+from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.findings.causes import cause_findings, is_worth_saying
@@ -31,7 +34,7 @@ for module in pkgutil.walk_packages(findings.__path__, f"{findings.__name__}."):
     importlib.import_module(module.name)  # what it makes findings from, it registers itself
 
 
-def findings_document(files: ResultFiles, config_hash: str) -> dict:
+def findings_document(files: ResultFiles, config_hash: str) -> dict[str, Any]:
     """Return the document `findings.json`; `config_hash` is hexadecimal."""
     measured = _analyses(files)
     datasets = [DatasetFacts(tables) for tables in run_tables(files)]
@@ -54,7 +57,7 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict:
     return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash, lines)
 
 
-def _of_inputs(qualities: list[dict]) -> list[Finding]:
+def _of_inputs(qualities: Sequence[Row]) -> list[Finding]:
     """Return which inputs could not be used."""
     shown = shown_sources(export["source"] for quality in qualities for export in quality["exports"])
     return [finding for quality in qualities for finding in quality_findings(quality, shown)]
@@ -91,7 +94,7 @@ def _analyses(files: ResultFiles) -> list[Analysis]:
 
 
 def _times(
-    measured: list[Analysis], efficiencies: list[dict], qualities: list[dict], steps: list[dict]
+    measured: list[Analysis], efficiencies: Sequence[Row], qualities: Sequence[Row], steps: Sequence[Row]
 ) -> dict[str, DatasetTime]:
     """Return what the findings of every dataset are measured against: its GPU time, of its devices, which the explorer
     shows, or else of the launches that were measured in ns; the analyses that its inputs rule out, what a filter
@@ -116,7 +119,7 @@ def _times(
     return found
 
 
-def _of_targets(measured: list[Analysis], efficiencies: list[dict]) -> list[Finding]:
+def _of_targets(measured: list[Analysis], efficiencies: Sequence[Row]) -> list[Finding]:
     """Return why durations, counters or values vary; of a memory stall that costs too little to be explained, that it
     does.
 

@@ -3,11 +3,12 @@ efficient.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from causeway.core.formatting import name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import (
     CHANGE_WORDS,
     EXACT,
@@ -74,7 +75,7 @@ OTHER_WORK = (
 """What to try where launches and kernels of one side alone add GPU time."""
 
 
-def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
+def comparison_findings(document: Row, rows: Sequence[Row]) -> list[Finding]:
     """Return the findings of one comparison: each claimed change of the whole run, what launches and kernels of one
     side alone change, and each claimed change of the kernels with the most time; else that there is none. What concerns
     less than `NOTICEABLE` of the GPU time stays in the table: a kernel with a smaller share of it on both sides, an
@@ -103,7 +104,7 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
 
 
-def _not_compared(document: Mapping) -> Finding:
+def _not_compared(document: Row) -> Finding:
     """Return that a candidate was not compared with its baseline, and why."""
     baseline, candidate = _datasets(document)
     path = f"{_folder(document)}/comparison.json"
@@ -119,10 +120,10 @@ def _not_compared(document: Mapping) -> Finding:
     )
 
 
-def _is_noticeable(document: Mapping, row: Mapping) -> bool:
+def _is_noticeable(document: Row, row: Row) -> bool:
     """Return whether a change concerns a noticeable share of the GPU time, and, of variability, one of the time."""
     if row["metric"] == "efficiency":
-        return abs(row["change_percent"]) >= 100 * NOTICEABLE
+        return bool(abs(row["change_percent"]) >= 100 * NOTICEABLE)
     if row["metric"] == "variability" and max(row["baseline_value"], row["candidate_value"]) < NOTICEABLE:
         return False
     if row["level"] != "kernel":
@@ -131,7 +132,7 @@ def _is_noticeable(document: Mapping, row: Mapping) -> bool:
     return any(row[f"{side}_total_ns"] >= NOTICEABLE * document[side]["gpu_time_ns"] for side in sides)
 
 
-def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str, **facts: Any) -> Finding:
+def _finding(document: Row, rows: Sequence[Row], index: int, *, key: str, **facts: Any) -> Finding:
     """Return a finding about the candidate whose number is the change in a row of the table."""
     row = rows[index]
     table = f"{_folder(document)}/comparison.parquet"
@@ -156,23 +157,23 @@ def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str
     )
 
 
-def _facts(document: Mapping, key: str) -> dict:
+def _facts(document: Row, key: str) -> dict[str, Any]:
     """Return what every finding of a comparison states."""
     baseline, candidate = _datasets(document)
     link = f"{_folder(document)}/comparison.html"
     return {"dataset": candidate, "kind": "comparison", "key": f"{baseline}/{key}", "link": link}
 
 
-def _folder(document: Mapping) -> str:
+def _folder(document: Row) -> str:
     return f"compare/{'__'.join(_datasets(document))}"
 
 
-def _datasets(document: Mapping) -> tuple[str, str]:
+def _datasets(document: Row) -> tuple[str, str]:
     """Return the names of baseline and candidate."""
     return document["baseline"]["dataset"], document["candidate"]["dataset"]
 
 
-def _amount(row: Mapping, with_interval: bool = True) -> str:
+def _amount(row: Row, with_interval: bool = True) -> str:
     """Return metric and change of a row in words, with the interval where it has one and `with_interval`."""
     unit = "points" if row["metric"] == "efficiency" else "%"
     interval = (
@@ -188,7 +189,7 @@ def _short_hash(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:10]
 
 
-def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
+def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
     """Return one claimed change. What it costs stands in the page's decomposition: it may be a price paid for
     something else.
     """
@@ -215,7 +216,7 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
     )
 
 
-def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) -> list[Finding]:
+def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Finding]:
     """Return that no change is claimed, or (`is_small`) none but of little time, with how large a change of the whole
     run could be; nothing if the table has no such row.
     """
@@ -254,11 +255,11 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
     return []
 
 
-def _has_no_common_kernel(document: Mapping) -> bool:
+def _has_no_common_kernel(document: Row) -> bool:
     return not any(document["matched"][how] for how in (EXACT, NORMALISED, SEQUENCE))
 
 
-def _no_common_kernel(document: Mapping) -> Finding:
+def _no_common_kernel(document: Row) -> Finding:
     """Return that no kernel of one run is known to be one of the other, and how the GPU time differs."""
     baseline, candidate = _datasets(document)
     path = f"{_folder(document)}/comparison.json"
@@ -289,7 +290,7 @@ def _no_common_kernel(document: Mapping) -> Finding:
     )
 
 
-def _changed_work(document: Mapping) -> list[Finding]:
+def _changed_work(document: Row) -> list[Finding]:
     """Return that launches and kernels of one side alone change the GPU time, which no claim on the same launches
     holds; nothing where they change less than `NOTICEABLE` of it.
     """
@@ -323,7 +324,7 @@ def _changed_work(document: Mapping) -> list[Finding]:
     return [finding]
 
 
-def _other_work_percent(document: Mapping) -> float | None:
+def _other_work_percent(document: Row) -> float | None:
     """Return by how much launches and kernels of one side alone change the baseline's GPU time, in percent; None where
     that is less than `NOTICEABLE`. No change of the same launches holds it.
     """

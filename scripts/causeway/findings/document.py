@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from causeway.core.finding_kinds import FINDING_KINDS, REFUTED_TURN
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import REFUTED, SUPPORTED
 from causeway.findings.folding import folded
 from causeway.findings.invariants import SHARE_OF_TIME, CheckBasis, checked
@@ -48,7 +50,7 @@ class DatasetTime:
     based_on: str | None = None
 
 
-def with_steps(time: DatasetTime, document: Mapping) -> DatasetTime:
+def with_steps(time: DatasetTime, document: Row) -> DatasetTime:
     """Return what findings are measured against, with the steps of a dataset's `steps.json`."""
     ranks = [rank for rank in document["ranks"] if rank["steps"]]
     return replace(
@@ -107,7 +109,7 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=_sort_key)
 
 
-def _sort_key(finding: Finding) -> tuple:
+def _sort_key(finding: Finding) -> tuple[Any, ...]:
     kind = FINDING_KINDS[finding.kind]
     group: tuple[int, ...]
     if finding.kind == "recording":  # first: what else is said is to be read with it
@@ -139,8 +141,8 @@ def summarise(
     findings: Iterable[Finding],
     times: Mapping[str, DatasetTime],
     config_hash: str,
-    first_screen: Sequence[Mapping] = (),
-) -> dict:
+    first_screen: Sequence[Row] = (),
+) -> dict[str, Any]:
     """Return the document `findings.json`.
 
     Parameters

@@ -2,10 +2,11 @@
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from causeway.core.formatting import elided, percent
 from causeway.core.logs import LOG
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.findings.invariants import ROUNDING
 
@@ -16,7 +17,7 @@ LONGEST_NAME = 300
 """Characters by which an arrow names its cause."""
 
 
-def contradictions(drawing: str, rows: Sequence[Mapping], grey: str) -> dict[str, str]:
+def contradictions(drawing: str, rows: Sequence[Row], grey: str) -> dict[str, str]:
     """Return the causes of which a drawing says something else than their rows do, each with what that is.
 
     Parameters
@@ -38,7 +39,7 @@ def contradictions(drawing: str, rows: Sequence[Mapping], grey: str) -> dict[str
     return found
 
 
-def _contradiction(row: Mapping | None, inside: str, grey: str) -> str:
+def _contradiction(row: Row | None, inside: str, grey: str) -> str:
     """Return what an arrow says that its row does not; empty if nothing."""
     if row is None:
         return "its table has no such cause"
@@ -59,7 +60,7 @@ def _contradiction(row: Mapping | None, inside: str, grey: str) -> str:
     return ""
 
 
-def consistent_graph(graph: Mapping, rows: Sequence[Mapping], draw: Callable[[Mapping], str], grey: str) -> Mapping:
+def consistent_graph(graph: Row, rows: Sequence[Row], draw: Callable[[Row], str], grey: str) -> Row:
     """Return a graph without the arrows whose drawing contradicts the table; each is logged.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.vocabulary import SUPPORTED
@@ -19,13 +20,13 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
     findings : sequence of Finding
         In the order of the document.
     """
-    groups: dict[tuple, list[Finding]] = {}
+    groups: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
         groups.setdefault(_group_of(finding), []).append(finding)
     return [_folded(group) for group in groups.values()]
 
 
-def _group_of(finding: Finding) -> tuple:
+def _group_of(finding: Finding) -> tuple[Any, ...]:
     if not FINDING_KINDS[finding.kind].is_of_kernel:
         return ("alone", finding.id)
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)

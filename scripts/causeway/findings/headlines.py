@@ -6,12 +6,12 @@ and robustness stand in fields beside them.
 """
 
 import re
-from collections.abc import Mapping
 
 from causeway.core.codes import NO_OTHER
 from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
 from causeway.core.formatting import elided, significant, time, variance_of
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, UNSURE, Effect, Worth
 
@@ -89,7 +89,7 @@ def _costs(worth: Worth | None, *, is_of_position: bool) -> str:
     return f"; if equal-sized, costs {cost}" if is_of_position else f"; its variation costs {cost}"
 
 
-def is_of_position(row: Mapping) -> bool:
+def is_of_position(row: Row) -> bool:
     """Return whether a cause is where the program makes a launch: launches of one configuration at other places may do
     other work, as layers of different size do, which is no variation.
     """
@@ -99,7 +99,7 @@ def is_of_position(row: Mapping) -> bool:
 def of_cause(
     subject: str,
     target: str,
-    row: Mapping,
+    row: Row,
     *,
     direction: str,
     change: Effect | None,
@@ -182,7 +182,7 @@ def _change(
     return None
 
 
-def _explained(target: str, label: str, row: Mapping) -> str:
+def _explained(target: str, label: str, row: Row) -> str:
     share = "part" if row["variance_percent"] is None else in_percent(row["variance_percent"])
     if row.get("kernels_percent") is not None:
         return f"{label} explains {share} of the kernels' {VARYING.get(target, target)} variance, each kernel alike"

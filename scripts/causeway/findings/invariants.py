@@ -263,7 +263,7 @@ def _within_the_whole(findings: Sequence[Finding], dropped: Counter[str]) -> lis
     each sums to 100.
     """
     lost: dict[str, float] = defaultdict(float)
-    explained: dict[tuple, float] = defaultdict(float)
+    explained: dict[tuple[Any, ...], float] = defaultdict(float)
     for one in findings:
         if one.effect is not None and one.effect.unit == SHARE_OF_TIME:
             lost[one.dataset] += one.effect.value

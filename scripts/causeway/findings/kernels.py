@@ -1,12 +1,13 @@
 """The findings that name where the variability is, within configurations and between them: exact counts."""
 
 import math
-from collections.abc import Mapping
+from typing import Any
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import counted, share, significant, spread, time_three_digits
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table, rows_where
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
@@ -123,7 +124,7 @@ def _has_cause(analysis: Analysis, kernel: str) -> bool:
     )
 
 
-def _of_kernel(analysis: Analysis, index: int, subject: str, query: str, effect: Effect, **facts) -> Finding:
+def _of_kernel(analysis: Analysis, index: int, subject: str, query: str, effect: Effect, **facts: Any) -> Finding:
     """Return a finding about the kernel in a row of the table of kernels, whose effect a query of that row gives."""
     row = analysis.kernels[index]
     where = rows_where({"kernel": row["kernel"]})
@@ -149,7 +150,7 @@ def _of_kernel(analysis: Analysis, index: int, subject: str, query: str, effect:
     )
 
 
-def _headline(analysis: Analysis, subject: str, row: Mapping, percent: float, of_time: float | None) -> str:
+def _headline(analysis: Analysis, subject: str, row: Row, percent: float, of_time: float | None) -> str:
     """Return the headline of the kernel that varies most: its part of the variability (`percent`), of a single kernel,
     which has all of it, how much it varies (`of_time`).
     """

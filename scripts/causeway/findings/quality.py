@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from causeway.core.files.source_names import shown_sources
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import in_document
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import SUPPORTED
 from causeway.findings.headlines import short
 from causeway.findings.record import Evidence, Finding, link_to
 
 
-def quality_findings(quality: Mapping, shown: Mapping[str, str] | None = None) -> list[Finding]:
+def quality_findings(quality: Row, shown: Mapping[str, str] | None = None) -> list[Finding]:
     """Return one finding per export of a dataset's `quality.json` that could not be used, in the sheet's order.
 
     Parameters

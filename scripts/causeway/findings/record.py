@@ -1,10 +1,11 @@
 """One claim as a record, the same for all kinds of claims, and what a claim about one target is read from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from causeway.core.results import Search
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import LEAST_EXPLAINED, MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
@@ -59,7 +60,7 @@ class Analysis:
     dataset: str
     target: str
     unit: str
-    kernels: Sequence[Mapping]
+    kernels: Sequence[Row]
     kernels_table: str
     searches: Sequence[Search] = ()
 
@@ -290,7 +291,7 @@ class Finding:
         """Stable name of the claim, unique in the document: dataset/target/scope/kind/key."""
         return "/".join(part for part in (self.dataset, self.target, self.scope, self.kind, self.key) if part)
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, Any]:
         """Return the finding as `findings.json` holds it."""
         found = {"id": self.id} | asdict(replace(self, also=()))
         for internal in UNWRITTEN:
@@ -306,10 +307,10 @@ MAKERS: dict[str, list[Callable[..., list[Finding]]]] = {}
 """What makes findings, by what it reads: `target` (an `Analysis`) or `efficiency` (this document of a dataset)."""
 
 
-def made_from(read: str) -> Callable[[Callable], Callable]:
+def made_from(read: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return what registers a function as a maker of findings, by a key of `MAKERS`."""
 
-    def register(make: Callable) -> Callable:
+    def register(make: Callable[..., Any]) -> Callable[..., Any]:
         MAKERS.setdefault(read, []).append(make)
         return make
 

@@ -2,9 +2,8 @@
 one finding alone stands beside it.
 """
 
-from collections.abc import Mapping
-
 from causeway.core.feature_registry import record_of
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
 
@@ -102,7 +101,7 @@ LESS_IS_BETTER = ("copies", "contention", "queue", "idle_before")
 """Texts that advise less of the cause: they fit only where more of it takes longer."""
 
 
-def for_cause(row: Mapping, direction: str) -> str | None:
+def for_cause(row: Row, direction: str) -> str | None:
     """Return what to try about a cause, None if it was refuted.
 
     Parameters

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO
 
 from causeway.core.errors import CausewayError, ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
@@ -145,7 +145,7 @@ class _BoundedReads(io.FileIO):
         return content
 
 
-def _tar_members(path: Path) -> Iterator[tuple[str, BinaryIO | None]]:
+def _tar_members(path: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Give the name and the content of each member, None for what is no plain file; folders are passed over."""
     with _BoundedReads(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
         for member in archive:
@@ -157,7 +157,7 @@ def _tar_members(path: Path) -> Iterator[tuple[str, BinaryIO | None]]:
             raise EOFError
 
 
-def _zip_members(path: Path) -> Iterator[tuple[str, BinaryIO | None]]:
+def _zip_members(path: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Likewise of a zip archive."""
     with _BoundedReads(path) as file, zipfile.ZipFile(file) as archive:
         for member in archive.infolist():

@@ -50,7 +50,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
     if kind == "counters" and identity["format"] == "table":
         kind = "table"
     left_out = None if refused or sink is None else _left_out(facts, sink)
-    if left_out and not error:
+    if sink and left_out and not error:
         error = _too_many(identity["source"], left_out, kind, sink)
     return identity | {
         "format_version": sink.format_version if sink else None,
@@ -105,7 +105,7 @@ def _too_many(source: str, left_out: dict[str, int], kind: str, sink: Sink) -> E
 
 
 def _time(facts: Facts, sink: Sink | None) -> dict | None:
-    if not facts.tables:
+    if sink is None or not facts.tables:
         return None
     session = sink.session_start_ns
     if session is not None and facts.first_ns is not None and facts.first_ns > EPOCH_FROM_NS:
@@ -150,7 +150,7 @@ def _analyses(facts: Facts, error: ExportError | None, sink: Sink | None) -> dic
             None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times"
         ),
     }
-    names = ANALYSES
+    names: tuple[str, ...] = ANALYSES
     for issue, why in NO_TIME_LINE.items():
         if sink and sink.issues.count(issue) and names == ANALYSES:
             missing |= dict.fromkeys((*CATALOGUE[issue].rules_out, EFFICIENCY, STRAGGLERS), why)

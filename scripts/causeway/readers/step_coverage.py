@@ -94,8 +94,8 @@ def _steps(folder: Path) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     for (rank, _), spans in sorted(rows[family].items()):
         if len(spans) > len(found.get(rank, [])):
             found[rank] = spans
-    columns = {rank: np.array(sorted(spans), np.int64).T for rank, spans in found.items()}
-    return {rank: (start, end) for rank, (start, end) in columns.items()}
+    ends = {rank: np.array(sorted(spans), np.int64).T for rank, spans in found.items()}
+    return {rank: (start, end) for rank, (start, end) in ends.items()}
 
 
 def _family(name: str) -> tuple[int, str] | None:

@@ -67,7 +67,7 @@ def unknown(path: Path, source: str) -> ExportError:
         return _folder(path, source, None)
     expected = f"an export of one of {', '.join(FORMATS)}"
     head = first_bytes(path, 16)
-    what, advice = _REPORTS.get(path.suffix.lower(), (None, None))
+    what, advice = _REPORTS.get(path.suffix.lower(), ("", ""))
     if what:
         return ExportError(source, f"it is {what}, which is not read", expected, advice)
     if archive_kind(path) == "tar":

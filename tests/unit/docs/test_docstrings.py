@@ -36,7 +36,7 @@ MISSING = {
     "simulate": 2,
     "variability": 1,
     "variability/bins": 29,
-    "variability/rows": 67,
+    "variability/rows": 66,
 }
 """Folders in which something is missing, and how much."""
 ARRAY = re.compile(r"\b(?:np\.)?ndarray\b")

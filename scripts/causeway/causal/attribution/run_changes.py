@@ -151,7 +151,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
             continue
         kind: Kind = "input" if number < len(names) else "either" if len(merged) > 1 else "mechanism"
         joined = [names[one] for one in merged[:-1]] if kind == "either" else [name]
-        ends = [None, None]
+        ends: list[float | None] = [None, None]
         if kind == "input" and not categories[number]:
             ends = [
                 float(np.average(code, weights=weight)) for code, weight in zip(codes[number], weights, strict=True)

@@ -86,7 +86,7 @@ def slow_launches(
     counts = np.bincount(model.configuration)[model.configuration]
     slowest = np.argsort(np.where(counts >= LEAST_REFERENCE, -deviation, np.inf), kind="stable")[:SLOWEST]
     slowest = slowest[(deviation[slowest] > 0) & (counts[slowest] >= LEAST_REFERENCE)]
-    shares = {}
+    shares: dict[int, np.ndarray] = {}
     for code in np.unique(model.configuration[slowest]):
         own = slowest[model.configuration[slowest] == code]
         shares |= dict(zip(own.tolist(), model.attributed(own, int(code)), strict=True))

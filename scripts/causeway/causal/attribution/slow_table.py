@@ -85,7 +85,7 @@ def _edges(path: Path) -> list[tuple[str, str]]:
 
 def _row(kernel: str, position: int, launch: SlowLaunch, rows: KernelRows) -> dict:
     identity = {name: rows.launches.column(name)[launch.row].as_py() for name in ("rank", "launch", "start_ns")}
-    parts = [
+    parts: list[dict] = [
         {
             "feature": name,
             "value": _words(rows.causes[name][launch.row], rows.units[name]),
@@ -106,5 +106,5 @@ def _row(kernel: str, position: int, launch: SlowLaunch, rows: KernelRows) -> di
     }
 
 
-def _words(value: object, unit: str) -> str:
+def _words(value: str | float, unit: str) -> str:
     return value if isinstance(value, str) else setting_value(float(value), unit)

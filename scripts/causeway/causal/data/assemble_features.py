@@ -57,15 +57,12 @@ def assemble_target(
         On all ranks, if anything failed on one.
     """
     ranks = ranks or Ranks()
-    found = None
+    filtered = ranks.of_first(lambda: why_not(tables, CONTEXT_FEATURES))
+    if filtered:
+        LOG.info("context features: %s", filtered)
+    exports = ranks.of_first(lambda: exports_of(list(tables), read_json(clocks_file), dict(nodes), dict(runs)))
     with ranks.together():
-        if ranks.first:
-            filtered = why_not(tables, CONTEXT_FEATURES)
-            found = exports_of(list(tables), read_json(clocks_file), dict(nodes), dict(runs)), filtered
-            if filtered:
-                LOG.info("context features: %s", filtered)
         means = read_table(folder / "configurations.parquet", "configuration_summary")
-    exports, filtered = ranks.share(found)
     assemble(
         folder / "kept.parquet",
         exports,
@@ -141,7 +138,7 @@ def assemble(
             written = _write_part(file, _mine(file, counts, exports, ranks), context, exports, target, part, fields)
         everywhere = ranks.collect(written)
         with ranks.together():
-            if ranks.first:
+            if everywhere is not None:
                 order = sorted(
                     (own, ordinal, rank) for rank, found in enumerate(everywhere) for ordinal, own in enumerate(found)
                 )

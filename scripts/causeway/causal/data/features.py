@@ -4,7 +4,7 @@ A context feature describes what was so when the launch began, never anything th
 longer launch meets more copies merely by being longer.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +119,7 @@ def exports_of(
             node = nodes.get(folder.name) or facts.get("node")
             run = (runs or {}).get(folder.name) or None
             has_streams = all(issue["kind"] != STREAM_ASSUMED for issue in facts.get("issues", ()))
-            unknown = () if has_streams else (LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER)
+            unknown: tuple[str, ...] = () if has_streams else (LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER)
             unknown += TIME_BETWEEN_LAUNCHES if rules_out_time_line(facts) else ()
             grid = table_metadata(folder / "kernels.parquet").get(GRID, BLOCKS)
             found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, unknown, grid))
@@ -132,7 +132,7 @@ def traced(columns: list[str]) -> bool:
 
 
 def features_of(
-    kept: pa.Table, context: dict[str, np.ndarray], exports: list[Export], target: str
+    kept: pa.Table, context: dict[str, np.ndarray], exports: Sequence[Export], target: str
 ) -> tuple[pa.Table, list[pa.Field]]:
     """Return the features of some kept launches, whose context is known, and the fields that describe them.
 
@@ -270,7 +270,7 @@ class LaunchContext:
 
     def __init__(
         self,
-        exports: list[Export],
+        exports: Sequence[Export],
         facts: list[ExportFacts],
         configurations: pa.Table | None,
         telemetry: Path | None = None,
@@ -353,7 +353,7 @@ def _ends(export: Export) -> tuple[int, int] | None:
     return begin, end + 1
 
 
-def _run_starts(exports: list[Export], facts: list[ExportFacts]) -> dict[Path, int]:
+def _run_starts(exports: Sequence[Export], facts: list[ExportFacts]) -> dict[Path, int]:
     """Return for each export with launches the aligned start of the first launch of its run: of the exports recorded
     at the same time.
     """

@@ -129,8 +129,8 @@ def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
             for at, of in pairs.tolist()
         ]
         sizes = np.array([one or (np.nan,) * 3 for one in found], float).reshape(-1, 3)[inverse.ravel()]
-    for column, name in enumerate("mnk"):
-        chosen.features[f"matmul_{name}"] = sizes[:, column]
+    for place, name in enumerate("mnk"):
+        chosen.features[f"matmul_{name}"] = sizes[:, place]
 
 
 def input_elements(dims: str) -> tuple[float, ...]:

@@ -5,24 +5,26 @@ Discovery fills an `Outcome` but for its `examination`, examination adds that, a
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from causeway.causal.data.observations import Candidate, Dropped
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 
-TARGET = "target"
-VALUE = "value"
+TARGET: Final = "target"
+VALUE: Final = "value"
 """What a sign is about: the target (mostly the size of a deviation), or the measured value itself."""
 NORMAL_QUANTILE = 1.645
 """Half width of a 90 % interval in standard errors."""
-REFUSED = "refused"
-CONFIGURATION = "configuration"
+REFUSED: Final = "refused"
+CONFIGURATION: Final = "configuration"
 """Stage of an arrow that was found between configurations; the other stages are those of the search within them."""
 
 Sign = Literal["+", "-", "?"]
 SignOf = Literal["target", "value"]
 Verdict = Literal["supported", "inconclusive", "refuted"]
-Role = Literal["lever", "exposure", "mediator", "clock", "lag"]
+StageName = Literal["mean", "scale", "both", "configuration"]
+GroupedBy = Literal["kernel", "rank"]
+Label = Literal["alike", "low", "moderate", "high", "opposite"]
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ class Arrow:
     """
 
     node: Node
-    stage: Literal["mean", "scale", "both", "configuration"]
+    stage: StageName
     sign: Sign
     sign_of: SignOf
     level: str
@@ -248,7 +250,7 @@ class Arrow:
     n_effective: float
     verdict: Verdict
     levels: tuple[str, ...] = ()
-    role: Role = "mediator"
+    role: str = "mediator"
     in_time: "TimeEffect | None" = None
     rare_launches: int | None = None
     determines_time: bool = False
@@ -361,7 +363,7 @@ class GroupSlope:
     """
 
     feature: str
-    by: Literal["kernel", "rank"]
+    by: GroupedBy
     group: str | None
     n_rows: int
     slope: Estimate
@@ -369,7 +371,7 @@ class GroupSlope:
     cochran_q: float | None = None
     i_squared: float | None = None
     p_value: float | None = None
-    label: Literal["alike", "low", "moderate", "high", "opposite"] | None = None
+    label: Label | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

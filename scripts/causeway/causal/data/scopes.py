@@ -300,7 +300,7 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
     known = np.isfinite(target) & np.isfinite(signed)
     absolute = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
     launch = np.zeros(len(own), [("rank", np.int64), ("launch", np.int64), ("start_ns", np.int64)])
-    for name in launch.dtype.names if "launch" in table.column_names else ():
+    for name in launch.dtype.names or () if "launch" in table.column_names else ():
         launch[name] = pc.fill_null(table.column(name).cast(pa.int64()), 0).to_numpy()
     return Observations(
         target,

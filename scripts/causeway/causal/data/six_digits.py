@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Record = TypeVar("Record")
 
@@ -23,10 +23,14 @@ def six_digits(value: float) -> float:
 
 def to_six_digits(record: Record) -> Record:
     """Return a record with all of its numbers, those of the records in it as well, to six significant digits."""
-    if isinstance(record, float):
-        return six_digits(record)
-    if isinstance(record, tuple):
-        return tuple(to_six_digits(one) for one in record)
-    if is_dataclass(record):
-        return replace(record, **{one.name: to_six_digits(getattr(record, one.name)) for one in fields(record)})
-    return record
+    return _rounded(record)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return six_digits(value)
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: _rounded(getattr(value, one.name)) for one in fields(value)})
+    return value

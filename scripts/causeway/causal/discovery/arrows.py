@@ -13,8 +13,10 @@ from causeway.causal.data.outcome import (
     Arrow,
     Estimate,
     Node,
-    Role,
     Scope,
+    Sign,
+    SignOf,
+    StageName,
     TimeEffect,
 )
 from causeway.causal.data.scopes import Totals
@@ -65,7 +67,7 @@ class Parent:
     """
 
     candidate: Candidate
-    stage: str
+    stage: StageName
     p_value: float
     partial_r2: float
     n_effective: float
@@ -79,7 +81,7 @@ class Parent:
         return self.candidate.name
 
     @property
-    def role(self) -> Role:
+    def role(self) -> str:
         """The role of the feature."""
         return self.candidate.role
 
@@ -93,14 +95,14 @@ def parents_within(stages: Stages, candidates: Sequence[Candidate]) -> list[Pare
     candidates : sequence of Candidate
         In the order of the search.
     """
-    by_candidate: dict[int, dict[str, Test]] = {}
+    by_candidate: dict[int, dict[StageName, Test]] = {}
     for stage in stages.both:
         for test in stage.tests:
             by_candidate.setdefault(test.candidate, {})[stage.name] = test
     return [_within(candidates[index], tests, stages) for index, tests in sorted(by_candidate.items())]
 
 
-def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages) -> Parent:
+def _within(candidate: Candidate, tests: Mapping[StageName, Test], stages: Stages) -> Parent:
     strongest = min(tests.values(), key=lambda test: test.p_value)
     return Parent(
         candidate=candidate,
@@ -252,13 +254,13 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
     )
 
 
-def _sign(effect: TimeEffect | None, share: Share) -> tuple[str, str]:
+def _sign(effect: TimeEffect | None, share: Share) -> tuple[Sign, SignOf]:
     """Return the sign of a cause and what it is about: that of the mean's change where its interval leaves zero out,
     else of the value's slope, or the target's, where nine in ten of its draws agree.
     """
-    mean = ((effect.mean, VALUE, 1.0),) if effect else ()
-    slopes = ((share.value_effect, VALUE, ONE_SIDED), (share.effect, TARGET, ONE_SIDED))
-    for change, about, part in (*mean, *slopes):
+    changes: list[tuple[Estimate, SignOf, float]] = [(effect.mean, VALUE, 1.0)] if effect else []
+    changes += [(share.value_effect, VALUE, ONE_SIDED), (share.effect, TARGET, ONE_SIDED)]
+    for change, about, part in changes:
         if abs(change.value) > part * (change.high - change.low) / 2:
             return "+" if change.value > 0 else "-", about
     return "?", TARGET

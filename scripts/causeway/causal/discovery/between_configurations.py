@@ -10,6 +10,8 @@ ns merely because they are longer, and less relative to their mean if the noise 
 in the same direction both ways counts.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import fdtrc
 
@@ -121,7 +123,7 @@ class ConfigurationLevel:
 
 
 def configuration_effects(
-    candidates: list[Candidate], rows: Observations, residual: np.ndarray, spread: np.ndarray
+    candidates: Sequence[Candidate], rows: Observations, residual: np.ndarray, spread: np.ndarray
 ) -> tuple[list[ConfigurationEffect], list[Dropped], int]:
     """Find launch-level features that scale the variability.
 

@@ -1,6 +1,6 @@
 """The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -111,23 +111,24 @@ def _discover(
     rows: Observations,
     scope: Scope,
     totals: Totals | None,
-    impossible: Mapping[str, str],
+    impossible: dict[str, str],
     order_beside_record: bool = False,
 ) -> tuple[Outcome, Evidence | None]:
     rows, columns, refusal = _usable(idle_where_alone(columns), rows)
-    base = {
-        "scope": scope,
-        "seed": derived_seed(scope.seed, scope.dataset, scope.target, scope.scope),
-        "n_rows": len(rows),
-        "n_kernels": max(np.unique(rows.kernel).size, 1),
-    }
+    outcome = Outcome(
+        scope=scope,
+        seed=derived_seed(scope.seed, scope.dataset, scope.target, scope.scope),
+        n_rows=len(rows),
+        n_effective=0.0,
+        n_kernels=max(np.unique(rows.kernel).size, 1),
+    )
     if refusal:
-        return Outcome(**base, n_effective=0.0, refusal=refusal), None
+        return replace(outcome, refusal=refusal), None
     size = independent_rows(rows)
     if size < REFUSED_BELOW:
         refusal = f"{counted(shown_below(size, REFUSED_BELOW), 'effective sample')}, fewer than {REFUSED_BELOW:.0f}"
-        return Outcome(**base, n_effective=size, refusal=refusal), None
-    freed = without_definition(columns, rows, scope.target, base["seed"])
+        return replace(outcome, n_effective=size, refusal=refusal), None
+    freed = without_definition(columns, rows, scope.target, outcome.seed)
     excluded = dict.fromkeys(freed.dropped, DEFINITION)
     if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
         excluded |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
@@ -144,8 +145,7 @@ def _discover(
             " target's definition; causes are searched in the rest"
         )
     if not prepared.within and not prepared.between:
-        refusal = NO_FEATURE
-        return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None
+        return replace(outcome, n_effective=size, refusal=NO_FEATURE, dropped=prepared.dropped), None
     stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     for one in dropped:
@@ -172,24 +172,25 @@ def _discover(
     slow = {prepared.within[index].name for index in np.flatnonzero(sizes < REFUSED_BELOW)} - CONTROL_NAMES
     sizes = np.delete(sizes, controls)
     n_effective = min(behind) if behind else typical
-    base |= {
-        "n_effective": n_effective,
-        "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
-        "notes": (*notes, *_pooled(prepared, arrows), *prepared.notes),
-        "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
-    }
+    outcome = replace(
+        outcome,
+        n_effective=n_effective,
+        dropped=tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
+        notes=(*notes, *_pooled(prepared, arrows), *prepared.notes),
+        p_value=scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
+    )
     if not arrows and n_effective < REFUSED_BELOW:
         few = counted(shown_below(n_effective, REFUSED_BELOW), "effective sample")
         refusal = f"{few} after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
-        return Outcome(**base, refusal=refusal), None
+        return replace(outcome, refusal=refusal), None
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
-        base["n_effective"] = n_effective
-        if not any(one.was_found for one in base["dropped"]):
-            base["beyond"] = association_beyond(stages, prepared.within, rows, controls)
-    base["detectable_share"] = detectable_share(n_effective, stages.problem.n_tests)
-    base["slow"] = tuple(sorted(slow))
-    return Outcome(**base, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence
+        outcome = replace(outcome, n_effective=n_effective)
+        if not any(one.was_found for one in outcome.dropped):
+            outcome = replace(outcome, beyond=association_beyond(stages, prepared.within, rows, controls))
+    share = detectable_share(n_effective, stages.problem.n_tests)
+    outcome = replace(outcome, detectable_share=share, slow=tuple(sorted(slow)))
+    return replace(outcome, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence
 
 
 def _pooled(prepared: Prepared, arrows: Sequence[Arrow]) -> list[str]:

@@ -5,6 +5,8 @@ Before the search, all columns are compared with all others, so the tests there 
 beside every other column, on the rows where both are known and positive.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from causeway.causal.data.counter_names import computed_name
@@ -153,7 +155,7 @@ class PairwiseRelations:
     """
 
     def __init__(
-        self, measured: np.ndarray, logarithmic: bool, numbers: dict[str, NumericColumn], rows: Observations
+        self, measured: np.ndarray, logarithmic: bool, numbers: Mapping[str, NumericColumn], rows: Observations
     ) -> None:
         self.names = list(numbers)
         self.logarithmic = logarithmic
@@ -307,7 +309,7 @@ class PairwiseRelations:
         if index is None:
             index = nearly_measured(measured, columns)
         if index is None:
-            index = calculated_from(*(number.column.values for number in numbers), self.raw_measured)
+            index = calculated_from(numbers[0].column.values, numbers[1].column.values, self.raw_measured)
         if index is not None:
             return index
         related = related | self._images_of(related, prepared)

@@ -12,6 +12,7 @@ import numpy as np
 
 from causeway.causal.data.deviation import POWER, clipped_deviation, scale_response
 from causeway.causal.data.observations import Candidate
+from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.backward import ORIGINAL, Pruner
 from causeway.causal.selection.design_cache import Design, DesignCache
 from causeway.causal.selection.forward import FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
@@ -30,7 +31,7 @@ WEIGHTED_ROUNDS = 2
 """At most so often are both stages run again: new causes of the scale give new weights."""
 
 
-def _stage(ground: Design, name: str, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
+def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
     """Search the parents of `values`, in `unit`; those `given` are in every model and are tested at the end."""
     response = ground.centring.weighted(values)
     pruner = Pruner(ground.problem, ground.candidates, ground.centring, ground.kernel, given)

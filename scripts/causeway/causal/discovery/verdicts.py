@@ -5,6 +5,7 @@ results.
 import numpy as np
 from scipy.special import chndtrinc, fdtri
 
+from causeway.causal.data.outcome import Verdict
 from causeway.causal.selection.forward import ALPHA, MIN_TEST_SIZE
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
@@ -22,7 +23,7 @@ PASSING = frozenset({CLOCK, LAG})
 """Roles of what stands for anything that changes with time: no strength makes up for few rows."""
 
 
-def arrow_verdict(n_effective: float, share: float, role: str, between: bool = False) -> str:
+def arrow_verdict(n_effective: float, share: float, role: str, between: bool = False) -> Verdict:
     """Return the verdict of an arrow that passed search, stability and multiplicity: it also needs 100 effective rows
     behind its own test, or half as many where it surely explains most of the variance and does not stand for time.
 

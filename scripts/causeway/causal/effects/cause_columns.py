@@ -60,9 +60,9 @@ class CauseColumns:
         of_pairs, others = _products(causes, groups)
         self._products = [*of_pairs, *others]
         products = [one.columns() for one in self._products]
-        ends = np.cumsum([self.n_single, *(one.shape[1] for one in products)])
-        self._spans = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
-        together = [slice(self.n_single, int(ends[len(of_pairs)]))] if of_pairs else []
+        edges = np.cumsum([self.n_single, *(one.shape[1] for one in products)])
+        self._spans = [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+        together = [slice(self.n_single, int(edges[len(of_pairs)]))] if of_pairs else []
         self.slices = [*self.single_slices, *together, *self._spans[len(of_pairs) :]]
         self.columns = np.hstack([np.ones((n_rows, 1)), *self._functions, *products])
 
@@ -241,16 +241,18 @@ def _products(causes: list[np.ndarray], groups: np.ndarray) -> tuple[list[_Produ
     for pair in itertools.combinations(range(n_causes), 2):
         of_pairs[pair] = _Product(pair, *(scores[one][:, None] for one in pair))
         first, second = sorted(pair, key=lambda one: not is_wide[one])
-        if is_wide[first]:
-            other = scores[second] if levels[second] is None else levels[second]
-            finer.append(_ProductOfLevels((first, second), levels[first], other))
+        codes = levels[first]
+        if is_wide[first] and codes is not None:
+            other = levels[second]
+            finer.append(_ProductOfLevels((first, second), codes, scores[second] if other is None else other))
     by_kernel: dict[tuple[int, int], _Product] = {}
     if groups.max() > 0:
         kernels = np.eye(int(groups.max()) + 1)[groups]
         for cause, score in enumerate(scores):
             by_kernel[cause, n_causes] = _Product((cause, n_causes), score[:, None], kernels)
-            if is_wide[cause]:
-                finer.append(_ProductOfLevels((cause, n_causes), levels[cause], groups.astype(np.int64)))
+            codes = levels[cause]
+            if is_wide[cause] and codes is not None:
+                finer.append(_ProductOfLevels((cause, n_causes), codes, groups.astype(np.int64)))
     room = MOST_PRODUCTS
     chosen: list[_Product] = []
     for one in sorted(finer, key=_Product.width):

@@ -161,10 +161,9 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
         if zero or any(np.array_equal(values[donor], other) for other in seen):
             continue
         seen.append(values[donor])
-        exact = alone and raw is not None and np.isfinite(raw[donor[0]])
         after = (
             f"{setting_value(float(raw[donor[0]]), candidate.unit)} ({name})"
-            if exact
+            if alone and raw is not None and np.isfinite(raw[donor[0]])
             else f"the {name} within each configuration"
         )
         settings.append(Setting(before, after, donor))

@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.causal.data.feature_roles import PROGRAM_ORDER
 from causeway.causal.data.observations import Observations
-from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, WhatIf
+from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, Verdict, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.intervention_values import NONE, Setting, Support, settings_of
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
@@ -69,6 +69,8 @@ class InterventionModel:
         donors : mapping of str to ndarray of int, shape (n_used,)
             By cause the row whose value each row takes, -1 for none.
         """
+        if self.support is None:
+            return 0.0
         positions = {arrow.name: index for index, arrow in enumerate(self.within)}
         return self.support.outside({positions[name]: rows for name, rows in donors.items()}, self.times.weight)
 
@@ -199,7 +201,7 @@ def out_of_support_reason(outside: float) -> str:
     )
 
 
-def intervention_verdict(arrows: list[Arrow], low: float, high: float) -> tuple[str, str | None]:
+def intervention_verdict(arrows: Sequence[Arrow], low: float, high: float) -> tuple[Verdict, str | None]:
     """Return the verdict of a what-if that rests on some causes, and its reason."""
     weak = next((arrow for arrow in arrows if arrow.verdict != SUPPORTED), None)
     if weak is not None:

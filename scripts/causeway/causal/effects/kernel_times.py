@@ -149,18 +149,18 @@ class KernelTimes:
             if observations.kernels
             else []
         )
-        known = totals is not None and bool(ids) and all(totals.time.get(one, 0.0) > 0 for one in ids)
+        known = totals if totals and ids and all(totals.time.get(one, 0.0) > 0 for one in ids) else None
         # the search may count kernels alike; what is said counts launches
         counted = np.bincount(self.kernel, self.weights)
         observed = np.bincount(self.kernel, self.weights * self.observed)
-        times = np.asarray([totals.time[one] for one in ids]) if known else observed
+        times = np.asarray([known.time[one] for one in ids]) if known else observed
         spent = np.asarray([totals is None or one not in totals.collectives for one in ids] or [True] * times.size)
         everywhere = observations.weight[np.isin(observations.kernel, observations.kernel[rows])]
         self.stands_for = float(everywhere.sum() / self.weights.sum())
         self.is_spent = spent[self.kernel][:, None]
         self.time = math.fsum(times)
         self.spent_time = math.fsum(times[spent])
-        launches = np.asarray([totals.launches[one] for one in ids]) if known else counted
+        launches = np.asarray([known.launches[one] for one in ids]) if known else counted
         self.launches = float(launches.sum())
         self.per_launch = (launches / counted / np.max(launches / counted))[self.kernel][:, None]
 

@@ -136,6 +136,6 @@ def _between(
             chances = times.weight[own] / times.weight[own].sum()
             donors[own] = own[rng.choice(own.size, size=own.size, p=chances)]
         factor = np.expm1((gain[donors] - gain)[:, None] * slopes)
-        changes = [one[:, None] * factor for one in (target(deviation), deviation)]
-        sums.add(0, *changes, times.weight[:, None], position[donors] - position)
+        of_target, of_value = (one[:, None] * factor for one in (target(deviation), deviation))
+        sums.add(0, of_target, of_value, times.weight[:, None], position[donors] - position)
     return sums

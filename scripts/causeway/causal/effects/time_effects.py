@@ -99,7 +99,7 @@ class Compared:
         """Tell whether enough launches have both of the values that are compared."""
         if not (self.groups or self.candidate.two_valued):
             return True
-        return min(map(np.count_nonzero, self.sides())) >= FEWEST_OF_TWO
+        return bool(min(map(np.count_nonzero, self.sides())) >= FEWEST_OF_TWO)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Return which used rows have a low and which a high value, of a category or a number with two values; bool,
@@ -152,14 +152,13 @@ def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
 def _ends_of(times: ScopeTimes, compared: Compared) -> Ends | None:
     """Return what is compared, where it is not two percentiles."""
     if compared.groups:
-        return _ends_of_levels(times, compared)
+        return _ends_of_levels(times, compared, compared.groups)
     name = compared.candidate.name
     return ends_of_tail(times, compared.candidate, compared.moved) if name in times.tails else _ends(times, compared)
 
 
-def _ends_of_levels(times: ScopeTimes, compared: Compared) -> Ends:
+def _ends_of_levels(times: ScopeTimes, compared: Compared, groups: LevelGroups) -> Ends:
     """Return the groups of levels that are compared, with their means where the difference costs most."""
-    groups = compared.groups
     rows = times.evidence.rows
     time = (rows.mean + rows.signed)[times.used]
     low, high = compared.sides()
@@ -167,21 +166,20 @@ def _ends_of_levels(times: ScopeTimes, compared: Compared) -> Ends:
     means: list[float | None] = [None, None]  # of several kernels one configuration's say nothing of the change of all
     if not np.ptp(rows.kernel[times.used]):
         means = [float(np.average(time[side & shown], weights=times.weight[side & shown])) for side in (low, high)]
+    fast, slow = means
     return Ends(
         low=listed(groups.fast),
         high=listed(groups.slow),
         launches_low=times.launches(low),
         launches_high=times.launches(high),
         are_everywhere=True,
-        mean_low=means[0],
-        mean_high=means[1],
+        mean_low=fast,
+        mean_high=slow,
         levels_low=groups.fast,
-        slower=()
-        if means[0] is None
-        else tuple(
+        slower=tuple(
             (listed(levels), mean)
             for levels, mean in groups.slower
-            if mean - means[0] > WORTH_NAMING * (means[1] - means[0])
+            if fast is not None and slow is not None and mean - fast > WORTH_NAMING * (slow - fast)
         ),
         configuration="" if groups.configuration is None else times.configuration_name(groups.shown),
     )

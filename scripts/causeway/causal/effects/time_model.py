@@ -227,9 +227,7 @@ class TimeModel:
         """
         columns = self.design.columns
         single = columns[:, : self.design.n_single]
-        is_weighted = template is not None and by_precision
-        precision = weights * _precision(single, template) if is_weighted else weights
-        fit = template
+        precision = weights * _precision(single, template) if template is not None and by_precision else weights
         for _ in range(ROUNDS if template is None else 1):
             if template is None:
                 mean, mean_penalties = evidence_ridge(

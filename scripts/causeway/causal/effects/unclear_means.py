@@ -23,7 +23,7 @@ def without_unclear_costs(arrows: Sequence[Arrow]) -> tuple[Arrow, ...]:
     """
     return tuple(
         replace(arrow, in_time=replace(arrow.in_time, cost=None))
-        if _unclear(arrow) and arrow.in_time.monotone
+        if arrow.in_time is not None and _unclear(arrow) and arrow.in_time.monotone
         else arrow
         for arrow in arrows
     )
@@ -49,12 +49,12 @@ def without_unclear_means(rows: Sequence[WhatIf], arrows: Sequence[Arrow], is_de
         if arrow is None or row.change is None or row.user_intervention or not _same_change(row.after[0], arrow):
             found.append(row)
             continue
-        nothing = {"mean_change": None, "p99_change": None, "saved": None}
+        without = replace(row, mean_change=None, p99_change=None, saved=None)
         if is_deviation:
             verdict, reason = intervention_verdict([arrow], row.change.low, row.change.high)
-            found.append(replace(row, **nothing, verdict=verdict, reason=reason))
+            found.append(replace(without, verdict=verdict, reason=reason))
         else:
-            found.append(replace(row, **nothing, change=None, verdict=REFUSED, reason=UNCLEAR))
+            found.append(replace(without, change=None, verdict=REFUSED, reason=UNCLEAR))
     return found
 
 
@@ -72,4 +72,4 @@ def _same_change(after: str, arrow: Arrow) -> bool:
 
     The median is none, where the mean both rises and falls: it may take less time than both ends.
     """
-    return arrow.in_time.monotone or "median" not in after
+    return (arrow.in_time is not None and arrow.in_time.monotone) or "median" not in after

@@ -56,14 +56,14 @@ class UserIntervention:
     name : str
     kernel : str or None
         The kernels it is for: an id, a part of a full name, or a regular expression; all and the whole dataset if None.
-    values : mapping of str to object
+    values : mapping of str to str, number or mapping
         By feature the value to set: a number, a level of a category, `none`, `{"quantile": q}`, or `{"configuration":
         number}` for the value in that configuration.
     """
 
     name: str
     kernel: str | None
-    values: Mapping[str, object]
+    values: Mapping[str, str | float | Mapping]
 
     def applies_to(self, scope: str, name: str | None) -> bool:
         """Tell whether the intervention is for a scope, a kernel's id or `dataset`; `name` is a kernel's full name."""
@@ -106,7 +106,7 @@ def configuration_values(
     if not wanted:
         return {}
     numbers = table.column("configuration").to_numpy()
-    found: dict[int, dict[str, float]] = {}
+    found: dict[int, dict[str, float | None]] = {}
     for number, row in zip(*np.unique(numbers, return_index=True), strict=True):
         found[int(number)] = {feature: table.column(feature)[int(row)].as_py() for feature in wanted}
     return found
@@ -201,7 +201,9 @@ def _answer(
     )
 
 
-def _resolved(feature: str, wanted: object, by_configuration: Mapping[int, Mapping[str, float | None]]) -> object:
+def _resolved(
+    feature: str, wanted: str | float | Mapping, by_configuration: Mapping[int, Mapping[str, float | None]]
+) -> str | float | Mapping:
     """Return the value meant by `configuration: N`, other values as they are."""
     if not isinstance(wanted, Mapping) or "configuration" not in wanted:
         return wanted
@@ -238,7 +240,7 @@ def _arrow(feature: str, model: InterventionModel) -> Arrow:
 
 
 def _launched(
-    feature: str, effect: ConfigurationEffect, value: object, model: InterventionModel
+    feature: str, effect: ConfigurationEffect, value: str | float | Mapping, model: InterventionModel
 ) -> tuple[np.ndarray, str, str]:
     """Return how far a launch parameter moves in each configuration, shape (n_configurations,), and the value before
     and after in words.
@@ -274,7 +276,9 @@ def _between(value: float, natural: np.ndarray, position: np.ndarray) -> float:
     return float(np.interp(value, natural, position))
 
 
-def _within(feature: str, arrow: Arrow, value: object, model: InterventionModel) -> tuple[np.ndarray, str, str]:
+def _within(
+    feature: str, arrow: Arrow, value: str | float | Mapping, model: InterventionModel
+) -> tuple[np.ndarray, str, str]:
     """Return for each row the donor row whose value of the cause it takes (-1 for none), shape (n_rows,), and the value
     before and after in words.
     """

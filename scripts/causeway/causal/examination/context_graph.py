@@ -10,6 +10,7 @@ import io
 import random
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def learn(
     for a, b in np.argwhere(into | np.triu(joined & (own[:, None] == own[None, :]))):
         is_directed = bool(into[a, b])
         effect = _partial_slope(correlations, np.flatnonzero(into[:, b]), a, b) if is_directed else correlations[a, b]
-        kind = "directed" if is_directed else "undirected"
+        kind: Literal["directed", "undirected"] = "directed" if is_directed else "undirected"
         edges.append(Edge(source=names[columns[a]], target=names[columns[b]], kind=kind, effect=float(effect)))
     return edges
 

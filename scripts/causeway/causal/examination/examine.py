@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, Outcome, Refutation, WhatIf
+from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node, Outcome, Refutation, WhatIf
 from causeway.causal.data.scopes import Totals
 from causeway.causal.data.six_digits import to_six_digits
 from causeway.causal.effects.evidence import Evidence
@@ -126,9 +126,11 @@ class _Steps:
         """Return the arrows, refuted ones marked, and what is known of them beyond the search."""
         evidence = self.evidence
         arrows = self.outcome.arrows
-        nodes, edges = self._guarded("the context graph", self._context, ((), ()))
+        no_graph: tuple[tuple[Node, ...], tuple[Edge, ...]] = ((), ())
+        untried: tuple[list[Refutation], dict[str, float]] = ([], {})
+        nodes, edges = self._guarded("the context graph", self._context, no_graph)
         give_back()  # of the search and the graph, before the models of the times take as much
-        tried = self._guarded("falsification", lambda: falsify(evidence, arrows, self._seed("subsets")), ([], {}))
+        tried = self._guarded("falsification", lambda: falsify(evidence, arrows, self._seed("subsets")), untried)
         attempts, held = tried
         arrows = tuple(
             replace(arrow, stability=held.get(arrow.name, arrow.stability)) for arrow in marked(arrows, attempts)
@@ -139,7 +141,7 @@ class _Steps:
             changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
             changes = without_unclear_means(changes, arrows, evidence.rows.absolute)
             arrows = without_unclear_costs(arrows)
-        slopes = self._guarded("heterogeneity", lambda: heterogeneity(evidence, arrows), [])
+        slopes: list[GroupSlope] = self._guarded("heterogeneity", lambda: heterogeneity(evidence, arrows), [])
         return arrows, Examination(
             context_nodes=nodes,
             context_edges=edges,

@@ -1,22 +1,34 @@
 """Heterogeneity: whether a cause acts alike in every kernel, and on every rank."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
 from causeway.causal.data.observations import Observations
-from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, TARGET, VALUE, Arrow, Estimate, GroupSlope
+from causeway.causal.data.outcome import (
+    CONFIGURATION,
+    NORMAL_QUANTILE,
+    TARGET,
+    VALUE,
+    Arrow,
+    Estimate,
+    GroupedBy,
+    GroupSlope,
+    Label,
+    SignOf,
+)
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor, kish_size, lag_count
 
 MIN_ROWS = 50
 MOST_GROUPS = 200
-LABELS = ((75.0, "high"), (50.0, "moderate"), (25.0, "low"))
+LABELS: tuple[tuple[float, Label], ...] = ((75.0, "high"), (50.0, "moderate"), (25.0, "low"))
 """I² from which heterogeneity is called so: J. Higgins et al., BMJ 327 (2003) 557; below, the groups agree."""
 SIGNIFICANT = 0.05
-SLOPES_OF = (TARGET, VALUE)
+SLOPES_OF: tuple[SignOf, SignOf] = (TARGET, VALUE)
 
 
 def cochran(slopes: np.ndarray, errors: np.ndarray) -> tuple[float, float, float, float, float]:
@@ -40,7 +52,7 @@ def cochran(slopes: np.ndarray, errors: np.ndarray) -> tuple[float, float, float
     return pooled, float(weights.sum() ** -0.5), q, share, float(gammaincc(df / 2, q / 2)) if df else 1.0
 
 
-def label_of(share: float, p_value: float, slopes: np.ndarray, errors: np.ndarray) -> str:
+def label_of(share: float, p_value: float, slopes: np.ndarray, errors: np.ndarray) -> Label:
     """Return heterogeneity in words: `alike`, `low`, `moderate`, `high`, or `opposite` if groups contradict each other
     significantly.
 
@@ -61,9 +73,9 @@ def label_of(share: float, p_value: float, slopes: np.ndarray, errors: np.ndarra
     return next((word for least, word in LABELS if share >= least and p_value <= SIGNIFICANT), "alike")
 
 
-def grouped_by(evidence: Evidence) -> dict[str, np.ndarray]:
+def grouped_by(evidence: Evidence) -> dict[GroupedBy, np.ndarray]:
     """Return the name of each row's group, text of shape (n,): kernel and rank, where there are several."""
-    found = {}
+    found: dict[GroupedBy, np.ndarray] = {}
     if np.unique(evidence.rows.kernel).size > 1:
         ids = evidence.rows.kernels or tuple(str(code) for code in range(int(evidence.rows.kernel.max()) + 1))
         found["kernel"] = np.asarray(ids, dtype=object)[evidence.rows.kernel]
@@ -104,8 +116,8 @@ def heterogeneity(evidence: Evidence, arrows: Sequence[Arrow]) -> list[GroupSlop
         levels, codes = np.unique(groups, return_inverse=True)
         if not within or levels.size > MOST_GROUPS:
             continue
-        parts = {str(level): _slopes(evidence, columns, codes == code) for code, level in enumerate(levels)}
-        parts = {level: part for level, part in parts.items() if part is not None}
+        every = ((str(level), _slopes(evidence, columns, codes == code)) for code, level in enumerate(levels))
+        parts = {level: part for level, part in every if part is not None}
         for index, arrow in enumerate(within):
             own = {
                 level: (n, slopes[:, index], errors[:, index])
@@ -120,7 +132,7 @@ def heterogeneity(evidence: Evidence, arrows: Sequence[Arrow]) -> list[GroupSlop
     return sorted(found, key=lambda one: order[one.feature])
 
 
-def _compared(feature: str, by: str, groups: dict[str, tuple], slope_of: str) -> list[GroupSlope]:
+def _compared(feature: str, by: GroupedBy, groups: dict[str, tuple], slope_of: SignOf) -> list[GroupSlope]:
     """Return the slope of a cause in all groups together, with what tells them apart, and in each.
 
     Parameters
@@ -134,9 +146,8 @@ def _compared(feature: str, by: str, groups: dict[str, tuple], slope_of: str) ->
     slopes = slopes[:, SLOPES_OF.index(slope_of)]
     errors = errors[:, SLOPES_OF.index(slope_of)]
     pooled, error, q, share, p_value = cochran(slopes, errors)
-    base = {"feature": feature, "by": by, "slope_of": slope_of}
-    together = GroupSlope(
-        **base,
+    slope_in = partial(GroupSlope, feature=feature, by=by, slope_of=slope_of)
+    together = slope_in(
         group=None,
         n_rows=int(n_rows.sum()),
         slope=_estimate(pooled, error),
@@ -148,7 +159,7 @@ def _compared(feature: str, by: str, groups: dict[str, tuple], slope_of: str) ->
     return [
         together,
         *(
-            GroupSlope(**base, group=group, n_rows=int(n), slope=_estimate(float(slope), float(own)))
+            slope_in(group=group, n_rows=int(n), slope=_estimate(float(slope), float(own)))
             for group, n, slope, own in zip(groups, n_rows, slopes, errors, strict=True)
         ),
     ]

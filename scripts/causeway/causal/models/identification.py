@@ -99,10 +99,10 @@ def _identified(model: ScopeModel, outcome: Outcome, cause: str) -> Identified:
 
     graph = model.with_unmeasured()
     estimand = estimand_of(graph, cause, model.value, list(model.graph))
-    sets = [held for held in (estimand.backdoor_variables or {}).values() if held is not None]
+    sets = [sorted(held) for held in (estimand.backdoor_variables or {}).values() if held is not None]
     if not sets:
         return Identified(adjustment=None)
-    adjustment = sorted(max(sets, key=len))
+    adjustment = max(sets, key=len)
     arrow = next(arrow for arrow in outcome.arrows if arrow.name == cause)
     # rows of several kernels are no sample of the launches of all of them, of which changes are percentages
     second = _second(model, arrow, estimand, adjustment) if outcome.n_kernels == 1 else None

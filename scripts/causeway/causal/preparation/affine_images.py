@@ -48,9 +48,8 @@ def affine_images(columns: Sequence[np.ndarray], leaked: Sequence[np.ndarray]) -
         for at, chosen in zip(rest, near, strict=True):
             source = next((names[i] for i in chosen if is_affine_image(columns[at], sources[names[i]])), None)
             if source is not None:
-                found[at] = number[source]
+                found[at] = number[len(leaked) + at] = number[source]
                 new[len(leaked) + at] = columns[at]
-        number |= {at: found[at - len(leaked)] for at in new}
         sources = new
     return found
 

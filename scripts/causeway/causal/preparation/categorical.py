@@ -104,10 +104,10 @@ def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, rank
     """
 
     def is_common(rows: np.ndarray) -> bool:
-        return np.count_nonzero(rows) >= fewest and is_repeated(rows, ranks)
+        return bool(np.count_nonzero(rows) >= fewest) and is_repeated(rows, ranks)
 
     counts = np.bincount(codes, minlength=levels.size)
-    order = sorted(range(levels.size), key=lambda i: (-counts[i], in_numbers(levels[i])))
+    order = sorted(range(levels.size), key=lambda i: (-counts[i], in_numbers(str(levels[i]))))
     common = [i for i in order if counts[i] >= fewest and is_common(codes == i)][:most]
     return np.asarray([-1, *common] if is_common(~np.isin(codes, common)) else common, dtype=int)
 
@@ -125,7 +125,7 @@ def _consecutive(levels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.
 
     Numbers are put together by their value, other texts by their position.
     """
-    order = sorted(range(levels.size), key=lambda i: in_numbers(levels[i]))
+    order = sorted(range(levels.size), key=lambda i: in_numbers(str(levels[i])))
     are_numbers = all(level.isdecimal() for level in levels.tolist())
     numbers = [int(levels[i]) if are_numbers else place for place, i in enumerate(order)]
     width = 1

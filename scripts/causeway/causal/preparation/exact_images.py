@@ -346,7 +346,7 @@ def product_images(
     projected = np.stack([_projected(column, directions) for column in columns])
     tree = cKDTree(np.concatenate([projected, -projected]))
     reach = 4 * EXACT_LEVEL
-    for j in np.flatnonzero(np.asarray(counters, bool)):
+    for j in np.flatnonzero(np.asarray(counters, bool)).tolist():
         projections = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
         near = tree.query(projections, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]
         others = {int(i) % len(columns) for i in near.ravel() if i < 2 * len(columns)} - {int(j)}

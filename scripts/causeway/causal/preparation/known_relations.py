@@ -177,7 +177,7 @@ def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str,
     if outcome.scope.target not in (KERNEL_VARIABILITY, GPU_TIME):
         return {}
     known = {one.name: one for one in candidates}
-    found = {}
+    found: dict[str, str] = {}
     for arrow in outcome.arrows:
         if arrow.name not in known or arrow.level:
             continue

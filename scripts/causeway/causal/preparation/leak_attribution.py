@@ -134,7 +134,7 @@ class LeakAttribution:
         if index is None:
             index = nearly_measured(measured, columns)
         if index is None and len(members) == 2:
-            index = calculated_from(*(self.raw[i] for i in members), self.raw_measured)
+            index = calculated_from(self.raw[members[0]], self.raw[members[1]], self.raw_measured)
         if index is None:
             index = leaked_among(columns, self._beside(members, self._with_images(related)))
         return None if index is None else members[index]

@@ -1,7 +1,7 @@
 """Numeric columns on their way to candidates: gaps filled, centred within configurations, in logarithms, winsorised."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,15 +33,15 @@ class NumericColumn:
         Without missing values, on the scale of the analysis (log1p of bytes).
     known : ndarray of bool
         Where the value was measured and not filled in.
-    centred : ndarray of float or None
+    centred : ndarray of float
         Minus the mean of the configuration.
-    standardised : ndarray of float or None
+    standardised : ndarray of float
         `centred` in spreads of the configuration; `centred` itself where only one scale is considered.
-    searched : ndarray of float or None
+    searched : ndarray of float
         What the search takes, one of these two.
     logs : ndarray of float or None
         Logarithms, centred, with zeros at a floor; None if a value is negative or few are positive.
-    positive : ndarray of bool or None
+    positive : ndarray of bool
         Where the value is known and above 0.
     """
 
@@ -49,11 +49,11 @@ class NumericColumn:
     name: str
     values: np.ndarray
     known: np.ndarray
-    centred: np.ndarray | None = None
-    standardised: np.ndarray | None = None
-    searched: np.ndarray | None = None
+    centred: np.ndarray = field(init=False)
+    standardised: np.ndarray = field(init=False)
+    searched: np.ndarray = field(init=False)
     logs: np.ndarray | None = None
-    positive: np.ndarray | None = None
+    positive: np.ndarray = field(init=False)
 
     @property
     def is_counter(self) -> bool:

@@ -61,8 +61,8 @@ def prepare(
     categories: list[tuple[str, Feature]] = []
     by_name: list[NumericColumn] = []
     for name, column in zip(names, columns, strict=True):
-        if column.name in (excluded or {}):
-            prepared.drop(name, excluded[column.name])
+        if (reason := (excluded or {}).get(column.name)) is not None:
+            prepared.drop(name, reason)
         elif column.tier == "counter" and leaked_by_name(column.name, target):
             prepared.drop(name, "its name says that it is the measured time itself, cycles, or a rate per time")
             by_name += _numbers_of(column, name, rows)
@@ -155,7 +155,7 @@ def _varying_within(
             continue
         differing = differing_rows(number.values, number.known, rows)
         if not is_repeated(differing, ranks):
-            few = counted(np.count_nonzero(differing), "launch")
+            few = counted(int(np.count_nonzero(differing)), "launch")
             prepared.drop(number.name, f"constant within configurations but for {few}")
         else:
             number.centre(centring)
@@ -177,15 +177,17 @@ def _without_leaked(
     counters = [i for i, number in enumerate(numbers) if number.is_counter]
     leaked = _products_with_time(numbers, measured) | _in_order_of_time(numbers, measured)
     size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
-    scales = [(False, centring.centred(measured), [n.centred for n in numbers])]
+    in_levels: list[np.ndarray | None] = [n.centred for n in numbers]
+    scales = [(False, centring.centred(measured), in_levels)]
     if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
         scales.insert(
             0, (True, centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers])
         )
     for logarithmic, centred, series in scales:
-        positions = [i for i in counters if series[i] is not None and not leaked[i]]
+        held = {i: one for i in counters if (one := series[i]) is not None and not leaked[i]}
+        positions = list(held)
         if positions:
-            columns = np.column_stack([series[i].astype(np.float32) for i in positions])
+            columns = np.column_stack([one.astype(np.float32) for one in held.values()])
             further = [n.centred for i, n in enumerate(numbers) if i not in positions and not leaked[i]]
             attribution = LeakAttribution(
                 measured=centred,

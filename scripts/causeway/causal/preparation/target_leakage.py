@@ -340,4 +340,4 @@ def in_proportion(partial: np.ndarray, own: float | np.ndarray, others: np.ndarr
     """
     ratio = own / np.where(others > 0, others, np.inf)
     slopes = np.abs(np.stack([partial * ratio, partial / np.where(ratio > 0, ratio, np.inf)]))
-    return (np.abs(slopes - 1.0) < UNIT_SLOPE).any(axis=0)
+    return np.logical_or.reduce(np.abs(slopes - 1.0) < UNIT_SLOPE)

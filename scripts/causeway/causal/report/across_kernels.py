@@ -7,7 +7,7 @@ on the outcomes, before anything is written.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -115,7 +115,7 @@ def _is_of_unknown_size(arrow: Arrow) -> bool:
     return all(size.low <= 0 <= size.high for size in sizes)
 
 
-def _of_doubtful(row: WhatIf, doubtful: Collection[str]) -> WhatIf:
+def _of_doubtful(row: WhatIf, doubtful: set[str]) -> WhatIf:
     """Return a what-if, as inconclusive if it rests on a doubtful cause."""
     if row.verdict != SUPPORTED or not doubtful & set(row.causes):
         return row
@@ -148,9 +148,9 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
     )
 
 
-def _with_shares(unexplained: Estimate, given: Sequence[Estimate]) -> Estimate:
+def _with_shares(unexplained: Estimate | None, given: Sequence[Estimate]) -> Estimate:
     """Return an unexplained share with the shares of some causes, percent."""
-    parts = [*given, unexplained]
+    parts = [*given, unexplained] if unexplained else given
     return Estimate(
         **{
             end: six_digits(min(100.0, math.fsum(getattr(part, end) for part in parts)))
@@ -170,6 +170,6 @@ def _significant_what_ifs(what_ifs: Sequence[WhatIf], lost: Mapping[str, float],
             found.append(row)
         elif row.user_intervention is not None:
             reason = f"refused: {broken} is not significant after {n_kernels} kernels"
-            nothing = dict.fromkeys(("change", "mean_change", "p99_change", "saved"))
-            found.append(replace(row, **nothing, verdict=REFUSED, reason=reason))
+            without = replace(row, change=None, mean_change=None, p99_change=None, saved=None)
+            found.append(replace(without, verdict=REFUSED, reason=reason))
     return tuple(found)

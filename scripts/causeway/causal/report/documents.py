@@ -1,6 +1,7 @@
 """The documents of a scope: `graph.json` and its four tables, each rendered once, from a corrected outcome."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -147,7 +148,7 @@ def _in_time(effect: TimeEffect | None) -> dict:
     if effect is None:
         return {}
     changes = {name: getattr(effect, name) for name in ("mean", "p50", "p99", "spread")}
-    columns = {}
+    columns: dict = {}
     for name, change in changes.items():
         columns |= _ends(f"{name}_change", change, "_percent")
     columns |= _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
@@ -225,12 +226,12 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
     """Return the rows of `whatif.parquet`."""
     groups = {arrow.name: arrow.node.group for arrow in outcome.arrows}
     scope = outcome.scope
-    words = {"is_collective": scope.is_collective, "assumption": assumption_of(outcome)}
+    words = partial(what_if_sentence, is_collective=scope.is_collective, assumption=assumption_of(outcome))
     rows = []
     for one in outcome.examination.what_ifs:
         feature = ", ".join(one.features)
         group = groups.get(feature, "")
-        sentence = what_if_sentence(one, scope.target, group, **words) if one.change else None
+        sentence = words(one, scope.target, group) if one.change else None
         rows.append(
             {
                 "feature": feature,

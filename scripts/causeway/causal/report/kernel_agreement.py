@@ -32,7 +32,8 @@ class Agreement:
     @property
     def level(self) -> str:
         """The level of a category that stands out, in the kernel if it is a cause there; empty for numbers."""
-        return (self.in_kernel or self.in_dataset).level
+        arrow = self.in_kernel or self.in_dataset
+        return arrow.level if arrow else ""
 
     @property
     def state(self) -> State:
@@ -96,7 +97,7 @@ def contradictions(rows: Sequence[Agreement], whole: str) -> dict[str, list[str]
     """
     found: dict[str, list[str]] = {}
     for row in rows:
-        if row.state == "opposite":
+        if row.in_kernel and row.in_dataset and row.state == "opposite":
             feature = with_level(row.feature, row.level)
             here = VERBS[row.in_kernel.sign]
             there = VERBS[row.in_dataset.sign]

@@ -75,8 +75,8 @@ class KernelEffects:
         if self.mean_change is None:
             return f"{words}."
         ends = (self.mean_change.low, self.mean_change.high) if self.has_interval else ()
-        value, *ends = formatting.signed(self.mean_change.value, *ends)
-        return f"{words}: mean time {value} %{f' [{ends[0]}, {ends[1]}]' if ends else ''} there."
+        value, *shown = formatting.signed(self.mean_change.value, *ends)
+        return f"{words}: mean time {value} %{f' [{shown[0]}, {shown[1]}]' if shown else ''} there."
 
 
 def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, float, float]:

@@ -158,7 +158,7 @@ def _of_one_kernel(
         return ""
     own = [one for one in slopes if one.group is not None and one.group not in collectives]
     limit = -float(ndtri(SIGNIFICANT / max(len(own), 1)))
-    having = {one.group for one in own if direction * one.slope.value > limit * _error(one)}
+    having = {one.group for one in own if one.group is not None and direction * one.slope.value > limit * _error(one)}
     for kernel in kernels:
         found = [one for one in kernel.arrows if one.verdict == SUPPORTED and one.sign == arrow.sign]
         if kernel.scope.scope not in collectives and any(_is_same(arrow, one) for one in found):

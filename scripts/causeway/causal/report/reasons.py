@@ -20,7 +20,7 @@ def nothing_sentence(outcome: Outcome) -> str:
     lost = [one for one in outcome.dropped if one.was_found]
     words = nothing_found(
         outcome.n_effective,
-        outcome.detectable_share,
+        outcome.detectable_share or 0.0,
         outcome.scope.target,
         lost,
         outcome.slow,

@@ -160,7 +160,7 @@ def cause_sentence(
     if setting is None:
         return f"{stated}, {assumption}; {backed}."
     change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=assumption)
-    if arrow.in_time is not None or unclear(setting.change):
+    if arrow.in_time is not None or setting.change is None or unclear(setting.change):
         return f"{stated}, {assumption}; {backed}. {change}"
     return f"{change.removesuffix('.')}; {backed}. {stated}."
 
@@ -185,7 +185,8 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
         return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
     singular = bool(arrow.levels)
     quantity = quantity_of(target)
-    range_of = _compared(arrow.node, effect.ends, target) if arrow.levels else _between(effect.ends, target)
+    of_levels = _compared(arrow.node, effect.ends, target) if arrow.levels and effect.ends else ""
+    range_of = of_levels or _between(effect.ends, target)
     if effect.recorded < MOSTLY_RECORDED:
         range_of += f", recorded in {100 * effect.recorded:.0f} % of the launches"
     of_mean, of_spread = ("" if name in effect.of_first else OF_ALL for name in ("mean", "spread"))
@@ -316,9 +317,10 @@ def what_if_sentence(
     """
     subject = _set_to(row, group)
     amount = AMOUNTS.get(target, "the mean absolute deviation")
-    change = row.change
+    change = row.change or Estimate(value=0.0, low=0.0, high=0.0)
     if row.mean_change is not None and is_clear(row.mean_change):
-        return f"{subject} would {_in_time(row, target, is_collective)}, {assumption}."
+        return f"{subject} would {_in_time(row, row.mean_change, target, is_collective)}, {assumption}."
+
     if unclear(change):
         return f"{subject}: no clear change of {amount} ({_change(change.value, change.low, change.high, True)})."
     if change.value > 0:
@@ -332,11 +334,10 @@ def what_if_sentence(
     return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {assumption}."
 
 
-def _in_time(row: WhatIf, target: str, is_collective: bool) -> str:
+def _in_time(row: WhatIf, mean: Estimate, target: str, is_collective: bool) -> str:
     """Return what a setting does to the mean duration, to its 99th percentile and, but for a collective, to the GPU
     time, in words.
     """
-    mean = row.mean_change
     tail = row.p99_change
     words = f"{'raise' if mean.value > 0 else 'cut'} {quantity_of(target)} by {_amount(mean)}"
     if tail is not None and is_clear(tail):

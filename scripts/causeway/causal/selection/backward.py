@@ -245,7 +245,7 @@ class Pruner:
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
-        found = []
+        found: list[int] = []
         for other in self._neighbours(candidate):
             if len(found) == MOST_ALTERNATIVES:
                 break

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.backward import Pruner
 from causeway.causal.selection.linear_model import Test, linear_model_of
 from causeway.causal.selection.problem import Problem
@@ -31,7 +32,7 @@ class Stage:
         Of the parents.
     """
 
-    name: str
+    name: StageName
     problem: Problem
     pruner: Pruner
     centring: GroupCentring

@@ -49,7 +49,7 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
         labels[members] = within + offset
         offset += int(within.max()) + 1
     first = {int(label): int(np.flatnonzero(labels == label)[0]) for label in np.unique(labels)}
-    renumber = {label: number for number, label in enumerate(sorted(first, key=first.get))}
+    renumber = {label: number for number, label in enumerate(sorted(first, key=first.__getitem__))}
     return np.asarray([renumber[int(label)] for label in labels], dtype=np.int64)
 
 

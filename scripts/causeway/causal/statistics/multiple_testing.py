@@ -22,7 +22,7 @@ def simes(p_values: np.ndarray) -> float:
     return float(min(1.0, (p_values * p_values.size / np.arange(1, p_values.size + 1)).min())) if p_values.size else 1.0
 
 
-def bonferroni(p_value: float, n_tests: int) -> float:
+def bonferroni(p_value: float, n_tests: float) -> float:
     """Return a p-value after Bonferroni over the candidates of a search, at most 1."""
     return float(min(1.0, p_value * max(n_tests, 1)))
 

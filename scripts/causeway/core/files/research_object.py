@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 from causeway.core.installation import RELEASED, VERSION
@@ -56,13 +57,13 @@ def installed_versions() -> dict[str, str | None]:
 
 
 def research_object(
-    exports: Sequence[Mapping],
-    telemetry: Iterable[tuple[str, Mapping]],
-    settings: Mapping,
+    exports: Sequence[Mapping[str, Any]],
+    telemetry: Iterable[tuple[str, Mapping[str, Any]]],
+    settings: Mapping[str, Any],
     steps: Mapping[str, str],
     versions: Mapping[str, str | None],
     code: str,
-) -> dict:
+) -> dict[str, Any]:
     """Return the crate's document.
 
     Parameters
@@ -114,12 +115,12 @@ def research_object(
     return {"@context": list(CONTEXT), "@graph": graph}
 
 
-def _refer(entities: Iterable[Mapping]) -> list[dict]:
+def _refer(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return references to entities, in their order."""
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def _descriptor() -> dict:
+def _descriptor() -> dict[str, Any]:
     """Return the entity that the specification asks for first: this document, and what it conforms to."""
     return {
         "@id": DESCRIPTOR,
@@ -129,7 +130,7 @@ def _descriptor() -> dict:
     }
 
 
-def _root(parts: Iterable[Mapping]) -> dict:
+def _root(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the results folder."""
     return {
         "@id": "./",
@@ -143,7 +144,7 @@ def _root(parts: Iterable[Mapping]) -> dict:
     }
 
 
-def _licence() -> dict:
+def _licence() -> dict[str, Any]:
     """Return what is said of the licence of results, which the program cannot choose."""
     return {
         "@id": "#licence",
@@ -153,7 +154,7 @@ def _licence() -> dict:
     }
 
 
-def _action(inputs: Iterable[Mapping], parameters: Iterable[Mapping]) -> dict:
+def _action(inputs: Iterable[Mapping[str, Any]], parameters: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the run: what it read, with which settings, by which program."""
     return {
         "@id": "#analysis",
@@ -167,7 +168,7 @@ def _action(inputs: Iterable[Mapping], parameters: Iterable[Mapping]) -> dict:
     }
 
 
-def _workflow(rules: Iterable[Mapping], software: Iterable[Mapping], code: str) -> dict:
+def _workflow(rules: Iterable[Mapping[str, Any]], software: Iterable[Mapping[str, Any]], code: str) -> dict[str, Any]:
     """Return the program, with its steps and what it needs."""
     return {
         "@id": "#causeway",
@@ -182,7 +183,7 @@ def _workflow(rules: Iterable[Mapping], software: Iterable[Mapping], code: str) 
     }
 
 
-def _export(export: Mapping) -> dict:
+def _export(export: Mapping[str, Any]) -> dict[str, Any]:
     """Return one export: its file's name, what it was read as, and its hash if it could be read to the end."""
     entity = _input(export["dataset"], export["export"], export["source"])
     known = {"sha256": export["sha256"], "contentSize": export["bytes"], "encodingFormat": export["format"]}
@@ -192,7 +193,7 @@ def _export(export: Mapping) -> dict:
     return entity | {"description": said} | {name: str(value) for name, value in known.items() if value is not None}
 
 
-def _telemetry(telemetry: Iterable[tuple[str, Mapping]]) -> Iterable[dict]:
+def _telemetry(telemetry: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[dict[str, Any]]:
     """Yield each file of telemetry with its hash; files of one name, in different folders, are numbered."""
     seen: Counter[tuple[str, str]] = Counter()
     for dataset, source in telemetry:
@@ -205,7 +206,7 @@ def _telemetry(telemetry: Iterable[tuple[str, Mapping]]) -> Iterable[dict]:
         yield entity | {key: str(value) for key, value in known.items() if value is not None}
 
 
-def _input(dataset: str, name: str, source: str) -> dict:
+def _input(dataset: str, name: str, source: str) -> dict[str, Any]:
     """Return an input by its names in the sheet and the last part of its path alone."""
     # a contextual entity, no file of the crate: inputs do not travel with the results, and their folders name a machine
     return {
@@ -215,7 +216,7 @@ def _input(dataset: str, name: str, source: str) -> dict:
     }
 
 
-def _parameters(settings: Mapping) -> Iterable[dict]:
+def _parameters(settings: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """Return a property for each section of the configuration, its value as JSON."""
     for name, value in sorted(settings.items()):
         if name not in PATH_KEYS:
@@ -224,7 +225,7 @@ def _parameters(settings: Mapping) -> Iterable[dict]:
             yield entity | {"value": text} | ({"description": SEEDS} if name == "seed" else {})
 
 
-def _package(name: str, version: str | None) -> dict:
+def _package(name: str, version: str | None) -> dict[str, Any]:
     """Return a package that computes, or the sentence that its version is not known here."""
     entity = {"@id": f"#package/{quote(name)}", "@type": "SoftwareApplication", "name": name}
     if version is None:

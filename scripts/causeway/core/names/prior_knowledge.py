@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import Any
 
 from causeway.core.errors import TableError
 from causeway.core.installation import workflow_folder
@@ -76,7 +77,7 @@ def _row(number: int, row: Mapping[str, str]) -> Knowledge:
     return Knowledge(**facts, detail=detail, through=tuple(row["through"].split()))
 
 
-def added(rows: Sequence[Mapping]) -> tuple[Knowledge, ...]:
+def added(rows: Sequence[Mapping[str, Any]]) -> tuple[Knowledge, ...]:
     """Return the rows of the configuration's list `causes: columns`: `column`, `known` and perhaps `sign`, `role`. What
     is known before the launch is a lever, at its start an exposure, else a mediator, where no role is given.
     """

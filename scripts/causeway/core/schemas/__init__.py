@@ -6,6 +6,9 @@ Imports run from left to right: `launch_threads`, `measured_tables` > `star_tabl
 `column_types`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 from causeway.core.schemas.causal_tables import CAUSAL_TABLES
@@ -27,10 +30,13 @@ __all__ = [
     "SCHEMA_VERSION",
     "STATISTICS",
     "WORK_ITEMS",
+    "Row",
     "launch_threads",
     "thread_sizes",
 ]
 
+Row = Mapping[str, Any]
+"""A row of a table, or an object of a JSON document: values by name."""
 SCHEMA_VERSION = "1"
 """Changes when a column changes its name, type, unit or meaning."""
 SCHEMAS: dict[str, pa.Schema] = {**STAR_TABLES, **MEASURED_TABLES, **CAUSAL_TABLES, **FLEET_TABLES}

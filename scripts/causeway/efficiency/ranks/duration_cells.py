@@ -117,8 +117,8 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     if parts is None:
         return None
     count, total, squares = whole = np.zeros((3, len(devices), BLOCKS))
-    for _, found in sorted(pair for part in parts for pair in part.items()):
-        for device, one in found.items():
+    for _, of_devices in sorted(pair for part in parts for pair in part.items()):
+        for device, one in of_devices.items():
             whole[:, devices[device]] += one
     weights = launches / launches.sum()
     between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
@@ -168,7 +168,9 @@ def _by_device(batch) -> tuple[list[tuple[int, int]], np.ndarray]:
     return few_pairs(batch.column("rank").to_numpy(), batch.column("device").to_numpy())
 
 
-def _count_durations(folder, codes, clocks, histogram):
+def _count_durations(
+    folder: Path, codes: np.ndarray, clocks: Mapping[int, Clock], histogram: np.ndarray
+) -> tuple[list[tuple[int, int]], list[int]]:
     """Count an export's durations by configuration and step of their logarithm, into `histogram`; return its devices,
     (rank, device) in the order of their first launches, and its first and last starts on the dataset's time line.
     """
@@ -186,7 +188,15 @@ def _count_durations(folder, codes, clocks, histogram):
     return list(devices), ends
 
 
-def _sum_deviations(folder, codes, clocks, medians, scale, edges, cells):
+def _sum_deviations(
+    folder: Path,
+    codes: np.ndarray,
+    clocks: Mapping[int, Clock],
+    medians: np.ndarray,
+    scale: np.ndarray,
+    edges: np.ndarray,
+    cells: np.ndarray,
+) -> dict[tuple[int, int], np.ndarray]:
     """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each. Add
     launches and deviations of its configurations to `cells`, as `DurationCells` has them.
     """

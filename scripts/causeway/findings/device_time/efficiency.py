@@ -3,12 +3,13 @@
 Losses below the share `NOTICEABLE` of the device time are no findings of their own; the waterfall shows them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from causeway.core.formatting import counted, quantity, significant, time, time_three_digits
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import value_at, within
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import COMM_AWARE, MEMORY_STALL
 from causeway.findings import headlines, suggestions
 from causeway.findings.headlines import in_percent
@@ -25,7 +26,7 @@ LESS_COMPUTE = "{count} * {most} - {sum}".format(
 
 
 @made_from("efficiency")
-def efficiency_findings(document: Mapping) -> list[Finding]:
+def efficiency_findings(document: Row) -> list[Finding]:
     """Return the findings of one dataset's `efficiency.json` beside its losses: imbalance, roles, migrations, kernels
     that cannot fill the device; none if nothing was measured.
     """
@@ -40,12 +41,12 @@ def efficiency_findings(document: Mapping) -> list[Finding]:
     ]
 
 
-def gpu_time_ns(document: Mapping) -> int:
+def gpu_time_ns(document: Row) -> int:
     """Return the dataset's GPU time: elapsed time x devices, ns; 0 if nothing was measured."""
     return 0 if document["why"] else document["elapsed_ns"] * document["device"]["n_devices"]
 
 
-def little_memory_stall(document: Mapping) -> Finding | None:
+def little_memory_stall(document: Row) -> Finding | None:
     """Return that the memory stall of a dataset costs too little to be explained; None where it does not, or nothing
     was measured.
 
@@ -82,13 +83,13 @@ def little_memory_stall(document: Mapping) -> Finding | None:
     )
 
 
-def _exposed_ns(document: Mapping) -> int:
+def _exposed_ns(document: Row) -> int:
     """Return how long copies run without a kernel beside them, over all devices, ns; migrations are none."""
-    alone = sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
+    alone = sum(int(one["exposed_memory_ns"]) for one in document["breakdown"].values())
     return alone - _exposed_migrations_ns(document)
 
 
-def _exposed_migrations_ns(document: Mapping) -> int:
+def _exposed_migrations_ns(document: Row) -> int:
     """Return how long pages of managed memory move while nothing else runs, over all devices, ns."""
     return sum(one.get("exposed_migrations_ns", 0) for one in document["breakdown"].values())
 
@@ -98,24 +99,24 @@ def _exposed_query() -> str:
     return f"{_over_devices('exposed_memory_ns')} - coalesce({_over_devices('exposed_migrations_ns')}, 0)"
 
 
-def _path(document: Mapping) -> str:
+def _path(document: Row) -> str:
     return f"{document['dataset']}/efficiency.json"
 
 
-def finding_of(document: Mapping, *, expression: str, **facts: Any) -> Finding:
+def finding_of(document: Row, *, expression: str, **facts: Any) -> Finding:
     """Return a finding of the whole dataset: a number that an SQL expression gives from the document."""
     query = within(_path(document), expression)
     link = link_to(document["dataset"], "efficiency")
     return of_dataset(document["dataset"], _path(document), query, kind="efficiency", link=link, **facts)
 
 
-def _differ(document: Mapping) -> bool:
+def _differ(document: Row) -> bool:
     """Return whether ranks do different work, and what of their imbalance that is."""
     roles = document.get("roles")
     return roles is not None and len(roles["roles"]) > 1 and roles["within_ns"] is not None
 
 
-def _imbalance(document: Mapping, total: int) -> list[Finding]:
+def _imbalance(document: Row, total: int) -> list[Finding]:
     """Return that devices compute less than the busiest one, of ranks that do different work than that of their role,
     if that is a noticeable part of the GPU time (`total`, ns).
 
@@ -154,7 +155,7 @@ def _imbalance(document: Mapping, total: int) -> list[Finding]:
     return [finding]
 
 
-def _roles(document: Mapping, total: int) -> list[Finding]:
+def _roles(document: Row, total: int) -> list[Finding]:
     """Return that ranks do different work, if that costs a noticeable part of the GPU time (`total`, ns)."""
     if not _differ(document) or document["roles"]["between_ns"] < NOTICEABLE * total:
         return []
@@ -188,7 +189,7 @@ def _over_devices(key: str) -> str:
     return f"list_sum(json_extract(content, '$.breakdown.*.{key}')::BIGINT[])::BIGINT"
 
 
-def _unfilled(document: Mapping, total: int) -> list[Finding]:
+def _unfilled(document: Row, total: int) -> list[Finding]:
     """Return the kernels whose launches cannot fill the device, the one that leaves most of it idle first, as far as
     that is a noticeable part of the GPU time (`total`, ns).
 
@@ -227,9 +228,7 @@ def _unfilled(document: Mapping, total: int) -> list[Finding]:
     return sorted(found, key=lambda one: (-(one.recoverable_ns or 0), one.subject))[:MOST_UNFILLED]
 
 
-def _unfilled_by(
-    document: Mapping, total: int, kernel: str, shapes: Sequence[Mapping], lost: int, expression: str
-) -> Finding:
+def _unfilled_by(document: Row, total: int, kernel: str, shapes: Sequence[Row], lost: int, expression: str) -> Finding:
     """Return that launches of a kernel, of some shapes, cannot fill the device; `lost` of the GPU time is not used."""
     first = shapes[0]  # with the most time
     spent = sum(shape["duration_ns"] for shape in shapes)
@@ -262,7 +261,7 @@ def _unfilled_by(
     )
 
 
-def _migrations(document: Mapping, total: int) -> list[Finding]:
+def _migrations(document: Row, total: int) -> list[Finding]:
     """Return that pages of managed memory move while kernels run, or while nothing else does, if that is a noticeable
     part of the kernels' time or of the GPU time (`total`, ns), and not all of it was asked for.
     """
@@ -306,7 +305,7 @@ def _migrations(document: Mapping, total: int) -> list[Finding]:
     return [finding]
 
 
-def _moved(one: Mapping) -> str:
+def _moved(one: Row) -> str:
     """Return how many migrations of a kernel or of the host there are, and what they move, in words."""
     size = "" if one["bytes"] is None else f" of {quantity(one['bytes'], 'bytes')}"
     return f"{one['migrations']:,} migration{'s' * (one['migrations'] != 1)}{size}"

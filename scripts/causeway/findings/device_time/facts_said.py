@@ -2,12 +2,15 @@
 made.
 """
 
+from typing import Any
+
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, STEP_TIME, SUPPORTED
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import RECORD, against_loss, of_late
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.losses import CHANGES, Gain, LossFact
+from causeway.findings.first_screen.losses import CHANGES, Gain, LateRankFact, LossFact
 from causeway.findings.first_screen.outliers import SlowStepsFact
 from causeway.findings.first_screen.plan import NO_IDLE_TIME
 from causeway.findings.first_screen.run_facts import IDLE, OUTSIDE, RunFact, RunTables, percent_query
@@ -52,7 +55,7 @@ def device_time_findings(facts: DatasetFacts) -> list[Finding]:
     return findings + [_of_slow_steps(tables, run, fact) for fact in facts.slow_steps]
 
 
-def _of_loss(tables: RunTables, run: RunFact, fact) -> Finding:
+def _of_loss(tables: RunTables, run: RunFact, fact: LossFact) -> Finding:
     """Return a part of the devices' time that is not compute."""
     steps = against_loss(fact, run)
     return of_dataset(
@@ -86,7 +89,7 @@ def _short(headline: str, sentence: str) -> str:
     return sentence if len(sentence.split()) <= MOST_WORDS else headline
 
 
-def _won(tables: RunTables, run: RunFact, change: str, gain: Gain | None) -> dict:
+def _won(tables: RunTables, run: RunFact, change: str, gain: Gain | None) -> dict[str, Any]:
     """Return what all devices win without a loss, its query and the replay that gives it; empty where not known."""
     if gain is None:
         return {}
@@ -119,7 +122,7 @@ def _of_variation(tables: RunTables, run: RunFact, fact: VariationFact) -> Findi
         scope=fact.kernel,
         scope_name=fact.name,
         kind="variability",
-        subject=words.kernel_words(fact.name),
+        subject=kernel_words(fact.name),
         quantity="time above the mean of the configuration",
         headline=text,
         sentence=text,
@@ -134,7 +137,7 @@ def _of_variation(tables: RunTables, run: RunFact, fact: VariationFact) -> Findi
     )
 
 
-def _of_late_rank(tables: RunTables, run: RunFact, fact) -> Finding:
+def _of_late_rank(tables: RunTables, run: RunFact, fact: LateRankFact) -> Finding:
     """Return the ranks that the others wait for."""
     who = f"rank{'s' * (len(fact.ranks) > 1)} {', '.join(map(str, fact.ranks))}"
     key = f"rank{fact.ranks[0]}" if len(fact.ranks) == 1 else f"ranks{'_'.join(map(str, fact.ranks))}"

@@ -123,7 +123,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         each = time(host / run.launches)
         words = f"Capture the launches in a CUDA or HIP graph: the device waits {each} for the host before each."
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
-    sums: dict[str, Counter] = {}
+    sums: dict[str, Counter[str]] = {}
     for reason, detail, ns in fact.reasons:
         is_long = not detail.startswith(IN_OPERATOR) or 2 * fact.long_ns >= total
         if reason in BY_HOST and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):

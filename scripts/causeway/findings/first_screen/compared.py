@@ -8,6 +8,7 @@ import numpy as np
 from causeway.core.formatting import count, elided, significant, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.queries import cell
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, NOT_IDLE, SAME
 from causeway.findings.first_screen.run_facts import NOTICEABLE
 from causeway.findings.first_screen.words import detail_words
@@ -60,12 +61,12 @@ class PairSide:
     durations of its steps behind the warm-up, mean of their ranks, ns.
     """
 
-    waiting: Sequence[Mapping] = ()
-    operators: Sequence[Mapping] = ()
+    waiting: Sequence[Row] = ()
+    operators: Sequence[Row] = ()
     steps: Sequence[float] = ()
 
 
-def step_times(rows: Iterable[Mapping]) -> list[float]:
+def step_times(rows: Iterable[Row]) -> list[float]:
     """Return the duration of each step of a table `steps` that is no warm-up, mean of its ranks, ns."""
     times: dict[int, list[int]] = {}
     for row in rows:
@@ -74,7 +75,7 @@ def step_times(rows: Iterable[Mapping]) -> list[float]:
     return [sum(each) / len(each) for each in times.values()]
 
 
-def compared_runs(document: Mapping, rows: Sequence[Mapping], sides: Sequence[PairSide]) -> ComparedRuns | None:
+def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> ComparedRuns | None:
     """Return what is known of a compared pair; None where it was not compared.
 
     Parameters
@@ -129,8 +130,8 @@ def compared_runs(document: Mapping, rows: Sequence[Mapping], sides: Sequence[Pa
     )
 
 
-def _gpu_ns(side: Mapping) -> int:
-    return (side["span_ns"] or 0) * max(sum(one["number"] for one in side["devices"]), 1)
+def _gpu_ns(side: Row) -> int:
+    return int(side["span_ns"] or 0) * max(sum(int(one["number"]) for one in side["devices"]), 1)
 
 
 def _side_by_side(sums: Sequence[Mapping[str, int]], least: float) -> list[tuple[str, int, int]]:
@@ -166,7 +167,7 @@ def _slowest(sides: Sequence[PairSide]) -> tuple[str, float, float] | None:
     return "longest", float(max(before)), float(max(after))
 
 
-def _model(devices: Sequence[Mapping]) -> str:
+def _model(devices: Sequence[Row]) -> str:
     return ", ".join(f"{one['number']} x {one['name'] or 'GPU'}" for one in devices)
 
 

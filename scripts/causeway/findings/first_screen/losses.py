@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_RANGE, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import in_document, of_table, within
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -41,7 +42,7 @@ class Gain:
     limited_by: str | None = None
     limited_name: str | None = None
     at_least: bool = False
-    row: Mapping
+    row: Row
     columns: tuple[str, str]
 
 
@@ -230,7 +231,7 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
     return LossFact(part=part, lost_ns=lost)
 
 
-def replayed(tables: RunTables, change: str, name: str | None = None) -> Mapping | None:
+def replayed(tables: RunTables, change: str, name: str | None = None) -> Row | None:
     """Return the row of the whole run in which one change is replayed; None without it."""
     for row in tables.replay:
         if row["change"] == change and row["step"] is None and row["name"] == name:
@@ -266,7 +267,7 @@ def is_unexplained(reason: str, detail: str) -> bool:
 
 def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
     """Return why devices are idle between their first and last work, and how long for no known reason, ns."""
-    sums: Counter = Counter()
+    sums: Counter[tuple[str, str]] = Counter()
     outer = _outer_ranges(tables)
     for row in tables.waiting:
         if row["reason"] not in NOT_IDLE:
@@ -299,7 +300,7 @@ def _outer_ranges(tables: RunTables) -> set[str]:
     """Return the ranges, digits as *, that fill most of the run: they say nothing of what the host did within."""
     import duckdb
 
-    times: Counter = Counter()
+    times: Counter[str] = Counter()
     for folder in tables.folders:
         path = folder / "ranges.parquet"
         if path.is_file():
@@ -315,7 +316,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
     """Return the copies of each direction, most time first, with the memory that most of their time is of."""
     import duckdb
 
-    memory: Counter = Counter()
+    memory: Counter[tuple[int, str]] = Counter()
     for folder in tables.folders:
         path = folder / "transfers.parquet"
         if path.is_file():
@@ -326,7 +327,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 host = source if kind == 1 else target if kind == 2 else None
                 if host is not None:
                     memory[kind, MEMORY_KINDS.get(host, "unknown")] += ns
-    sums: dict[int, list[Mapping]] = {}
+    sums: dict[int, list[Row]] = {}
     for row in tables.efficiency["copies"]:
         sums.setdefault(row["kind"], []).append(row)
     facts = []
@@ -431,7 +432,7 @@ def shared_facts(tables: RunTables, run: RunFact) -> list[SharedFact]:
     return [SharedFact(gpus=gpus, ranks=run.ranks, waited_ns=waited, query=query)]
 
 
-def _late(tables: RunTables, index: int, group: Mapping) -> list[LateRankFact]:
+def _late(tables: RunTables, index: int, group: Row) -> list[LateRankFact]:
     path = f"{tables.dataset}/stragglers.json"
     facts = []
     named = group["verdict"] in (STRAGGLER, MIXED)

@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import file_source
+from causeway.core.schemas import Row
 from causeway.core.tables import open_table, read_table
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 
@@ -278,7 +280,7 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     import duckdb
 
     least = NOTICEABLE * run.elapsed_ns
-    groups: dict[tuple[str, bool, bool, str | None], list[tuple]] = defaultdict(list)
+    groups: dict[tuple[str, bool, bool, str | None], list[tuple[Any, ...]]] = defaultdict(list)
     usual: dict[tuple[str, bool], int] = {}
     medians = {row["short_name"]: (row["value_median"], row["launches"]) for row in tables.kernels}
     for folder in tables.folders:
@@ -346,7 +348,7 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
     if run.steps is None or tables.steps is None:
         return []
     own = {step["step"] for step in tables.steps["slow"] if step["cause"] not in (None, WAITS)}
-    groups: dict[str, list[Mapping]] = defaultdict(list)
+    groups: dict[str, list[Row]] = defaultdict(list)
     for step in tables.steps["slow"]:  # a rank that waits for a late one is no reason of its own
         if step["cause"] is not None and not (step["cause"] == WAITS and step["step"] in own):
             groups[step["cause"]].append(step)

@@ -4,11 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import count, counted, significant, time
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
+from causeway.core.schemas import Row
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
@@ -63,7 +65,7 @@ class ScreenLine:
     ns: int | None = None
     query: str | None = None
 
-    def as_json(self, dataset: str) -> dict:
+    def as_json(self, dataset: str) -> dict[str, Any]:
         """Return the line as `findings.json` holds it."""
         return {
             "dataset": dataset,
@@ -79,7 +81,7 @@ def plan(facts: DatasetFacts) -> list[ScreenLine]:
     return sorted(_lines(facts), key=lambda line: QUESTIONS.index(line.question))
 
 
-def plan_of_pair(document: Mapping, rows: Sequence[Mapping], datasets: Mapping[str, DatasetFacts]) -> list[dict]:
+def plan_of_pair(document: Row, rows: Sequence[Row], datasets: Mapping[str, DatasetFacts]) -> list[dict[str, Any]]:
     """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
     facts = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
     fact = compared_runs(document, rows, [_side(one.tables) if one else PairSide() for one in facts])
@@ -100,7 +102,7 @@ def _side(tables: RunTables) -> PairSide:
     )
 
 
-def lines_of_pair(document: Mapping, rows: Sequence[Mapping], results: Path) -> list[str]:
+def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str]:
     """Return the same lines for a page of the pair alone, from the tables of both runs in the results folder."""
     sides = []
     for side in ("baseline", "candidate"):
@@ -280,11 +282,11 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     return lines
 
 
-def class_facts_of(rows: Sequence[Mapping]) -> list:
+def class_facts_of(rows: Sequence[Row]) -> list[Any]:
     """Return classes of work of kernels without a time line."""
     return class_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))
 
 
-def kernel_facts_of(rows: Sequence[Mapping]) -> list:
+def kernel_facts_of(rows: Sequence[Row]) -> list[Any]:
     """Return kernels without a time line."""
     return kernel_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))

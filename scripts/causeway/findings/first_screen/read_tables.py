@@ -6,6 +6,7 @@ from pathlib import Path
 
 from causeway.core.clock import clocks_of
 from causeway.core.results import dataset_and_target, dataset_of, read_capabilities, read_rows_of_run, read_searches
+from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.findings.first_screen.run_facts import RunTables
@@ -68,12 +69,12 @@ def run_tables(files: ResultFiles) -> Iterable[RunTables]:
         )
 
 
-def _document(paths: Iterable[str | Path], dataset: str) -> Mapping:
+def _document(paths: Iterable[str | Path], dataset: str) -> Row:
     path = _of(paths, dataset)
     return read_json(path) if path else {}
 
 
-def _rows(files: ResultFiles, dataset: str) -> Mapping[str, Sequence[Mapping]]:
+def _rows(files: ResultFiles, dataset: str) -> Mapping[str, Sequence[Row]]:
     """Return the rows of tables of a dataset, those of the whole run where they have steps."""
     found = {}
     for key, name, field in (

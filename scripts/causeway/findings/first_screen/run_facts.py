@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
 from causeway.core.queries import in_document, value_at, within
+from causeway.core.schemas import Row
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 
@@ -57,30 +59,30 @@ class RunTables:
 
     dataset: str
     folders: Sequence[Path] = ()
-    quality: Mapping = field(default_factory=dict)
+    quality: Row = field(default_factory=dict)
     clocks: Mapping[str, Clock] = field(default_factory=dict)
-    capabilities: Sequence[Mapping] = ()
-    efficiency: Mapping = field(default_factory=dict)
-    stragglers: Mapping = field(default_factory=dict)
-    steps: Mapping = field(default_factory=dict)
+    capabilities: Sequence[Row] = ()
+    efficiency: Row = field(default_factory=dict)
+    stragglers: Row = field(default_factory=dict)
+    steps: Row = field(default_factory=dict)
     steps_table: pa.Table | None = None
-    waiting: Sequence[Mapping] = ()
-    replay: Sequence[Mapping] = ()
-    path: Sequence[Mapping] = ()
-    collectives: Sequence[Mapping] = ()
-    operators: Sequence[Mapping] = ()
-    targets: Mapping[str, Sequence[Mapping]] = field(default_factory=dict)
+    waiting: Sequence[Row] = ()
+    replay: Sequence[Row] = ()
+    path: Sequence[Row] = ()
+    collectives: Sequence[Row] = ()
+    operators: Sequence[Row] = ()
+    targets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
-    searches: Sequence = ()
+    searches: Sequence[Any] = ()
 
     @property
-    def kernels(self) -> Sequence[Mapping]:
+    def kernels(self) -> Sequence[Row]:
         """Rows of `kernels.parquet` of the durations."""
         return self.targets.get(KERNEL_VARIABILITY, ())
 
     def moment(self, folder: Path, start_ns: int) -> int:
         """Return when something of an export began, ns after the time begins in which the dataset is measured."""
-        return int(self.clocks.get(folder.name, Clock()).aligned(start_ns)) - self.efficiency["origin_ns"]
+        return int(self.clocks.get(folder.name, Clock()).aligned(start_ns)) - int(self.efficiency["origin_ns"])
 
     @property
     def is_timed(self) -> bool:
@@ -183,7 +185,7 @@ def run_fact(tables: RunTables) -> RunFact | None:
     )
 
 
-def _devices(folders: Sequence[Path]) -> list[Mapping]:
+def _devices(folders: Sequence[Path]) -> list[Row]:
     """Return the rows of all `devices` of a dataset that did work."""
     import duckdb
 

@@ -18,6 +18,7 @@ from causeway.core.codes import (
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.schemas import Row
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -286,7 +287,7 @@ def of_shared(fact: SharedFact, run: RunFact) -> str:
     )
 
 
-def of_calls(rank: Mapping, ranks: int) -> str:
+def of_calls(rank: Row, ranks: int) -> str:
     """Return what steps hold by the calls that made their launches, where times cannot be used."""
     least, middle, most = rank["launches"]
     whose = f" of rank {rank['rank']}" if ranks > 1 else ""

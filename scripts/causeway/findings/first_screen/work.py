@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import file_source, of_table, rows_where
+from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 from causeway.findings.first_screen.work_classes import COLLECTIVES, work_of
@@ -79,8 +81,8 @@ class VariationFact:
 def class_facts(tables: RunTables) -> list[WorkFact]:
     """Return the classes of work by the time of their kernels, most first; the sum is the time of all kernels."""
     kinds = {row["kernel"]: (row["short_name"], row["class"]) for row in tables.kernels}
-    totals: Counter = Counter()
-    launches: Counter = Counter()
+    totals: Counter[str] = Counter()
+    launches: Counter[str] = Counter()
     rows = [row for row in tables.operators if row["level"] == "operator_kernel"]
     if not rows:
         operators = _operators(tables)
@@ -119,12 +121,12 @@ def kernel_facts(tables: RunTables) -> list[WorkFact]:
     """Return the kernels by their time, most first, those of one name together, with the share of the device that they
     can fill.
     """
-    shapes: dict[str, list[Mapping]] = {}
+    shapes: dict[str, list[Row]] = {}
     for row in tables.efficiency.get("launch_shapes", ()) if tables.is_timed else ():
         if row["blocks"] and row["multiprocessors"]:
             shapes.setdefault(kernel_words(row["kernel"]), []).append(row)
-    totals: Counter = Counter()
-    launches: Counter = Counter()
+    totals: Counter[str] = Counter()
+    launches: Counter[str] = Counter()
     for row in tables.kernels:
         totals[kernel_words(row["short_name"])] += round(row["value_sum"])
         launches[kernel_words(row["short_name"])] += row["launches"]
@@ -221,7 +223,7 @@ def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:
     return sorted(facts, key=lambda fact: (-fact.cost_ns, fact.kernel))
 
 
-def _supported(tables: RunTables, kernel: str) -> list[Mapping]:
+def _supported(tables: RunTables, kernel: str) -> list[Row]:
     """Return the supported causes of a kernel's durations."""
     for search in tables.searches:
         if search.graph["scope"] == kernel or (search.graph["scope"] == "dataset" and len(tables.kernels) == 1):
@@ -231,7 +233,7 @@ def _supported(tables: RunTables, kernel: str) -> list[Mapping]:
     return []
 
 
-def _cause(tables: RunTables, kernel: str) -> Mapping | None:
+def _cause(tables: RunTables, kernel: str) -> Row | None:
     """Return the supported cause of a kernel's durations that costs most, and surely something."""
     rows = [
         row
@@ -243,7 +245,7 @@ def _cause(tables: RunTables, kernel: str) -> Mapping | None:
     return max(rows, key=lambda row: row["cost_ns"], default=None)
 
 
-def _is_mix(tables: RunTables, run: RunFact, kernel: Mapping) -> bool:
+def _is_mix(tables: RunTables, run: RunFact, kernel: Row) -> bool:
     """Return whether launches of a kernel, within its configurations, are of different problems: a supported cause that
     is a place in the program or a size, or the launches before and after, the operator and the input, explain nearly
     all of the variance.
@@ -257,7 +259,7 @@ def _is_mix(tables: RunTables, run: RunFact, kernel: Mapping) -> bool:
     return _explained_by_neighbours(tables.folders, kernel["short_name"]) >= MIX
 
 
-def _explained_by_neighbours(folders: Sequence, short_name: str) -> float:
+def _explained_by_neighbours(folders: Sequence[Any], short_name: str) -> float:
     """Return the share of the variance within configurations of a kernel that its place in the program explains, the
     launches before and after it or the size of its input, corrected for the number of places, 0 to 1.
     """
@@ -289,7 +291,7 @@ def _explained_by_neighbours(folders: Sequence, short_name: str) -> float:
     return best
 
 
-def _trend(folders: Sequence, short_name: str) -> tuple[float, float] | None:
+def _trend(folders: Sequence[Any], short_name: str) -> tuple[float, float] | None:
     """Return the mean of the first and of the last tenth of a kernel's launches, where neighbours of one configuration
     are alike (von Neumann's ratio) and the ends differ; ns, None else.
     """

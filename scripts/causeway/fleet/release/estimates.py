@@ -314,6 +314,6 @@ def resource_totals(
     for column, (name, clip) in enumerate(zip(RESOURCES, layout.clips, strict=True)):
         counts = found.noisy["resources"][:, column]
         known = np.where(found.measured["resources"][:, column], counts, np.nan)
-        low, high = noise.least_if_given(counts), known + found.half_width["resources"][:, column]
-        totals[name] = known * clip / each, low * clip / each, high * clip / each
+        ends = noise.least_if_given(counts), known + found.half_width["resources"][:, column]
+        totals[name] = known * clip / each, ends[0] * clip / each, ends[1] * clip / each
     return totals

@@ -122,8 +122,8 @@ class CounterStore:
         Values of one counter (for example one per shader engine) are summed, as AMD's own tools do.
         """
         last = None
-        keys = []
-        sums = []
+        keys: list[tuple[int, int]] = []
+        sums: list[dict[str, float]] = []
         for process, number, counter, value in rows:
             if (process, number) != last:
                 if len(keys) >= BLOCK_ROWS:
@@ -224,7 +224,7 @@ class CounterStore:
         """Give one row for each launch of the passes: the first one's facts, the times of the first that has any,
         where the values are.
         """
-        database = self._database
+        database = self._open()
         issues = self.sink.issues
         linked = bool(database.execute("SELECT 1 FROM launch LIMIT 1").fetchone())
         own = ", ".join(f"p.{name}" for name in _NAMES)

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class CounterValues:
     def __init__(self, path: Path) -> None:
         self.columns: dict[str, int] = {}
         self._path = path
-        self._file = None
+        self._file: BinaryIO | None = None
         self._size = 0
         self._layouts: list[np.ndarray] = []
         self._codes: dict[tuple[str, ...], int] = {}
@@ -44,6 +45,12 @@ class CounterValues:
             code = self._codes[key] = len(self._layouts)
             self._layouts.append(np.array([self.columns.setdefault(name, len(self.columns)) for name in key], np.int64))
         return code
+
+    def _open(self) -> BinaryIO:
+        if self._file is None:
+            self._path.unlink(missing_ok=True)
+            self._file = open(self._path, "w+b")  # noqa: SIM115 - closed by close()
+        return self._file
 
     def write(self, layouts: Sequence[int], values: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
         """Append rows of values.
@@ -60,9 +67,6 @@ class CounterValues:
         ndarray of int64, shape (n,)
             Offset of each row in the file, in bytes.
         """
-        if self._file is None:
-            self._path.unlink(missing_ok=True)
-            self._file = open(self._path, "w+b")  # noqa: SIM115 - closed by close()
         if isinstance(values, np.ndarray):
             offsets = self._size + 8 * values.shape[1] * np.arange(len(values), dtype=np.int64)
             blob = np.ascontiguousarray(values, "<f8")
@@ -72,7 +76,7 @@ class CounterValues:
             blob = np.concatenate(values).astype("<f8")
             for code, row in zip(layouts, values, strict=True):
                 self._note(code, np.isfinite(row))
-        self._file.write(blob.tobytes())
+        self._open().write(blob.tobytes())
         self._size += blob.nbytes
         return offsets
 
@@ -101,7 +105,7 @@ class CounterValues:
         ndarray of float64, shape (counters, n)
             NaN where there is none.
         """
-        self._file.flush()
+        self._open().flush()
         line_of = np.full(max(1, len(self.columns)), -1)
         line_of[[self.columns[name] for name in counters]] = np.arange(len(counters))
         matrix = np.full((len(counters), len(references)), np.nan)
@@ -133,11 +137,12 @@ class CounterValues:
     def _read(self, offsets: np.ndarray, width: int) -> np.ndarray:
         """Return the rows at some offsets of the file, shape (n, width); those that follow one another at once."""
         ends = np.append(np.flatnonzero(np.diff(offsets) != 8 * width), len(offsets) - 1)
+        file = self._open()
         blocks = []
         begin = 0
         for end in ends.tolist():
-            self._file.seek(int(offsets[begin]))
-            blocks.append(np.frombuffer(self._file.read(8 * width * (end + 1 - begin)), "<f8"))
+            file.seek(int(offsets[begin]))
+            blocks.append(np.frombuffer(file.read(8 * width * (end + 1 - begin)), "<f8"))
             begin = end + 1
         return np.concatenate(blocks).reshape(len(offsets), width)
 

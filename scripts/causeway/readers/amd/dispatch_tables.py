@@ -101,7 +101,7 @@ class Pass:
             repeats = match[1] if match and match[1] in present and raw not in real else None
             if raw in known or repeats in known:
                 self.merged |= repeats in known
-            elif repeats:
+            elif match and repeats:
                 self.again.setdefault(int(match[2]), {})[raw] = repeats
             elif raw:
                 self.counters.append(raw)
@@ -255,7 +255,9 @@ class PassReader:
         names = [renamed.get(name, name) for name in one.counters]
         with self._open(one, label) as file:
             for rows in file.batches():
-                batch, measured = by_launch(rows, one.pairs, renamed) if one.pairs else (rows, None)
+                batch, measured = (
+                    by_launch(rows, one.pairs, renamed) if one.pairs and isinstance(rows, CsvBatch) else (rows, None)
+                )
                 columns = self._launch_columns(one, batch, processes, label)
                 if one.timed:
                     columns["start"], columns["stop"], columns["rounded"] = batch.times(

@@ -3,9 +3,9 @@ a job, all at the same time.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from causeway.readers.containers.csv_batches import CsvFile
 from causeway.readers.sink.sink import Sink
 
 Group = tuple[str, str]
+Name = TypeVar("Name")
 """Files that share a folder, relative to the export, and the beginning of their names."""
 
 _DIGITS = re.compile(r"\d+")
@@ -115,7 +116,7 @@ def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequen
     return found
 
 
-def at_the_same_time(spans: Mapping[Hashable, Span | None]) -> list[list]:
+def at_the_same_time(spans: Mapping[Name, Span | None]) -> list[list[Name]]:
     """Return those files, two or more, that are of one execution: of different processes, and their times overlap.
 
     Parameters
@@ -123,15 +124,15 @@ def at_the_same_time(spans: Mapping[Hashable, Span | None]) -> list[list]:
     spans : mapping
         File -> its span.
     """
-    known = sorted((span.begin, span.end, name) for name, span in spans.items() if span)
-    executions: list[list] = []
+    known = {name: span for name, span in spans.items() if span}
+    executions: list[list[Name]] = []
     last = None
-    for begin, end, name in known:
+    for begin, end, name in sorted((span.begin, span.end, name) for name, span in known.items()):
         if last is None or begin >= last:
             executions.append([])
         executions[-1].append(name)
         last = end if last is None or begin >= last else max(last, end)
-    return [names for names in executions if 1 < len(names) == len({spans[name].process for name in names})]
+    return [names for names in executions if 1 < len(names) == len({known[name].process for name in names})]
 
 
 def of_files(spans: Mapping[str, Span | None]) -> dict[str, tuple[int, int | None]]:
@@ -191,7 +192,7 @@ def of_counters(groups: Iterable[Group], together: Sequence[Sequence[Group]]) ->
     seen: dict[tuple, int] = {}
     processes: dict[Group, tuple[str, int]] = {}
     for group in groups:
-        execution = _passes(group) or (("",) if group[1].isdecimal() else (group[1],))
+        execution: tuple = _passes(group) or (("",) if group[1].isdecimal() else (group[1],))
         if group in number_of:
             execution = ("at the same time", number_of[group])
         number = seen[execution] = seen.get(execution, -1) + 1

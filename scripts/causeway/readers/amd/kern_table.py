@@ -60,7 +60,7 @@ class KernSource:
         self.label = f"{label}, table {KERN}"
         self.issues = sink.issues
         self.rows = 0
-        self.failure = None
+        self.failure: ExportError | None = None
         self._export = SqliteExport(path, options.source)
         self._known = known
         self.columns = self._export.tables.get(KERN, [])

@@ -6,6 +6,7 @@ threads are row ids.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +46,7 @@ def probe(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     files = sorted(file for file in path.rglob("*.db") if file.is_file()) if path.is_dir() else [path]
-    return [
-        file
-        for file in files
-        if is_database(file) and (not path.is_dir() or suffixes(dict.fromkeys(sqlite_tables(file))))
-    ]
+    return [file for file in files if is_database(file) and (not path.is_dir() or suffixes(sqlite_tables(file)))]
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -152,11 +149,7 @@ class RocpdReader:
                 )
                 continue
             event = ("stack_id", "category_id", "extdata") if table == REGIONS else ("stack_id",)
-            self._try(
-                lambda table=table, entry=entry, event=event, take=take: self._table(
-                    tables, table, entry, event, take, guid, label
-                )
-            )
+            self._try(partial(self._table, tables, table, entry, event, take, guid, label))
         if self.counted:
             self._try(lambda: self._counters(tables, label))
             self._try(lambda: self._samples(tables, guid))

@@ -3,7 +3,7 @@ their row ids mean.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from causeway.core.errors import ExportError
 from causeway.readers.amd.trace_events import device_facts
 from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer
+from causeway.readers.common.numbers import Misfits, integer
 from causeway.readers.containers.sqlite_database import SqliteExport, quoted
 
 DISPATCHES = "rocpd_kernel_dispatch"
@@ -24,7 +24,7 @@ SMALL = 1 << 24
 """Rows of a table that is held in memory: kernels, agents, threads, kinds of counters."""
 
 
-def suffixes(tables: dict[str, list[str]]) -> list[str]:
+def suffixes(tables: Iterable[str]) -> list[str]:
     """Return the suffixes of a database's sets of tables; views over suffixed tables are not a set of their own."""
     found = {name[len(mark) :] for mark in MARKS for name in tables if name.startswith(mark)}
     suffixed = sorted(found - {""})
@@ -124,7 +124,7 @@ class ProcessTables:
             self._texts |= {(table, one): text.decode("utf-8", "replace") for one, text in found.items()}
         return [self._texts.get((table, one), "") for one in ids.tolist()]
 
-    def rows(self, table: str, columns: dict[str, str], event: tuple[str, ...] = ()) -> Iterator[tuple[int, dict]]:
+    def rows(self, table: str, columns: dict[str, str], event: tuple[str, ...] = ()) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's rows with columns under our names, those that it lacks from its track, and columns of its
         event.
 
@@ -154,7 +154,7 @@ class ProcessTables:
             f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text, times=TIMES
         )
 
-    def counter_values(self) -> Iterator[tuple[int, dict]]:
+    def counter_values(self) -> Iterator[tuple[Misfits, dict]]:
         """Give event, counter and value (as SQL text, exact) of all counters, in the order in which they were
         written.
         """
@@ -163,7 +163,7 @@ class ProcessTables:
         )
         yield from self.export.select(query, COUNTERS + self.suffix, ["event", "counter", "value"], ["value"])
 
-    def sampled(self) -> Iterator[tuple[int, dict]]:
+    def sampled(self) -> Iterator[tuple[Misfits, dict]]:
         """Give time, process, counter and value of samples; samples of the program counter are none."""
         own = self.columns("rocpd_sample")
         if not (self.has(COUNTERS) and self.has("rocpd_track") and "event_id" in own):

@@ -171,8 +171,8 @@ class V3Reader:
                     self._at,
                     of_launches=of_launches,
                 ) as file:
-                    if table.kind == "counter_collection":
-                        self._counters(table, file)
+                    if self.store is not None and table.kind == "counter_collection":
+                        self._counters(table, file, self.store)
                     else:
                         for batch in file.batches():
                             readers[table.kind](table, batch)
@@ -332,7 +332,7 @@ class V3Reader:
         self.events.launches(columns)
 
     def _copies(self, table: TraceFile, batch: CsvBatch) -> None:
-        columns = {
+        columns: dict[str, np.ndarray] = {
             name: batch.integers(table.ours[name]) for name in ("stream", "correlation", "bytes") if name in table.ours
         }
         columns |= {name: batch.nanoseconds(table.ours[name]) for name in ("start", "stop")}
@@ -341,7 +341,9 @@ class V3Reader:
         self.events.copies(columns, batch.texts(table.ours["direction"]), source, target)
 
     def _calls(self, table: TraceFile, batch: CsvBatch) -> None:
-        columns = {name: batch.integers(table.ours[name]) for name in ("thread", "correlation") if name in table.ours}
+        columns: dict[str, np.ndarray] = {
+            name: batch.integers(table.ours[name]) for name in ("thread", "correlation") if name in table.ours
+        }
         columns |= {name: batch.nanoseconds(table.ours[name]) for name in ("start", "stop")}
         columns["process"] = self._process(table, batch)
         names = batch.texts(table.ours["name"])
@@ -353,13 +355,13 @@ class V3Reader:
                 at = np.flatnonzero(mine)
                 take({name: column[at] for name, column in columns.items()}, [names[one] for one in at.tolist()])
 
-    def _counters(self, table: TraceFile, file: CsvFile) -> None:
+    def _counters(self, table: TraceFile, file: CsvFile, store: CounterStore) -> None:
         """Gather the rows of a launch, which follow one another; a launch that comes back later is joined with
         itself in the store.
         """
         position = {name: file.position[raw] for name, raw in table.ours.items()}
         if "start" not in position:  # 2024; a name that is a process id is of one execution
-            self.store.same_run |= table.group[1].isdecimal() and table.group in self.traced
+            store.same_run |= table.group[1].isdecimal() and table.group in self.traced
         identity = [position[name] for name in ("guid", "process", "number") if name in position]
         rows: list[list[str]] = []
         counters: list[list[str]] = []
@@ -372,7 +374,7 @@ class V3Reader:
                 if key != last:
                     if len(rows) >= OPEN_ROWS:
                         measured.update(*counters)
-                        self._store(table, file, rows, counters, values)
+                        self._take(store, table, CsvBatch(rows, file), counters, values)
                         rows = []
                         counters = []
                         values = []
@@ -384,20 +386,18 @@ class V3Reader:
                 counters[-1].append(f"{_pass_of(table)} {counter}" if counter in self.per_pass else counter)
                 values[-1].append(row[position["value"]])
         measured.update(*counters)
-        self._store(table, file, rows, counters, values)
+        if rows:
+            self._take(store, table, CsvBatch(rows, file), counters, values)
         before = self.counted.setdefault(self.process_of[table.group][0], set())
         self.sink.issues.add("repeated_run", int(bool(measured) and measured <= before), table.label)
         before |= measured
 
-    def _store(self, table: TraceFile, file: CsvFile, rows: list, counters: list, values: list) -> None:
-        if not rows:
-            return
-        batch = CsvBatch(rows, file)
+    def _take(self, store: CounterStore, table: TraceFile, batch: CsvBatch, counters: list, values: list) -> None:
         columns = self._launch_columns(table, batch)
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
             columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
             self.events.rounded += int(rounded.sum())
-        layouts = [self.store.layout(names) for names in counters]
+        layouts = [store.layout(names) for names in counters]
         cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]
-        self.store.take(columns, layouts, cells)
+        store.take(columns, layouts, cells)

@@ -2,6 +2,7 @@
 taken apart.
 """
 
+import math
 from array import array
 
 import numpy as np
@@ -49,8 +50,8 @@ class RecordNames:
     """What the numbers in one process's records mean."""
 
     def __init__(self) -> None:
-        self.kernels: dict[int, dict] = {}
-        self.agents: dict[int, dict] = {}
+        self.kernels: dict[int | None, dict] = {}
+        self.agents: dict[int | None, dict] = {}
         self.counters: dict[tuple, str] = {}
         self.operations: list[dict] = []
         self.markers = MarkerTexts()
@@ -75,7 +76,7 @@ class RecordNames:
             self.counters[handle(counter, "agent_id"), handle(counter, "id")] = name
             self.counters.setdefault((None, handle(counter, "id")), name)
 
-    def device(self, handle: object) -> int:
+    def device(self, handle: int | None) -> int:
         """Return an agent's number, as the CSV files print it."""
         agent = self.agents.get(handle, {})
         number = integer(agent.get("logical_node_id"))
@@ -115,7 +116,7 @@ def inner(record: object, *keys: str) -> object:
     return record
 
 
-def handle(record: object, key: str) -> object:
+def handle(record: object, key: str) -> int | None:
     """Return the number in `{key: {"handle": number}}`."""
     number = inner(record, key, "handle")
     return number if isinstance(number, int) else None
@@ -123,8 +124,8 @@ def handle(record: object, key: str) -> object:
 
 def product(size: object) -> int | None:
     """Return the product of x, y and z, None if one is missing."""
-    sides = [integer(inner(size, axis)) for axis in "xyz"]
-    return None if None in sides else sides[0] * sides[1] * sides[2]
+    sides = [side for axis in "xyz" if (side := integer(inner(size, axis))) is not None]
+    return math.prod(sides) if len(sides) == 3 else None
 
 
 def finite(value: object) -> float | None:

@@ -276,8 +276,8 @@ class JsonReader:
         columns["queue_id"] = self._integers(handle(info, "queue_id") for info in infos)
         columns |= self.events.stream_or_queue(self._integers(streams), columns["queue_id"])
         step = self.rules["lds_granularity"]
-        lds = [self._integers(one.get("group_segment_size") for one in of) for of in (symbols, infos)]
-        columns["lds_bytes"] = allocated_lds(*lds, step)
+        own, dispatched = (self._integers(one.get("group_segment_size") for one in of) for of in (symbols, infos))
+        columns["lds_bytes"] = allocated_lds(own, dispatched, step)
         for ours, raw in (("arch_vgpr", "arch_vgpr_count"), ("accum_vgpr", "accum_vgpr_count"), ("sgpr", "sgpr_count")):
             columns[ours] = self._integers(symbol.get(raw) for symbol in symbols)
         return columns
@@ -309,9 +309,9 @@ class JsonReader:
 
     def _ranges(self, records: list[dict], names: RecordNames, process: int) -> None:
         columns = self._times(records) | {"process": np.full(len(records), process)}
-        texts = names.markers.find(columns["correlation"])
+        known = names.markers.find(columns["correlation"])
         texts = [
-            names.operation(record)[1] if text is None else text for text, record in zip(texts, records, strict=True)
+            names.operation(record)[1] if text is None else text for text, record in zip(known, records, strict=True)
         ]
         self.events.ranges(columns, texts)
 

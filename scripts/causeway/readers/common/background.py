@@ -6,6 +6,7 @@ Both are for work that does not hold Python's global lock: compiled loops, Arrow
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,12 +20,11 @@ def prefetched(items: Iterator[T]) -> Iterator[T]:
     """Give the items of an iterator, each made in a thread while the one before is used; raises what the iterator
     raises.
     """
-    nothing = object()
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items, nothing)
-        while (item := coming.result()) is not nothing:
-            coming = thread.submit(next, items, nothing)
-            yield item
+        coming = thread.submit(list, islice(items, 1))
+        while found := coming.result():
+            coming = thread.submit(list, islice(items, 1))
+            yield from found
 
 
 class BackgroundThread:
@@ -32,7 +32,7 @@ class BackgroundThread:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
-        self._running = Future()
+        self._running: Future[object] = Future()
         self._running.set_result(None)
 
     def start(self, action: Callable[[], object]) -> None:
@@ -65,7 +65,7 @@ class BackgroundWriter:
     def __init__(self, writer: TableWriter) -> None:
         self.rows = 0
         self._writer = writer
-        self._pieces = []
+        self._pieces: list[pa.Table] = []
         self._waiting = 0
         self._background = BackgroundThread()
 

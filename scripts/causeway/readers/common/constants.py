@@ -2,6 +2,9 @@
 
 import numpy as np
 
+Column = np.ndarray | int
+"""A raw column, or one value for all rows."""
+
 NULL = np.iinfo(np.int64).min
 """The absent value in raw integer columns; becomes null, or a count of what was left out, before anything is
 written.

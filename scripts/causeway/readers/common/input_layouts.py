@@ -35,10 +35,11 @@ def input_layout(sizes: object, strides: object) -> str | None:
     """
     if not isinstance(sizes, list) or not isinstance(strides, list) or len(sizes) != len(strides):
         return None
-    layouts = [_of_input(*pair) for pair in zip(sizes, strides, strict=True)]
-    if None in layouts or not any(layouts):
+    layouts = [own for pair in zip(sizes, strides, strict=True) if (own := _of_input(*pair)) is not None]
+    if len(layouts) < len(sizes) or not any(layouts):
         return None
-    found = [f"input {at} {' and '.join(own)}" for at, one in enumerate(layouts, 1) if (own := sorted(one - {""}))]
+    named = enumerate((sorted(layout - {""}) for layout in layouts), 1)
+    found = [f"input {at} {' and '.join(words)}" for at, words in named if words]
     more = [f"{len(found) - MOST_DESCRIBED} more"] if len(found) > MOST_DESCRIBED else []
     return ", ".join(found[:MOST_DESCRIBED] + more) or CONTIGUOUS
 
@@ -51,8 +52,8 @@ def _of_input(sizes: object, strides: object) -> set[str] | None:
         return None
     if all(type(one) is int for one in (*sizes, *strides)):
         return {tensor_layout(sizes, strides)} if sizes else set()
-    nested = [_of_input(*pair) for pair in zip(sizes, strides, strict=True)]
-    return None if None in nested else set().union(*nested)
+    nested = [own for pair in zip(sizes, strides, strict=True) if (own := _of_input(*pair)) is not None]
+    return set().union(*nested) if len(nested) == len(sizes) else None
 
 
 def tensor_layout(sizes: list[int], strides: list[int]) -> str:

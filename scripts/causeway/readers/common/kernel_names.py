@@ -24,7 +24,7 @@ _GENERIC = frozenset({"Kernel", "Kernel2", "kernel", "device_kernel", "kentry", 
 type.
 """
 
-_LEADING_NUMBERS = re.compile(r"(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
+_LEADING_NUMBERS = re.compile(r"\A(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
 
 # The rules of TALP, HolisticTraceAnalysis and TraceLens together, corrected; on the qualified name without template
 # arguments and parameters
@@ -122,7 +122,7 @@ def _demangled(name: str) -> str:
 
 def _without_groups(name: str) -> tuple[str, str]:
     """Return the name without anything in brackets, up to its parameter list, and its last template argument list."""
-    kept = []
+    kept: list[str] = []
     arguments = ""
     opened: list[str] = []
     begin = 0
@@ -174,7 +174,7 @@ def short_name(name: str) -> str:
     qualified, arguments = qualified_name(name)
     last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified
     if last in _GENERIC and arguments:
-        first = arguments[_LEADING_NUMBERS.match(arguments).end() :].split(",", 1)[0]
+        first = _LEADING_NUMBERS.sub("", arguments).split(",", 1)[0]
         inner = _without_groups(first)[0].rsplit("::", 1)[-1].strip()
         if re.fullmatch(r"[A-Za-z_]\w{8,}", inner):
             return f"{last}<{inner}>"

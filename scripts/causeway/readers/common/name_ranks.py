@@ -1,7 +1,7 @@
 """Which ranks the names of files and folders state."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
@@ -40,7 +40,7 @@ def ranks_in_names(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], i
     return {group: numbers.get(group) if rank is None else rank for group, rank in stated.items()}
 
 
-def _numbers(groups: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
+def _numbers(groups: list[tuple[str, str]]) -> Mapping[tuple[str, str], int | None]:
     """Return the numbers in names that are ranks, of the outermost folders that have such, else of the files."""
     folders = {group: Path(group[0]).parts for group in groups}
     whole = {group: next((int(part) for part in folders[group] if part.isdecimal()), None) for group in groups}

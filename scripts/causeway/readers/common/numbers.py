@@ -267,6 +267,8 @@ def _why_absent(value: object) -> str:
 
 def _decimal(value: object) -> Decimal | None:
     """Return a number or its text exactly, None if it is none."""
+    if not isinstance(value, str | int | float | Decimal):
+        return None
     try:
         return Decimal(value.strip() if isinstance(value, str) else value)
     except (InvalidOperation, TypeError, ValueError):

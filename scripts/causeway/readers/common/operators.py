@@ -128,7 +128,8 @@ def input_sizes(dims: str | bytes, types: str | bytes) -> tuple[str, str, int | 
     if not isinstance(sizes, list) or not isinstance(kinds, list):
         return None
     kinds = [kind if isinstance(kind, str) else "" for kind in kinds]
-    total = total_bytes = tensors = 0
+    total = tensors = 0
+    total_bytes: int | None = 0
     for at, size in enumerate(sizes):
         kind = kinds[at].lower() if at < len(kinds) else ""
         counts = None if kinds and kind in _NO_TENSOR else _elements(size, bool(kinds) and kind != "tensorlist")
@@ -156,5 +157,5 @@ def _elements(size: object, scalar_too: bool) -> list[int] | None:
         return None
     if all(type(one) is int and one >= 0 for one in size):
         return [prod(size)]
-    nested = [_elements(one, True) for one in size]
-    return None if any(one is None for one in nested) else [count for one in nested for count in one]
+    nested = [counts for one in size if (counts := _elements(one, True)) is not None]
+    return [count for counts in nested for count in counts] if len(nested) == len(size) else None

@@ -8,9 +8,12 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 BLOCK_BYTES = 1 << 20
 """Compressed bytes read, and uncompressed bytes given, at a time."""
@@ -115,10 +118,11 @@ class UnpackedFile(io.RawIOBase):
         """Return True."""
         return True
 
-    def readinto(self, buffer: bytearray) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
         """Fill a buffer; return the number of bytes, 0 at the end."""
         self._left = self._left or next(self._blocks, b"")
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
+        room = memoryview(buffer).cast("B")
+        size = min(len(room), len(self._left))
+        room[:size] = self._left[:size]
         self._left = self._left[size:]
         return size

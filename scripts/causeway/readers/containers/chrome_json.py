@@ -141,7 +141,7 @@ class TraceText:
     def _skip(self, pattern: re.Pattern) -> str:
         """Skip what a pattern matches; return the character there, '' at the end."""
         while True:
-            self._pos = pattern.match(self._text, self._pos).end()
+            self._pos = found.end() if (found := pattern.match(self._text, self._pos)) else self._pos
             if self._pos < len(self._text):
                 return self._text[self._pos]
             if not self._more():
@@ -385,9 +385,10 @@ class TraceText:
         ended = False
         while True:
             match = _NEXT_EVENT.search(self._text, self._pos)
-            boundary = _BOUNDARY.search(self._text, self._pos, match.end() if match else len(self._text))
+            end = match.end() if match else len(self._text)
+            boundary = _BOUNDARY.search(self._text, self._pos, end)
             if match or boundary:
-                self._pos = boundary.start() if boundary else match.end()
+                self._pos = boundary.start() if boundary else end
                 return True
             ended = ended or bool(_EVENT_END.search(self._text, self._pos))
             self._pos = max(self._pos, len(self._text) - 256)

@@ -109,7 +109,7 @@ class PlainCsv:
             return False
         return True
 
-    def _skip(self, row: object) -> str:
+    def _skip(self, row: pacsv.InvalidRow) -> str:
         self.bad += 1
         self.first_bad = self.first_bad or f"a row has {row.actual_columns} fields, the header {row.expected_columns}"
         return "skip"

@@ -321,7 +321,9 @@ def numbers(cells: list[list[str]], width: int, issues: Issues, label: str) -> n
     return np.where(finite, matrix, np.nan)
 
 
-def without_rounded(start: np.ndarray, stop: np.ndarray, saved: np.ndarray | bool = False) -> tuple[np.ndarray, ...]:
+def without_rounded(
+    start: np.ndarray, stop: np.ndarray, saved: np.ndarray | bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return starts and stops with `NULL` where they are rounded (as `saved` says, or by their values), and which
     are.
     """
@@ -338,6 +340,7 @@ def _is_rounded(text: str) -> bool:
     if ("e" not in text and "E" not in text) or nearest_integer(text) is None:
         return False
     try:
-        return Decimal(text.strip()).as_tuple().exponent > 0
+        exponent = Decimal(text.strip()).as_tuple().exponent
+        return isinstance(exponent, int) and exponent > 0
     except InvalidOperation:  # a number in another notation, of which the e is a digit
         return False

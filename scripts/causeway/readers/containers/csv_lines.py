@@ -52,7 +52,7 @@ class CsvLines:
 
     Parameters
     ----------
-    text : TextIOBase
+    text : TextIOBase or PrintedTables
         Opened with `newline=""`.
 
     Attributes
@@ -66,7 +66,7 @@ class CsvLines:
         Records that lines above the header report as missing; set by whoever reads these lines.
     """
 
-    def __init__(self, text: io.TextIOBase) -> None:
+    def __init__(self, text: "io.TextIOBase | PrintedTables") -> None:
         self._text = text
         self.delimiter = ","
         self.number = self.unclosed = self.lost = 0
@@ -302,7 +302,7 @@ class PrintedTables:
         names: list[str] = []
         at = 0
         while True:
-            at = _NEXT.match(text, at).end()
+            at = found.end() if (found := _NEXT.match(text, at)) else at
             if text[at : at + 1] == "]":
                 return
             try:

@@ -43,7 +43,7 @@ class Nested(TraceText):
                 raise ValueError("no value")
             self._pos += 1
             self._skip(_GAP)
-            yield key
+            yield str(key)
         self._pos += 1
 
     def items(self) -> Iterator[None]:

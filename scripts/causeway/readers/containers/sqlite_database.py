@@ -63,7 +63,7 @@ class SqliteExport:
         If it is not a database, or so damaged that its list of tables cannot be read.
     """
 
-    unknown = ()
+    unknown: tuple[str, ...] = ()
 
     def __init__(self, path: Path, source: str) -> None:
         self.path = path
@@ -78,13 +78,13 @@ class SqliteExport:
         self._had_index = self._index.exists()
         self._missing = missing_pages(path)
         self._steps = 0
-        self._connection = None
+        opened = None
         try:
-            self._connection = self._open()
-            names = [name.decode("utf-8", "replace") for (name,) in self._connection.execute(PLAIN_TABLES)]
+            opened = self._connection = self._open()
+            names = [name.decode("utf-8", "replace") for (name,) in opened.execute(PLAIN_TABLES)]
         except DAMAGE as error:
-            if self._connection is not None:
-                self._connection.close()
+            if opened is not None:
+                opened.close()
             if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
                 found = "its writer stopped within a change of it, as the journal beside it says"
                 raise ExportError(source, found, "a database that was closed", ADVICE_OPEN) from None
@@ -92,7 +92,7 @@ class SqliteExport:
             raise ExportError(
                 source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT
             ) from None
-        self.tables = {name: self._columns(name) for name in names}
+        self.tables: dict[str, list[str]] = {name: self._columns(name) for name in names}
 
     def _open(self) -> sqlite3.Connection:
         connection = self._guarded()
@@ -174,7 +174,7 @@ class SqliteExport:
         Ids whose text is lost to damage are absent from the result.
         """
         wanted = sorted(wanted)
-        found = {}
+        found: dict[int, bytes] = {}
         query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN "  # noqa: S608 - quoted names
         for at in range(0, len(wanted), 500):
             part = wanted[at : at + 500]

@@ -107,7 +107,7 @@ class Pages:
             stop = end * self.size
             offset = (int(numbers[begin]) - 1) * self.size
             while at < stop:
-                done = os.preadv(self._file, [memoryview(buffer)[at:stop]], offset)
+                done = os.preadv(self._file, [buffer.data[at:stop]], offset)
                 if done <= 0:
                     raise NotSimpleError("a file that became shorter")
                 at = at + done

@@ -1,6 +1,6 @@
 """The interface of exports that are named tables: a database, a folder of Parquet files, a file of Arrow streams."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from causeway.readers.common.issues import Issues
@@ -18,23 +18,23 @@ class TableSource(Protocol):
 
     Attributes
     ----------
-    tables : mapping of str to list of str
+    tables : dict of str to list of str
         The columns of each readable table.
-    broken : mapping of str to str
+    broken : dict of str to str
         The other tables, and what is wrong with them.
     wal_ignored : bool
         Whether a database has a write-ahead log, with its newest rows, that could not be read.
     still_open : bool
         Whether a journal lies beside a database: its writer has not finished.
-    unknown : sequence of str
+    unknown : tuple of str
         Kinds of events that the container holds beside its tables, and that are not known.
     """
 
-    tables: Mapping[str, list[str]]
-    broken: Mapping[str, str]
+    tables: dict[str, list[str]]
+    broken: dict[str, str]
     wal_ignored: bool
     still_open: bool
-    unknown: Sequence[str]
+    unknown: tuple[str, ...]
 
     def estimated_rows(self, table: str) -> int:
         """Return about how many rows a table has, at once."""

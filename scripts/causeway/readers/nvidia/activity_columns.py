@@ -93,15 +93,15 @@ def columns_of(header: list[str]) -> Columns:
     foreign = {*known["columns_of_ranges"], *(known["columns_of_other_reports"] if found.report else ())}
     for at, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
-        match = _IN_NAME.fullmatch(cell.strip()[:LONGEST])
-        bare = re.sub(r"[^a-z0-9]", "", match[1].lower())
+        named, *units = match.groups() if (match := _IN_NAME.fullmatch(cell.strip()[:LONGEST])) else ("",)
+        bare = re.sub(r"[^a-z0-9]", "", named.lower())
         if bare in foreign:
             return Columns({}, {}, found.report)
         found.of_nsys |= bare in known["columns_of_nsys"]
         ours = ours_of.get(bare) or ours_of.get(whole)
         if ours and ours not in found.position:
             found.position[ours] = at
-            found.unit[ours] = (match[2] or match[3] or "").lower()
+            found.unit[ours] = next((unit.lower() for unit in units if unit), "")
     return found
 
 
@@ -162,7 +162,7 @@ def size_in_bytes(text: str, unit: str, binary: bool) -> int | None:
     """
     match = _NUMBER.fullmatch(text)
     power = SIZE_POWERS.get(match[4].lower() or unit) if match else None
-    if power is None or len(match[2]) > 20:
+    if match is None or power is None or len(match[2]) > 20:
         return None
     base = 1024 if binary or (match[4] or unit).lower().endswith("ib") else 1000
     exact = Decimal(f"{match[2]}.{(match[3] or '0')[:20]}") * base**power
@@ -177,7 +177,7 @@ def is_rounded_to_zero(text: str, unit: str, binary: bool) -> bool:
     """
     match = _NUMBER.fullmatch(text)
     power = SIZE_POWERS.get(match[4].lower() or unit, 0) if match else 0
-    if not power or int(match[2] + (match[3] or "")):
+    if match is None or not power or int(match[2] + (match[3] or "")):
         return False
     base = 1024 if binary else 1000
     return base**power >= 2 * 10 ** len(match[3] or "")
@@ -244,6 +244,11 @@ class RowValues:
             return numbers
         return with_null(values)
 
+    def filled(self, ours: str) -> np.ndarray:
+        """Return a column as `numbers` does, int64 of shape (n,), `NULL` everywhere if there is none."""
+        found = self.numbers(ours)
+        return np.full(len(self.rows), NULL) if found is None else found
+
     def _rounded(self, *names: str) -> np.ndarray:
         """Return where one of some times was saved rounded; bool, shape (n,)."""
         found = np.zeros(len(self.rows), bool)
@@ -255,7 +260,7 @@ class RowValues:
 
     def rounded_time(self, at: int) -> str:
         """Return the first time of a row that was saved rounded, "" if there is none."""
-        columns = [self.cells(ours) for ours in TIMES if ours in self.columns.position]
+        columns = [cells for ours in TIMES if (cells := self.cells(ours)) is not None]
         return next((cells[at].strip()[:LONGEST_TIME] for cells in columns if is_rounded(cells[at])), "")
 
     def times(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -268,16 +273,17 @@ class RowValues:
             `NULL` where absent or useless.
         lost, coarse : ndarray of bool, shape (n,)
         """
-        start = self.numbers("start")
-        end = self.numbers("end")
+        start = self.filled("start")
+        end = self.filled("end")
+        ends_are_worse = "end" not in self.columns.position or self._has_finer_durations()
         rough = self._rounded("start", "end")
-        duration = self.numbers("duration") if end is None or rough.any() or self._has_finer_durations() else None
+        duration = self.numbers("duration") if rough.any() or ends_are_worse else None
         lost = rough
         if duration is not None:
             rounded = self._rounded("duration")
             used = (start != NULL) & (duration != NULL) & ~rounded
-            used &= rough | (end is None or self._has_finer_durations())
-            end = np.where(used, start + np.where(used, duration, 0), NULL if end is None else end)
+            used &= rough | ends_are_worse
+            end = np.where(used, start + np.where(used, duration, 0), end)
             lost = (rough | (rounded & (end == NULL))) & ~used
         untimed = lost | ((start == 0) & (end == 0))
         return np.where(untimed, NULL, start), end, lost, self._rounded("start") & ~lost
@@ -328,7 +334,7 @@ class RowValues:
             size = np.where(size == NULL, unified, size)
         unit = self.columns.unit["bytes"]
         zero = np.flatnonzero(size == 0).tolist()
-        cells = self.cells("bytes")
+        cells = self.cells("bytes") or []
         rounded = [at for at in zero if is_rounded_to_zero(cells[at], unit, self.columns.binary)]
         size[rounded] = NULL
         return size, len(rounded)

@@ -111,8 +111,8 @@ def launching_call(name: str) -> tuple[str, int] | None:
     (('cudaLaunch', 94), None, None)
     """
     match = _LAUNCHING.match(name) if name.endswith("])") else None
-    number = integer(name[name.rfind("[") + 1 : -2]) if match else None
-    return None if number is None else (match[1], number)
+    number = integer(name[name.rfind("[") + 1 : -2])
+    return None if match is None or number is None else (match[1], number)
 
 
 def device_number(text: str) -> tuple[int | None, str | None]:

@@ -149,8 +149,8 @@ def activity_files(path: Path) -> list[Path]:
     come last.
     """
     candidates = sorted(path.glob("*.csv")) + sorted(path.glob("*.csv.gz")) if path.is_dir() else [path]
-    found = []
-    last = []
+    found: list[Path] = []
+    last: list[Path] = []
     for file in candidates:
         try:
             raw, text = open_text(file)
@@ -209,7 +209,8 @@ def _has_launch(path: Path) -> bool:
             lines = lines_of(path, text)
             messages = Messages()
             columns = find_header(lines, messages)
-            if columns.report and not {"device", "stream", "grid_x", "grid"} & columns.position.keys():
+            has = columns.position.keys() if columns else set()
+            if columns is None or (columns.report and not {"device", "stream", "grid_x", "grid"} & has):
                 return False  # calls, of which there may be many
             kinds = RowKinds(columns.position, path.name, messages.source)
             for row, _ in lines.rows():
@@ -311,7 +312,7 @@ class ReportProcesses:
         """
         used, which = np.unique(np.stack([pids, ranks]), axis=1, return_inverse=True)
         stated = self.file.rank
-        keys = []
+        keys: list[tuple[Hashable, int | None]] = []
         for pid, rank in used.T.tolist():
             number = rank if rank != NULL else stated
             own = self.process if pid == NULL and rank == NULL else ("", "", 0)

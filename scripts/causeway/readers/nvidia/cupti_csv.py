@@ -123,7 +123,7 @@ class CsvReader:
         self.messages = Messages()
         self.bad = 0
         self.first_bad = ""
-        self.columns: Columns | None = None
+        self.columns = Columns({}, {})
 
     def read(self) -> ExportError | None:
         """Read the file; return the error of a cut one."""
@@ -134,7 +134,7 @@ class CsvReader:
             lines = lines_of(self.path, text)
             try:
                 rows: list[list[str]] = []
-                self._begin(find_header(lines, self.messages))
+                self._begin(find_header(lines, self.messages) or self.columns)
                 width = 0
                 for row, whole in lines.rows():
                     if whole and row and row[0].startswith(MESSAGES):
@@ -248,30 +248,28 @@ class CsvReader:
         if kind == RowKinds.LAUNCHES:
             if not self.reports.takes_launches(self.columns):
                 return
-            for issue, where in (("rounded_times", lost), ("coarse_starts", coarse)):
-                example = values.rounded_time(int(where.argmax()))
-                sink.issues.add(issue, int(where.sum()), f"{self.label}{example}")
+            for issue, rounded in (("rounded_times", lost), ("coarse_starts", coarse)):
+                example = values.rounded_time(int(rounded.argmax()))
+                sink.issues.add(issue, int(rounded.sum()), f"{self.label}{example}")
             if lost.any():
                 kept = [row for row, gone in zip(values.rows, lost.tolist(), strict=True) if not gone]
                 values = RowValues(self.columns, kept)
                 start, end, _, _ = values.times()
         n = len(values.rows)
         process = self._process(values)
-        correlation = values.numbers("correlation")
-        correlation = np.full(n, NULL) if correlation is None else correlation
+        correlation = values.filled("correlation")
         names = values.cells("name")
         if kind == RowKinds.CALLS:
-            thread = values.numbers("thread")
             if names and self.columns.binary:
                 launching = [launching_call(name.strip()) for name in names]
                 names = [call[0] if call else name for call, name in zip(launching, names, strict=True)]
                 numbers = with_null(call[1] if call else None for call in launching)
                 correlation = np.where(correlation == NULL, numbers, correlation)
             codes = np.array([sink.call_names.code(text) for text in self._call_names(values, names)])
-            sink.calls(start, end, process, np.full(n, NULL) if thread is None else thread, codes, correlation)
+            sink.calls(start, end, process, values.filled("thread"), codes, correlation)
             return
         stream = values.numbers("stream")
-        where = {
+        where: dict[str, np.ndarray | int] = {
             "device": self._devices(values, process),
             "stream": 0 if stream is None else stream,
             "correlation": correlation,
@@ -289,7 +287,7 @@ class CsvReader:
             if missing := sum(not text or is_unnamed(text) for text in names):
                 sink.issues.add("missing_name", missing)
             facts = {"queue_ns": values.queue(start)}
-            sink.launches(start, end, kernel, process, facts=facts, shape=values.shape(), **where)
+            sink.launches(start, end, kernel, process, facts=facts, shape=values.shape(), in_queue=False, **where)
             return
         if kind == RowKinds.MEMSETS:
             kinds = np.full(n, MEMSET_KIND)
@@ -297,16 +295,16 @@ class CsvReader:
             directions = values.cells("copy_kind") or [""] * n
             pairs = zip(directions, names or [""] * n, strict=True)
             kinds = np.array([copy_kind(direction) or copy_kind(name) for direction, name in pairs])
-        ends = {}
+        ends: dict[str, np.ndarray | int] = {}
         for side in ("src_kind", "dst_kind"):
             cells = values.cells(side)
             of_nsys = self.columns.of_nsys
             ends[side] = NO_KIND if cells is None else np.array([memory_kind(cell, of_nsys) for cell in cells])
-        if kind == RowKinds.MEMSETS and (ends["dst_kind"] == np.array(NO_KIND)).all():
+        if kind == RowKinds.MEMSETS and np.all(ends["dst_kind"] == np.array(NO_KIND)):
             # nvprof writes a memset's memory as its source
             ends = {"src_kind": NO_KIND, "dst_kind": ends["src_kind"]}
-        size, rounded = values.sizes()
-        sink.issues.add("rounded_sizes", rounded)
+        size, zeros = values.sizes()
+        sink.issues.add("rounded_sizes", zeros)
         sink.transfers(start, end, process, kinds, size=size, **where, **ends)
 
     def _kernel_name(self, text: str) -> str:

@@ -154,7 +154,7 @@ class WideReader:
         progress = self.options.progress()
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as text:
             lines = CsvLines(text)
-            self.page = _find_header(lines)
+            self.page = _find_header(lines) or Page(header=[], position={}, metrics=[], pivot=False)
             first = True
             for row, whole in lines.rows():
                 if not lines.number & 0xFF:
@@ -301,7 +301,7 @@ class WideReader:
         n = len(rows)
         position = self.page.position
         not_numbers = 0
-        values: dict[str, object] = {}
+        values: dict[str, np.ndarray | pa.Array] = {}
         gaps = np.zeros(n, bool)
         for column, (at, described) in enumerate(zip(self.columns, fields, strict=False)):
             cells = [row[at] if at < len(row) else "" for row in rows]
@@ -317,7 +317,8 @@ class WideReader:
             gaps |= np.isnan(numbers)
             values[described.name] = numbers
         if cycles:
-            values[GPU_TIME] = duration_ns(*(values[name] for name in cycles))
+            elapsed, per_second = cycles
+            values[GPU_TIME] = duration_ns(values[elapsed], values[per_second])
         kernels = [row[position["kernel"]] if "kernel" in position else NO_KERNEL for row in rows]
         device = with_null(integer(row[position["device"]]) for row in rows) if "device" in position else None
         process = np.array([codes[row[position["process"]] if "process" in position else ""] for row in rows])

@@ -346,10 +346,10 @@ class NsysReader(NsysTables):
             if len(calls):
                 names = {at: self.sink.mpi_names.code(texts[at]) for at in np.unique(calls["code"]).tolist()}
                 name = np.array([names[at] for at in calls["code"].tolist()])
-                self.sink.mpi(*(calls[one] for one in where), name)
+                self.sink.mpi(*(calls[one] for one in where), *[name])
             others = rows[~found]
             if len(others):
-                self.sink.ranges(*(others[one] for one in where), others["code"], np.full(len(others), kind))
+                self.sink.ranges(*(others[one] for one in where), *[others["code"], np.full(len(others), kind)])
 
     def _identities(self) -> dict[tuple[object, object], str]:
         """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""

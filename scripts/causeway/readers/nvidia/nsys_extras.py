@@ -353,15 +353,16 @@ def read_context_switches(tables: NsysTables) -> None:
         tables.sink.other_contexts.take(*(column[used] for column in columns))
         taken = True
     if taken:
-        for process, device, gpu in tables.gpus_of_users():
-            key = tables.sink.processes.keys[process]
-            tables.sink.other_contexts.uses(process, key & 0xFFFFFF if tables.several else None, device, gpu)
+        for code, on, number in tables.gpus_of_users():
+            key = tables.sink.processes.keys[code]
+            own_pid = key & 0xFFFFFF if tables.several and isinstance(key, int) else None
+            tables.sink.other_contexts.uses(code, own_pid, on, number)
 
 
 def read_graphs(tables: NsysTables) -> None:
     """Take the executions of whole graphs, also as ranges named `CUDA graph <id>`, and count their time as an issue."""
     sink = tables.sink
-    names = {}
+    names: dict[int, int] = {}
     graphs = total = 0
     for table, batch in tables.tables_giving("graphs"):
         rows = len(batch["start_ns"])
@@ -460,8 +461,8 @@ def _metric_types(tables: NsysTables) -> list[int]:
 def _object(text: object) -> object:
     """Return what a JSON text stands for, None for any other."""
     try:
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError):
+        return json.loads(text) if isinstance(text, str | bytes) else None
+    except (ValueError, RecursionError):
         return None
 
 
@@ -512,8 +513,7 @@ def metric_name(raw: str) -> tuple[str, float]:
     (('sms_active_ratio', 0.01), ('pcie_rx_throughput_ratio', 0.01))
     """
     match = re.fullmatch(r"(.*?)\s*(?:\[([^\]]*)\])?", clean_text(raw)[:200], re.DOTALL)
-    name = match[1]
-    unit = (match[2] or "").strip()
+    name, unit = ((text or "").strip() for text in match.groups()) if match else (raw, "")
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "metric"
     for pattern, suffix, factor in _UNITS:
         if pattern.search(unit):
@@ -540,7 +540,7 @@ def read_mpi(tables: NsysTables) -> None:
     is the larger one, as of collectives; peers that differ are none.
     """
     sink = tables.sink
-    names = {}
+    names: dict[int, int] = {}
     last = None
     of = ""
     for table, batch in tables.tables_giving("mpi"):

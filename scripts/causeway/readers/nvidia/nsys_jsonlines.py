@@ -142,7 +142,7 @@ def _lines(path: Path, strings: "StringIndex", progress: Progress) -> Iterator[t
             yield number, line, size == len(line), ended
 
 
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().raw_decode
 
 
 def _parse(line: bytes) -> object:
@@ -150,7 +150,7 @@ def _parse(line: bytes) -> object:
     text = line.decode("utf-8-sig", "replace")
     try:
         value, end = _scan(text, len(text) - len(text.lstrip()))
-    except (StopIteration, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return value if not text[end:].strip() else None
 
@@ -172,7 +172,7 @@ class StringIndex:
         self.cut = False
         self._ids = array("q")
         self._at = array("q")
-        self._file = None
+        self._file: tuple[np.ndarray, np.ndarray] | None = None
         with open(path, "rb") as file:
             if path.stat().st_size:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -219,25 +219,20 @@ class StringIndex:
     def text(self, number: int) -> bytes | None:
         """Return one string."""
         if self.line_at >= 0:
-            at = number if 0 <= number < len(self._at) else None
+            found = _STRING.match(self._map, self._at[number]) if 0 <= number < len(self._at) else None
+            value = _parse(found[0]) if found else None
         else:
             if self._file is None:
                 order = np.argsort(np.frombuffer(self._ids, np.int64), kind="stable")
                 self._file = (np.frombuffer(self._ids, np.int64)[order], np.frombuffer(self._at, np.int64)[order])
-            ids, _ = self._file
-            found = int(np.searchsorted(ids, number))
-            at = found if found < len(ids) and ids[found] == number else None
-        if at is None:
-            return None
-        try:
-            if self.line_at >= 0:
-                value = _parse(_STRING.match(self._map, self._at[at])[0])
-            else:
-                begin = int(self._file[1][at])
-                end = self._map.find(b"\n", begin)
-                value = _parse(self._map[begin : end if end >= 0 else len(self._map)])["value"]
-        except (TypeError, KeyError):
-            return None
+            ids, offsets = self._file
+            at = int(np.searchsorted(ids, number))
+            if at == len(ids) or ids[at] != number:
+                return None
+            begin = int(offsets[at])
+            end = self._map.find(b"\n", begin)
+            record = _parse(self._map[begin : end if end >= 0 else len(self._map)])
+            value = record.get("value") if isinstance(record, dict) else None
         return value.encode("utf-8", "replace") if isinstance(value, str) else None
 
 
@@ -315,11 +310,11 @@ class Spool:
 
     def take(self, kind: bytes, event: dict) -> bool:
         """Append an event to the table it belongs to; return whether it could be read, also if it belongs to none."""
-        event = event.get(kind.decode())
-        if not isinstance(event, dict):
+        fields = event.get(kind.decode())
+        if not isinstance(fields, dict):
             return False
         for rule in self.kinds[kind]:
-            row = rule.row(event)
+            row = rule.row(fields)
             if row is not None:
                 rows = self._rows[rule.table]
                 rows.append(row)
@@ -328,7 +323,7 @@ class Spool:
                 break
         else:
             if all(rule.object for rule in self.kinds[kind]):
-                for name, inner in event.items():
+                for name, inner in fields.items():
                     if isinstance(inner, dict):
                         self.note_unknown(f"{kind.decode()}.{name}")
         return True

@@ -38,7 +38,7 @@ def with_newer_forms(tables: Mapping[str, dict], export: TableSource) -> dict[st
     for name in export.tables:
         match = _FORM.fullmatch(name)
         entry = tables.get(match[1]) if match else None
-        if entry is None or name in tables or export.rows(match[1], list(entry["columns"])[:1], 1):
+        if match is None or entry is None or name in tables or export.rows(match[1], list(entry["columns"])[:1], 1):
             continue
         if set(entry.get("required", entry["columns"])) <= set(export.tables[name]):
             forms[match[1]] = max(forms.get(match[1], (0, "")), (int(match[2][:9]), name))
@@ -82,7 +82,7 @@ class NsysTables(ActivityTables):
         """Whether the export's schema is newer than any that is known."""
         numbers = [re.match(r"(\d{1,4})\.(\d{1,4})", version or "") for version in (self.schema, self._newest)]
         ours, newest = (number and tuple(map(int, number.groups())) for number in numbers)
-        return ours is not None and ours > newest
+        return ours is not None and newest is not None and ours > newest
 
     def forms_of(self, known: str) -> list[str]:
         """Return the export's tables that are a known one, or a newer form of it."""

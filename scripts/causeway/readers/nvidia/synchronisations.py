@@ -142,9 +142,9 @@ def _source(records: np.ndarray, process: np.ndarray, event: np.ndarray, correla
     fields = [("process", "<i8"), ("event", "<i8"), ("correlation", "<i8")]
     table = np.empty(records.shape[1], fields)
     asked = np.empty(event.size, fields)
-    for at, values in enumerate((process, event, correlation)):
-        table[fields[at][0]] = records[at]
-        asked[fields[at][0]] = values
+    for (name, _), recorded, values in zip(fields, records, (process, event, correlation), strict=False):
+        table[name] = recorded
+        asked[name] = values
     at = np.searchsorted(table, asked) - 1
     held = table[np.maximum(at, 0)]
     known = (at >= 0) & (held["process"] == process) & (held["event"] == event)

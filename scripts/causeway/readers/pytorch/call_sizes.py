@@ -6,8 +6,8 @@ were seen, since of a call that made several events nobody can say which has wha
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-import msgspec
 import numpy as np
 
 from causeway.readers.common.constants import NULL
@@ -35,7 +35,7 @@ class CallSizes:
         self._shapes = RowCodes()  # grid and block
         self._waiting = {kind: WaitingEvents(sink.folder, kind) for kind in ("launches", "transfers")}
 
-    def note(self, process: np.ndarray, correlation: np.ndarray, arguments: Sequence[msgspec.Struct]) -> None:
+    def note(self, process: np.ndarray, correlation: np.ndarray, arguments: Sequence[Any]) -> None:
         """Note what calls state.
 
         Parameters
@@ -75,7 +75,7 @@ class CallSizes:
         if self._must_wait("launches", np.all([shape[name] == NULL for name in SHAPE], axis=0), events):
             self._waiting["launches"].add(events | {f"shape {name}": values for name, values in shape.items()})
         else:
-            self._sink.launches(shape=shape, **events)
+            self._sink.launches(shape=shape, facts=None, **events)
 
     def transfers(self, size: np.ndarray, **events: np.ndarray) -> None:
         """Hand transfers over, at once or at the end.
@@ -105,7 +105,7 @@ class CallSizes:
             lacking = np.all([shape[name] == NULL for name in SHAPE], axis=0)
             for at, name in enumerate(SHAPE):
                 shape[name] = np.where(lacking, shapes[np.where(code == NULL, 0, code + 1), at], shape[name])
-            self._sink.launches(shape=shape, **events)
+            self._sink.launches(shape=shape, facts=None, **events)
         for events, stated in self._waiting["transfers"].resolved():
             events["size"] = np.where(events["size"] == NULL, stated, events["size"])
             self._sink.transfers(**events)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
+from types import GenericAlias
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,7 +33,7 @@ class CategoryEvents(NamedTuple):
     """Events of one category, n of them, their arguments, and their processes' codes, shape (n,)."""
 
     events: list[Event]
-    args: list[msgspec.Struct]
+    args: list[Any]
     process: np.ndarray
 
     def where(self, mask: list[bool]) -> "CategoryEvents":
@@ -136,7 +137,7 @@ class BegunEvents:
                 if is_wanted:
                     self.ended.append((begin, event.ts))
             elif event.ph in ("B", "E") and is_read(event.cat):
-                self.lost[event.cat] += 1
+                self.lost[event.cat or ""] += 1
 
     def left(self) -> list[Event]:
         """Return the begins of what has not ended, and forget them."""
@@ -191,9 +192,9 @@ class ArgumentDecoder:
             for raw, ours in names.items()
         ]
         self._struct = msgspec.defstruct("Arguments", fields, gc=False)
-        self._decode = msgspec.json.Decoder(list[self._struct], float_hook=str).decode
+        self._decode = msgspec.json.Decoder(GenericAlias(list, self._struct), float_hook=str).decode
 
-    def decode(self, events: Sequence[Event]) -> list[msgspec.Struct]:
+    def decode(self, events: Sequence[Event]) -> list[Any]:
         """Return for each event a struct with our names; None where an argument is absent, or they are no object."""
         texts = [event.args for event in events]
         try:
@@ -201,7 +202,7 @@ class ArgumentDecoder:
         except (ValueError, RecursionError, TypeError):
             return [self._one(text) for text in texts]
 
-    def _one(self, args: msgspec.Raw | dict) -> msgspec.Struct:
+    def _one(self, args: msgspec.Raw | dict) -> Any:
         if isinstance(args, dict):
             values = {ours: args[raw] for raw, ours in self._names.items() if raw in args}
             texts = {ours: msgspec.Raw(msgspec.json.encode(values[ours])) for ours in values.keys() & self._as_text}
@@ -284,7 +285,7 @@ def along_axes(sizes: list) -> list[Sequence]:
     return list(zip(*sizes, strict=True)) or [(), (), ()]
 
 
-def launch_shape(args: Sequence[msgspec.Struct], names: Iterable[str]) -> dict[str, list]:
+def launch_shape(args: Sequence[Any], names: Iterable[str]) -> dict[str, list]:
     """Return the columns of `LAUNCH_SHAPE` that events state, by our names; None where one states none.
 
     Parameters

@@ -9,8 +9,8 @@ xla/backends/profiler/gpu/cupti_collector.cc and rocm_collector.cc.
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
@@ -93,7 +93,7 @@ class JaxReader:
         self.hosts: set[object] = set()
         self.streams: dict[tuple, int] = {}
         self.threads = ThreadNumbers()
-        self.pending: dict[str, list[tuple[Event, msgspec.Struct]]] = {}
+        self.pending: dict[str, list[tuple[Event, Any]]] = {}
         self.events = 0
 
     def read(self) -> str | None:
@@ -168,7 +168,7 @@ class JaxReader:
         elif "/host:" in name:
             self.hosts.add(event.pid)
 
-    def _take(self, kind: str, rows: Sequence[tuple[Event, msgspec.Struct]]) -> None:
+    def _take(self, kind: str, rows: Sequence[tuple[Event, Any]]) -> None:
         """Take events of one kind."""
         self.sink.count_in(kind, len(rows))
         events = [event for event, _ in rows]
@@ -205,7 +205,8 @@ class JaxReader:
         if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
             self.sink.metadata[GRID] = WORK_ITEMS
         process = np.full(len(events), self.sink.processes.code(0))
-        self.sink.launches(*times, kernel, process, shape=shape, **self._origin(events, args))
+        start, end = times
+        self.sink.launches(start, end, kernel, process, shape=shape, facts=None, **self._origin(events, args))
 
     def _transfers(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
         details = [dict(_DETAIL.findall(one.copy if isinstance(one.copy, str) else one.set)) for one in args]

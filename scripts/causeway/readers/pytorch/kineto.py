@@ -216,7 +216,7 @@ class KinetoReader:
         """Add events to those of their category that wait to be taken."""
         categories = [event.cat for event in events]
         # one pass over each category of the window: a loop over all events takes twice as long
-        for category in sorted(category for category in set(categories) if self.kinds[category]):
+        for category in sorted(category for category in set(categories) if category and self.kinds[category]):
             mine = [event for event in events if event.cat == category and event.ph == "X"]
             if len(mine) < categories.count(category):
                 self._count_incomplete(category, events)
@@ -342,7 +342,7 @@ class KinetoReader:
     def _ranges(self, rows: CategoryEvents) -> None:
         """Take annotations; those on the device have no thread, so that they never enclose a launch call."""
         start, end = self._times(rows)
-        on_device = ["gpu" in event.cat.lower() for event in rows.events]
+        on_device = ["gpu" in (event.cat or "").lower() for event in rows.events]
         thread = np.array(
             [NULL if gpu else self.threads.of(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)]
         )

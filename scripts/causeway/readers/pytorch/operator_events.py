@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -42,7 +43,7 @@ def are_annotations(events: Sequence[Event]) -> list[bool]:
     """Tell which events of the categories `Operator` and `cpu_op` are ranges that later versions write as
     `user_annotation`.
     """
-    old = [event.cat.lower() in OF_OPERATORS and isinstance(event.name, str) for event in events]
+    old = [(event.cat or "").lower() in OF_OPERATORS and isinstance(event.name, str) for event in events]
     return [one and bool(_ANNOTATION.search(event.name)) for one, event in zip(old, events, strict=True)]
 
 
@@ -77,9 +78,7 @@ class OperatorCodes:
         names = np.array([self._name(event.name)[0] for event in events], np.int64)
         return names, np.full(len(events), MODULE), np.full(len(events), -1)
 
-    def of_operators(
-        self, events: Sequence[Event], args: Sequence[msgspec.Struct]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def of_operators(self, events: Sequence[Event], args: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return name, flags and inputs of operators, each of shape (n,).
 
         Operators that autograd records have a sequence number, and those of the backward pass the thread of the forward
@@ -91,7 +90,8 @@ class OperatorCodes:
             if not phase and type(one.sequence) is int and one.sequence >= 0:
                 phase = BACKWARD if one.forward_thread else FORWARD
             rows.append((name, OPERATOR | phase, self._inputs(one.dims, one.types, one.strides)))
-        return tuple(np.array(rows, np.int64).reshape(-1, 3).T)
+        names, flags, inputs = np.array(rows, np.int64).reshape(-1, 3).T
+        return names, flags, inputs
 
     def _inputs(self, dims: msgspec.Raw | None, *others: msgspec.Raw | None) -> int:
         """Return the code of input sizes as they are written, -1 where there are none."""

@@ -37,7 +37,7 @@ class PaddleEvents:
     def turn(self, events: Sequence[Event]) -> None:
         """Change those events whose category and name are PaddlePaddle's: category, name and thread; no other."""
         for event in events:
-            category = self._categories.get(event.cat)
+            category = self._categories.get(event.cat or "")
             name = event.name
             if category is None or not isinstance(name, str) or not name.endswith("s]"):
                 continue

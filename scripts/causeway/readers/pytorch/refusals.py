@@ -7,6 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from causeway.core.errors import ExportError
 from causeway.core.formatting import elided
 from causeway.readers.common.kernel_names import clean_text
@@ -105,7 +107,7 @@ class UnreadEvents:
         return ", ".join(named) + (f" and {more} more categories" if more > 0 else "")
 
 
-def _has(args: object, name: str) -> bool:
+def _has(args: msgspec.Raw | dict | None, name: str) -> bool:
     """Return whether arguments of an event, decoded or not, have a name."""
     return name in args if isinstance(args, dict) else f'"{name}"'.encode() in bytes(args or b"")
 

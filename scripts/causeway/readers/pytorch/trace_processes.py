@@ -75,7 +75,7 @@ class TraceProcesses:
     def __init__(self, processes: Processes, kinds: Mapping[str | None, str | None]) -> None:
         self._processes = processes
         self._kinds = kinds
-        self._order: dict[int | str, int] = {}  # processes of the host without a label, in the order in which they come
+        self._order: dict[int | str | None, int] = {}  # processes of the host without a label, as they come
         self._seen: set[tuple[object, str | None]] = set()  # processes, each with categories of its events
         self._current: int | str | None = None
         self._returns = 0

@@ -40,7 +40,8 @@ def copied(name: object, kind: object, known: Mapping) -> tuple[int, int, int]:
     found = known["copy_kinds"].get(direction, 0) if isinstance(direction, str) else 0
     ends = _ENDS.search(name)
     memory = known["memory_kinds"]
-    return found, *(memory.get(ends[side], NO_KIND) if ends else NO_KIND for side in (1, 2))
+    source, target = (memory.get(ends[side], NO_KIND) if ends else NO_KIND for side in (1, 2))
+    return found, source, target
 
 
 def memory_set(name: object, known: Mapping) -> int:

@@ -5,6 +5,7 @@ stride of 0, as `numpy.broadcast_to` makes it: it takes no memory and no room in
 """
 
 from collections.abc import Mapping
+from typing import overload
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class EventBatch:
         rows.
         """
         made = {}
-        for name in dtype.names:
+        for name in dtype.names or ():
             values = np.broadcast_to(np.asarray(columns[name]), (length,))
             # of integers alone: 0.0 and -0.0 are equal, and not the same
             same = is_repeated(values) or (values.dtype.kind in "iub" and is_constant(values))
@@ -76,7 +77,13 @@ class EventBatch:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def __getitem__(self, key):
+    @overload
+    def __getitem__(self, key: str) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, key: slice | np.ndarray) -> "EventBatch": ...
+
+    def __getitem__(self, key: str | slice | np.ndarray) -> "np.ndarray | EventBatch":
         if isinstance(key, str):
             return self.columns[key]
         if isinstance(key, slice):

@@ -121,7 +121,18 @@ class CounterTable:
         rows = self._rows(sink, fields, text_only, cycles, kernel, process, device, shape, start_ns)
         sink.counters(fields, rows)
 
-    def _rows(self, sink, fields, text_only, cycles, kernel, process, device, shape, start_ns) -> Iterator[CounterRows]:
+    def _rows(
+        self,
+        sink: Sink,
+        fields: list[pa.Field],
+        text_only: set[int],
+        cycles: tuple[str, str] | None,
+        kernel: np.ndarray,
+        process: np.ndarray,
+        device: np.ndarray | None,
+        shape: Mapping[str, np.ndarray],
+        start_ns: np.ndarray | None,
+    ) -> Iterator[CounterRows]:
         launch, metric, value = (
             np.frombuffer(part, part.typecode) if len(part) else np.empty(0)
             for part in (self.launch, self.metric, self.value)
@@ -237,8 +248,8 @@ def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Fi
     named = {min(candidates)[1]: name for name, candidates in claims.items()}
     groups = {name: entry["group"] for name, entry in column_map("counters")["counters"].items()}
     known_units = {name: entry["unit"] for name, entry in column_map("counters")["counters"].items()}
-    sections = {}
-    units = {}
+    sections: dict[str, set[str]] = {}
+    units: dict[tuple[str, str], set[str]] = {}
     for section, metric, base in keys:
         sections.setdefault(metric, set()).add(section)
         units.setdefault((section, metric), set()).add(base)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL
+from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL, Column
 from causeway.readers.common.issues import Issues
 
 DAY_NS = 86_400 * 1_000_000_000
@@ -57,7 +57,7 @@ def usable(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 def possible_events(
     start: np.ndarray,
     end: np.ndarray,
-    columns: Mapping[str, object],
+    columns: Mapping[str, Column],
     issues: Issues,
     of_device: bool = False,
     of_launches: bool = False,
@@ -86,11 +86,11 @@ def possible_events(
     end = np.atleast_1d(np.asarray(end, np.int64))
     if of_device and (untimed := are_untimed(start, end)).any():
         start = np.where(untimed, NULL, start)
-    columns = {name: np.broadcast_to(np.asarray(values, np.int64), start.shape) for name, values in columns.items()}
+    whole = {name: np.broadcast_to(np.asarray(values, np.int64), start.shape) for name, values in columns.items()}
     if start.size and min(start.min(), end.min()) >= -EPOCH_2100_NS and max(start.max(), end.max()) <= EPOCH_2100_NS:
         duration = end - start
         if duration.min() >= 0 and duration.max() <= LONGEST_NS:  # as it mostly is: every row can be an event
-            return len(start), columns | {"start_ns": start, "duration_ns": duration}
+            return len(start), whole | {"start_ns": start, "duration_ns": duration}
     absent, implausible, backwards, duration = _impossible(start, end)
     bad = absent | implausible | backwards
     if bad.any():
@@ -99,8 +99,8 @@ def possible_events(
         good = ~bad
         start = start[good]
         duration = duration[good]
-        columns = {name: values[good] for name, values in columns.items()}
-    return len(start), columns | {"start_ns": start, "duration_ns": duration}
+        whole = {name: values[good] for name, values in whole.items()}
+    return len(start), whole | {"start_ns": start, "duration_ns": duration}
 
 
 def _impossible(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, ...]:

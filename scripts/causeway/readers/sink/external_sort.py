@@ -7,6 +7,7 @@ column; what is repeated in all of a block's rows stays in memory.
 
 import errno
 import heapq
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ class ExternalSort:
         self._pending: list[EventBatch] = []
         self._chained = True  # whether all that is pending is in order as it stands
         self._waiting = 0
-        self._file = None
+        self._file: io.BufferedRandom | None = None
         self._end = 0
         self._last = None
 
@@ -97,12 +98,16 @@ class ExternalSort:
             self._write(rows[: len(rows) - late])
             self._waiting -= len(rows) - late
 
-    def _write(self, rows: EventBatch) -> None:
-        if not len(rows):
-            return
+    def _open(self) -> io.BufferedRandom:
         if self._file is None:
             self._file = open(self.spill, "w+b")  # noqa: SIM115 - closed by close(), lives as long as the rows
             self._background = BackgroundThread()
+        return self._file
+
+    def _write(self, rows: EventBatch) -> None:
+        if not len(rows):
+            return
+        file = self._open()
         if self._last is None or rows["start_ns"][0] < self._last:
             self.runs.append([])
         columns = {
@@ -112,7 +117,7 @@ class ExternalSort:
         self.runs[-1].append(SpilledBlock(begin=self._end, count=len(rows), columns=columns))
         self._end += sum(values.nbytes for values in written)
         self._last = rows["start_ns"][-1]
-        self._background.start(lambda: self._file.writelines(values.data for values in written))
+        self._background.start(lambda: file.writelines(values.data for values in written))
 
     def blocks(self) -> Iterator[EventBatch]:
         """Give all rows in order, in blocks; call once, after the last `add`."""
@@ -126,10 +131,11 @@ class ExternalSort:
             self._write(rows)
         del rest
         self._background.wait()
-        self._file.flush()
+        self._open().flush()
         yield from self._merged()
 
     def _read(self, block: SpilledBlock, first: int, count: int) -> EventBatch:
+        file = self._open()
         columns = {}
         begin = block.begin
         for name, known in block.columns.items():
@@ -137,8 +143,8 @@ class ExternalSort:
                 columns[name] = np.broadcast_to(known, (count,))
                 continue
             columns[name] = np.empty(count, known)
-            self._file.seek(begin + first * known.itemsize)
-            if self._file.readinto(columns[name].data) != columns[name].nbytes:
+            file.seek(begin + first * known.itemsize)
+            if file.readinto(columns[name].data) != columns[name].nbytes:
                 raise OSError(errno.EIO, "spilled rows are lost")
             begin += block.count * known.itemsize
         return EventBatch(columns)

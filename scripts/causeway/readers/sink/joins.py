@@ -82,7 +82,7 @@ class OpenRanges:
         self._blocks = blocks
         self._seen = 0
         self._done = False
-        self._latest = None
+        self._latest: int | None = None
         self._live = np.empty(
             0, [("start", "<i8"), ("end", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("number", "<i8")]
         )
@@ -134,7 +134,7 @@ class WorkCalls:
     ----------
     blocks : iterator of (EventBatch, ndarray of int64, ndarray of int64, ndarray of int64, ndarray of int64)
         Events with start_ns, duration_ns, process, thread, correlation, ordered by start; and each one's number, range,
-        operator and inputs, or `NULL`.
+        operator and inputs, of shape (n,), or `NULL`.
     launching : ndarray of bool, shape (names,), or None
         Whether a call of that name (by the events' `name`) launches a kernel; for `unanswered`.
     work_items : ndarray of bool, shape (names,), or None
@@ -148,13 +148,13 @@ class WorkCalls:
 
     def __init__(
         self,
-        blocks: Iterator[tuple[EventBatch, ...]],
+        blocks: Iterator[tuple[EventBatch, *tuple[np.ndarray, ...]]],
         launching: np.ndarray | None = None,
         work_items: np.ndarray | None = None,
     ) -> None:
         self._blocks = blocks
         self._done = False
-        self._latest = None
+        self._latest: int | None = None
         self._launching = launching
         self._work_items = work_items
         self._held = np.empty(0, [*((name, "<i8") for name in ("key", *_FACTS)), ("launching", "?")])

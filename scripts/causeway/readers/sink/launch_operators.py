@@ -6,6 +6,7 @@ each.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,9 +59,9 @@ class OperatorNames:
 
     def __init__(self) -> None:
         self.names = BoundedVocabulary()
-        self.inputs: list[tuple] = []
+        self.inputs: list[tuple[Any, ...]] = []
         self.lost_inputs = 0
-        self._inputs: dict[tuple, int] = {}
+        self._inputs: dict[tuple[Any, ...], int] = {}
         self._chars = 0
 
     def input_code(self, dims: bytes | str, types: bytes | str, layout: str | None = None) -> int:
@@ -111,7 +112,7 @@ class LaunchOperators:
         self._threads: dict[tuple[int, int], int] = {}
         self._stacks = operator_sweep.Stacks(DEEPEST)
         self._paths = operator_sweep.Paths(MOST)
-        self._rows: dict[tuple, int] = {}
+        self._rows: dict[tuple[Any, ...], int] = {}
         self.lost = 0
 
     def take(self, ranges: EventBatch) -> None:
@@ -198,7 +199,7 @@ class LaunchOperators:
             self._paths,
         )
         inputs = found[4]
-        return self._codes(found[:4]), np.where(inputs == -1, NULL, np.where(inputs == -2, LOST, inputs))
+        return self._codes([*found[:4]]), np.where(inputs == -1, NULL, np.where(inputs == -2, LOST, inputs))
 
     def _codes(self, columns: list[np.ndarray]) -> np.ndarray:
         """Return a code for each distinct row of leaf, outermost, path and flags."""
@@ -218,12 +219,12 @@ class LaunchOperators:
         names = self._paths.names_of(list(self._rows)[code][2])
         return self._known.names.texts[names[-1]] if len(names) else ""
 
-    def operator_rows(self, codes: list[int]) -> dict[str, list]:
+    def operator_rows(self, codes: list[int]) -> dict[str, list[Any]]:
         """Return the columns of `operators` but its number, for codes of `find`."""
         texts = self._known.names.texts
         rows = list(self._rows)
         paths: dict[int, str | None] = {}
-        columns: dict[str, list] = {"name": [], "outermost": [], "module": [], "phase": []}
+        columns: dict[str, list[Any]] = {"name": [], "outermost": [], "module": [], "phase": []}
         for code in codes:
             leaf, outermost, path, flags = rows[code]
             if path not in paths:
@@ -255,7 +256,7 @@ class OperatorNumbers:
         self._operators = operators
         self._number: dict[int, int] = {}
         self._shape: dict[int, int] = {}
-        self._shapes: dict[tuple, int] = {}
+        self._shapes: dict[tuple[Any, ...], int] = {}
         self.lost = 0
 
     def columns(self, operator: np.ndarray, inputs: np.ndarray) -> dict[str, pa.Array]:
@@ -323,8 +324,8 @@ class CommunicationRanges:
         self._known = np.array(known, bool)
         self._says: dict[int, bool] = {}
         self._outside = np.zeros(self._known.size, bool)
-        self._computing: set[tuple[int, int, int]] = set()
-        self._streams_of: dict[int, set[tuple[int, int, int]]] = {}
+        self._computing: set[tuple[int, ...]] = set()
+        self._streams_of: dict[int, set[tuple[int, ...]]] = {}
 
     def take(self, rows: EventBatch, kernel: np.ndarray, operator: np.ndarray) -> None:
         """Take launches.

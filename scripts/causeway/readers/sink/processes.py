@@ -220,7 +220,15 @@ class OtherContexts:
         self._turns: dict[int, Turns] = {}
         self._starts: dict[tuple[int, int], np.ndarray] = {}
 
-    def take(self, gpu, time_ns, sequence, context, pid, leaves) -> None:
+    def take(
+        self,
+        gpu: np.ndarray,
+        time_ns: np.ndarray,
+        sequence: np.ndarray,
+        context: np.ndarray,
+        pid: np.ndarray,
+        leaves: np.ndarray,
+    ) -> None:
         """Take switches in any order.
 
         Parameters

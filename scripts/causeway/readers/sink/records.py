@@ -164,7 +164,7 @@ class CounterRows:
 
     kernel: np.ndarray
     process: np.ndarray | int
-    values: Mapping[str, object]
+    values: Mapping[str, np.ndarray | pa.Array]
     start_ns: np.ndarray | None = None
     device: np.ndarray | None = None
     shape: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class CounterRows:
     def where(self, mine: np.ndarray) -> "CounterRows":
         """Return the rows for which `mine`, ndarray of bool and shape (n,), is true."""
 
-        def part(column: object) -> object:
+        def part(column: np.ndarray | pa.Array) -> np.ndarray | pa.Array:
             return column.filter(pa.array(mine)) if isinstance(column, pa.Array | pa.ChunkedArray) else column[mine]
 
         columns = {name: getattr(self, name) for name in ("start_ns", "device", "label", "launch")}
@@ -360,7 +360,8 @@ class GridsInBlocks:
         pairs, inverse, counts = np.unique(
             np.stack([configuration, work_items]), axis=1, return_inverse=True, return_counts=True
         )
-        codes = [self._code(*pair, count) for *pair, count in zip(*pairs.tolist(), counts.tolist(), strict=True)]
+        triples = zip(*pairs.tolist(), counts.tolist(), strict=True)
+        codes = [self._code(code, items, count) for code, items, count in triples]
         return np.array(codes)[inverse.reshape(-1)]
 
     def _code(self, code: int, work_items: int, count: int) -> int:
@@ -369,12 +370,11 @@ class GridsInBlocks:
             return code
         row = list(self._configurations.rows[code])
         if (code, work_items) not in self._known:
+            pairs = zip(_GRID, _BLOCK, strict=True) if work_items == 1 else ()
+            blocks = [size for grid, block in pairs if (size := _blocks(row[grid], row[block])) is not None]
             made = list(row)
-            for grid, block in zip(_GRID, _BLOCK, strict=True):
-                made[grid] = _blocks(row[grid], row[block]) if work_items == 1 else None
-            if None in made:
-                for grid in _GRID:
-                    made[grid] = NULL
+            for at, grid in enumerate(_GRID):
+                made[grid] = blocks[at] if len(blocks) == len(_GRID) else NULL
             self._known[code, work_items] = self._configurations.code_of(tuple(made))
         found = self._known[code, work_items]
         lost = self._configurations.rows[found][_GRID[0]] == NULL != row[_GRID[0]]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from causeway.core.formatting import counted
 from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
 from causeway.core.tables import TableWriter
 from causeway.readers.common.background import BackgroundWriter
-from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL
+from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, Column
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
 from causeway.readers.common.numbers import integer
@@ -134,7 +135,7 @@ class Sink:
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self.configurations = RowCodes()
         self._events = {kind: ExternalSort(folder / f".{kind}.rows") for kind in RECORDS}
-        self._devices: dict[tuple[int, int], dict] = {}
+        self._devices: dict[tuple[int, int], dict[str, Any]] = {}
         self._same_devices: dict[int, int] = {}
         self._ids = FittingIds()
         self._correlations = FittingCorrelations()
@@ -202,13 +203,13 @@ class Sink:
             Whether `stream` is a hardware queue, which may run several launches at a time, and no stream of the
             program.
         """
-        columns = {"stream": stream, "correlation": correlation, "process": process, "kernel": kernel, "label": label}
-        columns |= {"device": device, "in_queue": in_queue, **(shape or {})}
-        columns |= dict.fromkeys(LAUNCH_FACTS.names, NULL) | dict(facts or {})
-        n, columns = self._possible(start_ns, end_ns, columns, of_device=True, of_launches=True)
+        given = {"stream": stream, "correlation": correlation, "process": process, "kernel": kernel, "label": label}
+        given |= {"device": device, "in_queue": in_queue, **(shape or {})}
+        given |= dict.fromkeys(LAUNCH_FACTS.names, NULL) | dict(facts or {})
+        n, columns = self._possible(start_ns, end_ns, given, of_device=True, of_launches=True)
         if not n:
             return
-        self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
+        self.issues.add("zero_duration", int(np.sum(columns["duration_ns"] == 0)))
         self._fit(columns, "device", "stream")
         self._check_sizes(columns, n)
         if len(self.queues) < MOST_STREAMS and columns["in_queue"].any():
@@ -240,10 +241,10 @@ class Sink:
         `migration_cause` is a number of CUPTI's or `NO_KIND`, int64 of shape (n,). Conventions as `launches`. No call
         makes a migration: the correlation that tools write for it, 0, may be that of another call.
         """
-        columns = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}
-        columns |= {"copy_kind": copy_kind, "src_kind": src_kind, "dst_kind": dst_kind}
-        columns |= {"migration_cause": migration_cause}
-        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
+        given = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}
+        given |= {"copy_kind": copy_kind, "src_kind": src_kind, "dst_kind": dst_kind}
+        given |= {"migration_cause": migration_cause}
+        n, columns = self._possible(start_ns, end_ns, given, of_device=True)
         if n:
             self._fit(columns, "device", "stream")
             for name in ("copy_kind", "src_kind", "dst_kind", "migration_cause"):
@@ -258,24 +259,53 @@ class Sink:
             self.processes.note(columns["process"], columns["device"], launches=False)
             self._events["transfers"].add(event_batch("transfers", n, columns))
 
-    def calls(self, start_ns, end_ns, process, thread, name, correlation=NULL) -> None:
+    def calls(
+        self,
+        start_ns: Column,
+        end_ns: Column,
+        process: Column,
+        thread: Column,
+        name: Column,
+        correlation: Column = NULL,
+    ) -> None:
         """Take runtime calls; `name` are codes of `call_names`; conventions as `launches`."""
         columns = {"process": process, "thread": thread, "name": name, "correlation": correlation}
         self._take("calls", start_ns, end_ns, columns, "thread")
 
-    def ranges(self, start_ns, end_ns, process, thread, name, kind) -> None:
+    def ranges(
+        self, start_ns: Column, end_ns: Column, process: Column, thread: Column, name: Column, kind: Column
+    ) -> None:
         """Take named ranges; `name` are codes of `range_names`, `kind` of `range_kinds`; conventions as `launches`."""
         columns = {"process": process, "thread": thread, "name": name, "kind": kind}
         self._take("ranges", start_ns, end_ns, columns, "thread")
 
-    def operators(self, start_ns, end_ns, process, thread, name, flags, inputs) -> None:
+    def operators(
+        self,
+        start_ns: Column,
+        end_ns: Column,
+        process: Column,
+        thread: Column,
+        name: Column,
+        flags: Column,
+        inputs: Column,
+    ) -> None:
         """Take operators and modules of the host; `name` and `inputs` are codes of `operator_names`, `flags` those of
         `common.operators`; conventions as `launches`.
         """
         columns = {"process": process, "thread": thread, "name": name, "flags": flags, "inputs": inputs}
         self._take("operators", start_ns, end_ns, columns, "thread")
 
-    def mpi(self, start_ns, end_ns, process, thread, name, size=NULL, peer=NULL, communicator=NULL) -> None:
+    def mpi(
+        self,
+        start_ns: Column,
+        end_ns: Column,
+        process: Column,
+        thread: Column,
+        name: Column,
+        size: Column = NULL,
+        peer: Column = NULL,
+        communicator: Column = NULL,
+    ) -> None:
         """Take MPI calls; `name` are codes of `mpi_names`, `peer` the other rank or the root, `size` the bytes sent
         or received; conventions as `launches`.
         """
@@ -286,25 +316,25 @@ class Sink:
         columns["communicator"] = communicator
         self._take("mpi", start_ns, end_ns, columns, "thread")
 
-    def system_calls(self, start_ns, end_ns, process, thread, name) -> None:
+    def system_calls(self, start_ns: Column, end_ns: Column, process: Column, thread: Column, name: Column) -> None:
         """Take calls of the operating system; `name` are codes of `system_call_names`; conventions as `launches`."""
         columns = {"process": process, "thread": thread, "name": name}
         self._take("system_calls", start_ns, end_ns, columns, "thread")
 
-    def cpu_samples(self, start_ns, end_ns, process, thread, name) -> None:
+    def cpu_samples(self, start_ns: Column, end_ns: Column, process: Column, thread: Column, name: Column) -> None:
         """Take stretches of host code that samples saw; `name` are codes of `sampled_names`; conventions as
         `launches`.
         """
         columns = {"process": process, "thread": thread, "name": name}
         self._take("cpu_samples", start_ns, end_ns, columns, "thread")
 
-    def dependencies(self, start_ns, end_ns, process, kind, **columns) -> None:
+    def dependencies(self, start_ns: Column, end_ns: Column, process: Column, kind: Column, **columns: Column) -> None:
         """Take synchronisations: `kind` are places in `codes.SYNCHRONISATIONS`, `columns` are stream, source_stream,
         event and correlation; conventions as `launches`.
         """
         self._take("dependencies", start_ns, end_ns, {"process": process, "kind": kind, **columns})
 
-    def graphs(self, start_ns, end_ns, process, **columns) -> None:
+    def graphs(self, start_ns: Column, end_ns: Column, process: Column, **columns: Column) -> None:
         """Take executions of graphs that were traced as a whole: `columns` are device, stream and correlation;
         conventions as `launches`.
         """
@@ -312,7 +342,18 @@ class Sink:
         self._take("graphs", start_ns, end_ns, {"process": process, **columns}, "device", "stream", of_device=True)
 
     def collectives(
-        self, start_ns, end_ns, process, device, stream, correlation, name, communicator, sequence, group_size, size
+        self,
+        start_ns: Column,
+        end_ns: Column,
+        process: Column,
+        device: Column,
+        stream: Column,
+        correlation: Column,
+        name: Column,
+        communicator: Column,
+        sequence: Column,
+        group_size: Column,
+        size: Column,
     ) -> None:
         """Take kernels of collectives, which are launches, too; `name` and `communicator` are codes of
         `collective_names` and `communicators` (-1 for none), `size` is the message in bytes; conventions as `launches`.
@@ -321,12 +362,13 @@ class Sink:
         columns |= {"communicator": communicator, "sequence": sequence, "group_size": group_size, "bytes": size}
         self._take("collectives", start_ns, end_ns, columns, "device", "stream", of_device=True)
 
-    def samples(self, time_ns, process, device, metric, value) -> None:
-        """Take samples of a device's metrics: `metric` are codes of `metrics`, `value` is float64 of shape (n,), values
-        that are not finite are left out and counted; conventions as `launches`.
+    def samples(self, time_ns: np.ndarray, process: Column, device: Column, metric: Column, value: np.ndarray) -> None:
+        """Take samples of a device's metrics at `time_ns`, int64 of shape (n,): `metric` are codes of `metrics`,
+        `value` is float64 of shape (n,), values that are not finite are left out and counted; conventions as
+        `launches`.
         """
-        columns = {"process": process, "device": device, "metric": metric, "at": np.arange(len(time_ns))}
-        n, columns = self._possible(time_ns, time_ns, columns)
+        given = {"process": process, "device": device, "metric": metric, "at": np.arange(len(time_ns))}
+        n, columns = self._possible(time_ns, time_ns, given)
         values = np.asarray(value, np.float64)[columns["at"]]
         finite = np.isfinite(values)
         self.issues.add("not_a_number", int(n - finite.sum()))
@@ -373,22 +415,29 @@ class Sink:
     # codes
 
     def _possible(
-        self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False, of_launches: bool = False
-    ) -> tuple[int, dict]:
-        n, columns = possible_events(start, end, columns, self.issues, of_device, of_launches)
+        self,
+        start: Column,
+        end: Column,
+        given: Mapping[str, Column],
+        of_device: bool = False,
+        of_launches: bool = False,
+    ) -> tuple[int, dict[str, np.ndarray]]:
+        n, columns = possible_events(np.asarray(start), np.asarray(end), given, self.issues, of_device, of_launches)
         if n:
             self._last_ns = max(self._last_ns, int((columns["start_ns"] + columns["duration_ns"]).max()))
         return n, columns
 
-    def _take(self, kind: str, start, end, columns: dict, *ids: str, of_device: bool = False) -> None:
+    def _take(
+        self, kind: str, start: Column, end: Column, given: dict[str, Column], *ids: str, of_device: bool = False
+    ) -> None:
         """Take the rows of a kind that can be events, with ids that fit."""
         if kind in OPEN_KINDS:
             start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start, end))
             is_open = (end == NEVER) | (end == 0) & (start > 0)
             if is_open.any():
                 end = np.where(is_open, start, end)
-                columns = {**columns, "open": is_open}
-        n, columns = self._possible(start, end, columns, of_device)
+                given = {**given, "open": is_open}
+        n, columns = self._possible(start, end, given, of_device)
         if n:
             if "open" in columns:
                 is_open = columns.pop("open") > 0
@@ -397,7 +446,7 @@ class Sink:
             self._fit(columns, *ids)
             self._events[kind].add(event_batch(kind, n, columns))
 
-    def _fit(self, columns: dict, *ids: str) -> None:
+    def _fit(self, columns: dict[str, np.ndarray], *ids: str) -> None:
         """Replace columns of ids, and correlations, by ones that fit."""
         columns |= {name: self._ids.of(name, columns[name]) for name in ids}
         if "correlation" in columns:
@@ -495,7 +544,7 @@ class Sink:
         """Return the configurations by code: kernel, label, then `LAUNCH_SHAPE`."""
         return self.configurations.rows
 
-    def device_facts(self, process: int, device: int) -> dict:
+    def device_facts(self, process: int, device: int) -> dict[str, Any]:
         """Return the facts of a device, {} if the export has none."""
         shared = self._devices.get((self._same_devices.get(process, process), device), {})
         return shared | self._devices.get((process, device), {})

@@ -8,6 +8,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -193,7 +194,8 @@ class StarWriter:
 
     def _cut_overruns(self) -> None:
         """Cut launches that run over their successors, in the table that was just written."""
-        streams = {(int(self.rank[process]), *rest) for process, *rest in self.stream_order.impossible()}
+        impossible = self.stream_order.impossible()
+        streams = {(int(self.rank[process]), device, stream) for process, device, stream in impossible}
         if not streams:
             return
         path = self.sink.folder / "launches.parquet"
@@ -214,7 +216,7 @@ class StarWriter:
                 writer.write(table)
             self.facts.tables[name] = table.num_rows
 
-    def _write_events(self, kind: str, columns_of: Callable[[EventBatch], dict]) -> None:
+    def _write_events(self, kind: str, columns_of: Callable[[EventBatch], dict[str, Any]]) -> None:
         """Write the events of a kind, block by block, with the columns that `columns_of` makes of a block's rows."""
         if not self.sink.count_of(kind):
             return
@@ -226,7 +228,7 @@ class StarWriter:
                     writer.write(pa.table({"rank": rank, **columns_of(rows)}))
             self.facts.tables[kind] = writer.rows
 
-    def _transfer_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
+    def _transfer_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict[str, Any]:
         self._note_others(rows)
         columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
         for name in ("bytes", "correlation"):
@@ -236,17 +238,17 @@ class StarWriter:
         self.facts.migrations += int(np.isin(rows["copy_kind"], MIGRATIONS).sum())
         return columns
 
-    def _collective_columns(self, rows: EventBatch, groups: list[str]) -> dict:
+    def _collective_columns(self, rows: EventBatch, groups: list[str]) -> dict[str, Any]:
         columns = collective_columns(rows, self.sink.collective_names.texts, groups)
         rank = looked_up(self.rank, rows["process"])
         return columns | {"duration_ns": self.cuts.durations(rank, rows)}
 
-    def _sample_columns(self, rows: EventBatch) -> dict:
+    def _sample_columns(self, rows: EventBatch) -> dict[str, Any]:
         self.other_processes.update(distinct(rows["process"])[0].tolist())
         metric = coded_text(rows["metric"], self.sink.metrics.texts)
         return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
 
-    def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict:
+    def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict[str, Any]:
         self._note_others(rows)
         return graph_columns(rows)
 
@@ -344,7 +346,7 @@ class StarWriter:
         self.facts.tables |= {"configurations": len(rows), "kernels": len(kernels.codes)}
 
     def _write_devices(self) -> None:
-        known: dict[tuple[int, int], dict] = {}
+        known: dict[tuple[int, int], dict[str, Any]] = {}
         for process, device in sorted(self.used_devices):
             known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
         schema = SCHEMAS["devices"]
@@ -402,7 +404,7 @@ class _Launches:
             seen += len(block)
             yield rows
 
-    def columns(self, rows: EventBatch, call: dict[str, np.ndarray]) -> dict:
+    def columns(self, rows: EventBatch, call: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return the columns of n > 0 rows but the rank and those of their calls, which are `WorkCalls.find`'s."""
         star = self._star
         end = call["end"]
@@ -458,7 +460,7 @@ class _RangesAndCalls:
     def __init__(self, star: StarWriter) -> None:
         self.star = star
         self.sink = star.sink
-        self.writers: dict = {}
+        self.writers: dict[str, Any] = {}
 
     def __enter__(self) -> "_RangesAndCalls":
         for table in ("ranges", "calls"):
@@ -510,7 +512,7 @@ class _RangesAndCalls:
             self.operators.take(rows)
             yield rows
 
-    def _calls(self) -> Iterator[tuple[EventBatch, ...]]:
+    def _calls(self) -> Iterator[tuple[EventBatch, *tuple[np.ndarray, ...]]]:
         if "calls" not in self.writers:
             return
         for block in self.star._events("calls"):

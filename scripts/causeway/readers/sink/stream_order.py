@@ -3,7 +3,7 @@ what is done about ends that are wrong.
 """
 
 import tempfile
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -106,10 +106,13 @@ class StreamOrder:
         correlation = series = np.ascontiguousarray(rows["correlation"], np.int64)
         start = np.ascontiguousarray(rows["start_ns"], np.int64)
         end = start + rows["duration_ns"]
-        falls = _falls
-        outlasting = _outlasting
+        falls: Callable[..., tuple[int, int]] = _falls
+        outlasting: Callable[..., tuple[int, int]] = _outlasting
         if worth_compiling(len(stream)):
-            from causeway.readers.sink.compiled_loops import falls, outlasting
+            from causeway.readers.sink import compiled_loops
+
+            falls = compiled_loops.falls
+            outlasting = compiled_loops.outlasting
         self.launches_ns += int(rows["duration_ns"].sum())
         late = self._late(stream, start, called, returned)
         if late.size:
@@ -323,16 +326,17 @@ def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Be
     bounds = np.flatnonzero(np.concatenate([[True], (ids[:, 1:] != ids[:, :-1]).any(axis=0), [True]]))
     found = [np.empty(0, _CUT)]
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        key = tuple(ids[:, begin].tolist())
+        rank, device, stream = ids[:, begin].tolist()
+        key = rank, device, stream
         if key in behind:
             at = order[begin:end]
-            columns = [block[name][at] for name in ("start_ns", "duration_ns", "correlation")]
-            cut, until, behind[key] = _cut_on_stream(*columns, behind[key], unsure_ns)
+            start, duration, call = (block[name][at] for name in ("start_ns", "duration_ns", "correlation"))
+            cut, until, behind[key] = _cut_on_stream(start, duration, call, behind[key], unsure_ns)
             rows = np.empty(cut.size, _CUT)
             rows["row"] = at[cut]
-            rows["start_ns"] = columns[0][cut]
-            rows["duration_ns"] = until - columns[0][cut]
-            rows["full_ns"] = columns[1][cut]
+            rows["start_ns"] = start[cut]
+            rows["duration_ns"] = until - start[cut]
+            rows["full_ns"] = duration[cut]
             for name, number in zip(names, key, strict=True):
                 rows[name] = number
             found.append(rows)

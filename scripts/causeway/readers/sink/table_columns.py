@@ -1,5 +1,7 @@
 """Columns of the tables that are written: Arrow arrays from coded and nullable integers."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -38,7 +40,7 @@ def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
     )
 
 
-def host_columns(rows: EventBatch, texts: list[str]) -> dict:
+def host_columns(rows: EventBatch, texts: list[str]) -> dict[str, Any]:
     """Return when, on which thread and by which name the host did something: columns of calls, of operators and of
     whatever else threads of the host do. `texts` are those of the names' codes.
     """
@@ -46,13 +48,13 @@ def host_columns(rows: EventBatch, texts: list[str]) -> dict:
     return columns | {"thread": nullable(rows["thread"], pa.uint32()), "name": coded_text(rows["name"], texts)}
 
 
-def mpi_columns(rows: EventBatch, texts: list[str]) -> dict:
+def mpi_columns(rows: EventBatch, texts: list[str]) -> dict[str, Any]:
     """Return the columns of `mpi` but the rank."""
     more = {name: nullable(rows[name], pa.int64()) for name in ("bytes", "peer", "communicator")}
     return host_columns(rows, texts) | more
 
 
-def collective_columns(rows: EventBatch, texts: list[str], groups: list[str]) -> dict:
+def collective_columns(rows: EventBatch, texts: list[str], groups: list[str]) -> dict[str, Any]:
     """Return the columns of `collectives` but the rank; `groups` are the texts of communicators."""
     communicators = [*groups, None]  # code -1 is none
     columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
@@ -63,7 +65,7 @@ def collective_columns(rows: EventBatch, texts: list[str], groups: list[str]) ->
     return columns
 
 
-def dependency_columns(rows: EventBatch) -> dict:
+def dependency_columns(rows: EventBatch) -> dict[str, Any]:
     """Return the columns of `dependencies` but the rank."""
     columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
     columns["kind"] = coded_text(rows["kind"], list(SYNCHRONISATIONS)).cast(pa.string())
@@ -73,7 +75,7 @@ def dependency_columns(rows: EventBatch) -> dict:
     return columns | {name: nullable(rows[name], pa.int64()) for name in ("event", "correlation")}
 
 
-def graph_columns(rows: EventBatch) -> dict:
+def graph_columns(rows: EventBatch) -> dict[str, Any]:
     """Return the columns of `graphs` but for the rank."""
     columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device")}
     stream = rows["stream"].astype(np.int64)
@@ -81,7 +83,7 @@ def graph_columns(rows: EventBatch) -> dict:
     return columns | {"correlation": nullable(rows["correlation"], pa.int64())}
 
 
-def call_columns(call: dict[str, np.ndarray]) -> dict:
+def call_columns(call: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the columns of the call that made work of a device.
 
     Parameters
