@@ -123,8 +123,8 @@ def test_ranges_that_are_recorded_are_not_asked_for():
         ("operator: aten::mm", 0, 8000, ["Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."]),
         ("in cudaLaunchKernel", 0, 8000, ["Capture the launches in a CUDA or HIP graph: the device waits 100 µs for the host before each."]),
         ("operator: gc.collect", 790, 8000, ["Do it earlier, on another thread, or less often: gc.collect 400 ms."]),
-        ("operator: aten::mm", 0, 2000, []),
-        ("host code not recorded", 0, 2000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
+        ("operator: aten::mm", 0, 1000, []),
+        ("host code not recorded", 0, 1000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
         ("host code not recorded", 790, 8000, ["Record ranges or call stacks of the host: host code that is not recorded 400 ms."]),
     ],
 )  # fmt: skip
