@@ -132,7 +132,7 @@ def _of_variation(tables: RunTables, run: RunFact, fact: VariationFact) -> Findi
             table=f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet", query=fact.query, value=fact.cost_ns
         ),
         n=fact.launches,
-        is_negligible=fact.trend_ns is not None,
+        is_negligible=fact.trend is not None,
         link=link_to(tables.dataset, KERNEL_VARIABILITY, "kernel", fact.kernel),
     )
 

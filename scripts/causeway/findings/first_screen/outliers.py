@@ -22,7 +22,7 @@ FEWEST_USUAL = 5
 """Launches or copies of a kind that must be there for one to stand out among them."""
 WAITS = "exposed_communication"
 """The cause of a slow step in which a rank waits for another one."""
-LAUNCHING_NS = 200_000
+LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching."""
 STANDS_OUT = 3.0
 """Times as long as the median of its kind that a launch or copy is, to stand out."""

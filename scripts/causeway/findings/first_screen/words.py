@@ -412,10 +412,15 @@ def of_peak(fact: PeakFact) -> str:
 def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
-    if fact.trend_ns is not None:
-        begins, ends = (time(value) for value in fact.trend_ns)
+    if (trend := fact.trend) is not None:
+        how = "a jump that stays" if trend.is_jump else "a trend over the run"
+        clock = ""
+        if trend.clock is not None:
+            name, was, now = trend.clock
+            rates = f"{significant(was / 1e9)} to {significant(now / 1e9)} GHz"
+            clock = f" Meanwhile {name.removesuffix('_hz').replace('_', ' ')} changes from {rates}."
         of = f"the first tenth of {count(fact.launches)} launches"
-        return f"{kernel}: {begins} in {of}, {ends} in the last: a steady trend over the run, not noise."
+        return f"{kernel}: {time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last: {how}, not noise.{clock}"
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"
     why = "no cause is supported"

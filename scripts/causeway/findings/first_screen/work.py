@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from pathlib import Path
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
@@ -38,6 +39,26 @@ class WorkFact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trend:
+    """A duration that follows the time of the run.
+
+    Attributes
+    ----------
+    begins_ns, ends_ns : float
+        Mean of the first and of the last tenth of the launches.
+    is_jump : bool
+        Whether nearly all launches are like one of the two.
+    clock : (str, float, float) or None
+        The sampled clock that changes most the other way, and its mean in both tenths, Hz.
+    """
+
+    begins_ns: float
+    ends_ns: float
+    is_jump: bool = False
+    clock: tuple[str, float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class VariationFact:
     """A kernel whose launches take longer than usual at a cost.
 
@@ -56,8 +77,8 @@ class VariationFact:
     level : str or None
     change_percent : float or None
         Change of the mean by it.
-    trend_ns : (float, float) or None
-        Mean of its first and of its last tenth, where its duration follows a smooth trend over the run.
+    trend : Trend or None
+        Where its duration follows the time of the run.
     is_mix : bool
         Its launches are of different problem sizes.
     query : str
@@ -73,7 +94,7 @@ class VariationFact:
     cause: str | None
     level: str | None
     change_percent: float | None
-    trend_ns: tuple[float, float] | None
+    trend: Trend | None
     is_mix: bool
     query: str
 
@@ -215,7 +236,7 @@ def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:
                 cause=cause["feature"] if cause else None,
                 level=cause.get("level") if cause else None,
                 change_percent=cause.get("mean_change_percent") if cause else None,
-                trend_ns=_trend(tables.folders, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                trend=_trend(tables.folders, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
                 is_mix=_is_mix(tables, run, row),
                 query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
@@ -291,9 +312,22 @@ def _explained_by_neighbours(folders: Sequence[Any], short_name: str) -> float:
     return best
 
 
-def _trend(folders: Sequence[Any], short_name: str) -> tuple[float, float] | None:
-    """Return the mean of the first and of the last tenth of a kernel's launches, where neighbours of one configuration
-    are alike (von Neumann's ratio) and the ends differ; ns, None else.
+PLACED = (
+    "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
+    " l.duration_ns AS t"
+    " FROM read_parquet($launches) l JOIN read_parquet($configurations) USING (configuration)"
+    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.short_name = $name),"
+    " placed AS (SELECT *, t - lag(t) OVER w AS step, ntile(10) OVER w AS tenth FROM rows"
+    " WINDOW w AS (PARTITION BY rank, device, c ORDER BY start))"
+)
+"""Launches of a kernel, each with its change to the one before of its configuration, and its tenth of them."""
+LIKE_AN_END = 0.1
+"""Share of a change up to which a tenth of the launches is like the first or the last."""
+
+
+def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
+    """Return how a kernel's durations follow the time of the run, where neighbours of one configuration are alike (von
+    Neumann's ratio) and the ends differ; None else.
     """
     import duckdb
 
@@ -301,23 +335,57 @@ def _trend(folders: Sequence[Any], short_name: str) -> tuple[float, float] | Non
     for folder in folders:
         if not (folder / "launches.parquet").is_file():
             continue
-        found += duckdb.execute(
-            "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
-            " l.duration_ns AS t"
-            " FROM read_parquet($launches) l JOIN read_parquet($configurations) USING (configuration)"
-            " JOIN read_parquet($kernels) k USING (kernel) WHERE k.short_name = $name),"
-            " placed AS (SELECT *, t - lag(t) OVER w AS step, ntile(10) OVER w AS tenth FROM rows"
-            " WINDOW w AS (PARTITION BY rank, device, c ORDER BY start))"
-            " SELECT avg(step ** 2) / (2 * var_pop(t)), avg(t) FILTER (tenth = 1), avg(t) FILTER (tenth = 10), count(*)"
-            " FROM placed GROUP BY rank, device, c",
-            {
-                "launches": str(folder / "launches.parquet"),
-                "configurations": str(folder / "configurations.parquet"),
-                "kernels": str(folder / "kernels.parquet"),
-                "name": short_name,
-            },
+        given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+        rows = duckdb.execute(
+            f"{PLACED} SELECT count(*), avg(step ** 2) / (2 * var_pop(t)), rank, device, c FROM placed"  # noqa: S608
+            " GROUP BY rank, device, c",
+            given | {"name": short_name},
         ).fetchall()
-    ratio, first, last, _ = max(found, key=lambda row: row[3], default=(None, None, None, 0))
-    if ratio is None or last is None or ratio > 1 - MIX or max(first, last) < 1.2 * min(first, last):
+        found += [(*row, folder, given) for row in rows]
+    count, ratio, rank, device, configuration, folder, given = max(found, key=lambda row: row[0], default=(0,) * 7)
+    if not count or ratio is None or ratio > 1 - MIX:
         return None
-    return first, last
+    tenths = duckdb.execute(
+        f"{PLACED} SELECT avg(t), min(start), max(start + t) FROM placed"  # noqa: S608
+        " WHERE rank = $rank AND device = $device AND c = $c GROUP BY tenth ORDER BY tenth",
+        given | {"name": short_name, "rank": rank, "device": device, "c": configuration},
+    ).fetchall()
+    means = [mean for mean, _, _ in tenths]
+    change = means[-1] - means[0]
+    if len(tenths) < 10 or max(means[0], means[-1]) < 1.2 * min(means[0], means[-1]):
+        return None
+    like = sum(min(abs(mean - means[0]), abs(mean - means[-1])) <= LIKE_AN_END * abs(change) for mean in means)
+    return Trend(
+        begins_ns=means[0],
+        ends_ns=means[-1],
+        is_jump=like >= len(means) - 1,
+        clock=_clock(folder, rank, device, tenths[0][1:], tenths[-1][1:], change > 0),
+    )
+
+
+def _clock(
+    folder: Path, rank: int, device: int, first: tuple[int, int], last: tuple[int, int], is_slower: bool
+) -> tuple[str, float, float] | None:
+    """Return the sampled clock of a device that changes most between two times, the way that explains slower (else
+    faster) launches, and its mean in both, Hz; None where none changes by a fiftieth.
+    """
+    import duckdb
+
+    path = folder / "samples.parquet"
+    if not path.is_file():
+        return None
+    rows = duckdb.execute(
+        "SELECT metric::VARCHAR, avg(value) FILTER (time_ns BETWEEN $begin AND $end) AS was,"
+        " avg(value) FILTER (time_ns BETWEEN $since AND $until) AS now FROM read_parquet($path)"
+        " WHERE rank = $rank AND device = $device AND regexp_matches(metric::VARCHAR, 'clock.*_hz$')"
+        " GROUP BY ALL HAVING was > 0 AND now > 0 ORDER BY 1",
+        {"path": str(path), "rank": rank, "device": device}
+        | dict(zip(("begin", "end"), first, strict=True))
+        | dict(zip(("since", "until"), last, strict=True)),
+    ).fetchall()
+    changed = [row for row in rows if abs(row[2] / row[1] - 1) >= LEAST_CLOCK and (row[2] < row[1]) == is_slower]
+    return max(changed, key=lambda row: abs(row[2] / row[1] - 1), default=None)
+
+
+LEAST_CLOCK = 0.02
+"""Share by which a clock changes to be worth a word, as for late ranks."""
