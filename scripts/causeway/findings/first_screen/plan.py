@@ -192,9 +192,11 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {one: fact for fact, one in slow.items() if one is not None}
     facts = [
-        (fact.total_ns, f"{say(fact, run)}{words.in_steps(steps_of.get(fact), run)}")
-        for say, singles in ((words.of_gap, of.gaps), (words.of_event, events))
-        for fact in singles
+        (fact.total_ns, f"{said}{words.in_steps(steps_of.get(fact), run)}")
+        for fact, said in [
+            *((gap, words.of_gap(gap, run)) for gap in of.gaps),
+            *((event, words.of_event(event, run)) for event in events),
+        ]
     ]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from pathlib import Path
+from typing import Any
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of

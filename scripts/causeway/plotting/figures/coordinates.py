@@ -273,7 +273,8 @@ def _categories(name: str, note: str, values: list, characters: int = LEVEL_CHAR
     """
     tally = Counter(values)
     levels = sorted((v for v in tally if v is not None), key=lambda v: (-tally[v], str(v)))
-    few, rest = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
+    few = levels[:MOST_LEVELS]
+    rest = levels[MOST_LEVELS:]
     numeric = all(isinstance(v, (int, float)) for v in few)
     few.sort(key=(lambda v: v) if numeric else str, reverse=not numeric)
     place = {level: float(position) for position, level in enumerate(few)}

@@ -192,7 +192,7 @@ class KinetoReader:
         """
         ended = self.begun.ended
         left = self.begun.left() if is_end else []
-        self.begun.lost.update(event.cat for event in left if self.kinds.get(event.cat) != "ranges")
+        self.begun.lost.update(event.cat or "" for event in left if self.kinds.get(event.cat) != "ranges")
         left = [event for event in left if self.kinds.get(event.cat) == "ranges"]
         for events, ends in (zip(*ended, strict=True) if ended else ((), ()), (left, [None] * len(left))):
             by_category: dict[str, list[int]] = {}
