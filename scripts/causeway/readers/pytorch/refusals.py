@@ -31,6 +31,8 @@ NO_LIST = (
 """The same for a file that lists no event where a Chrome trace does."""
 
 
+OF_TIMES = ("no_time", "implausible_time", "end_before_start")
+"""Issues by which a launch is lost for its times."""
 MOST_LISTED = 6
 LONGEST_CATEGORY = 40
 """Categories that a refusal names, those with the most events, and characters of one: names come from outside."""
@@ -157,7 +159,7 @@ def without_kernel(
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
     if any(categories[category] == "launches" for category in incomplete):
         advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
-    if untimed := sum(count for kind, count in left_out.items() if kind in ("no_time", "implausible_time")):
+    if untimed := sum(count for kind, count in left_out.items() if kind in OF_TIMES):
         found = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
         advice = "Are they nanoseconds? Then divide them by 1,000, or export again."
     if not any(kinds.values()):

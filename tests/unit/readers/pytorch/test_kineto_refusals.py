@@ -134,3 +134,15 @@ def test_events_that_stand_elsewhere_are_not_said_to_be_of_another_tool(inner, t
     error = Read(path, tmp_path / "e").error
     assert error["found"].startswith('it has no list "traceEvents" at its top level')
     assert '{"traceEvents": [...]}' in error["advice"]
+
+
+def test_copies_alone_are_read_as_those_of_other_profilers(tmp_path):
+    place = {"pid": 0, "tid": 7, "args": {"device": 0, "stream": 7, "bytes": 1 << 20}}
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "dur": 5} | place
+    copies = [copy | {"ts": 10 * at} for at in range(9)]
+    read = Read(write_trace(tmp_path / "x.json", copies), tmp_path / "t")
+    assert (read.status, read.count("no_launches"), read.transfers.num_rows) == ("read", 1, 9)
+    for at, lost in enumerate(({"ph": "B"}, {"dur": -1}, {"ts": None})):
+        odd = copy | {"cat": "kernel", "name": "k", "ts": 1000} | lost
+        error = Read(write_trace(tmp_path / f"{at}.json", [*copies, odd]), tmp_path / f"t{at}").error
+        assert "1 kernel without a duration" in error["found"] if at == 0 else "times that can be" in error["found"]
