@@ -191,12 +191,9 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     events = event_facts(tables, run)
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {one: fact for fact, one in slow.items() if one is not None}
-    facts = [
-        (fact.total_ns, f"{said}{words.in_steps(steps_of.get(fact), run)}")
-        for fact, said in [
-            *((gap, words.of_gap(gap, run)) for gap in of.gaps),
-            *((event, words.of_event(event, run)) for event in events),
-        ]
+    facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]
+    facts += [
+        (event.total_ns, words.of_event(event, run) + words.in_steps(steps_of.get(event), run)) for event in events
     ]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
