@@ -18,7 +18,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
-from causeway.findings.first_screen.outliers import behind_steps, event_facts
+from causeway.findings.first_screen.outliers import EventFact, GapFact, behind_steps, event_facts
 from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
 from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts
 
@@ -191,13 +191,9 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     events = event_facts(tables, run)
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {one: fact for fact, one in slow.items() if one is not None}
-    facts = [
-        (fact.total_ns, f"{said}{words.in_steps(steps_of.get(fact), run)}")
-        for fact, said in [
-            *((gap, words.of_gap(gap, run)) for gap in of.gaps),
-            *((event, words.of_event(event, run)) for event in events),
-        ]
-    ]
+    said: list[tuple[GapFact | EventFact, str]] = [(fact, words.of_gap(fact, run)) for fact in of.gaps]
+    said += [(fact, words.of_event(fact, run)) for fact in events]
+    facts = [(fact.total_ns, f"{text}{words.in_steps(steps_of.get(fact), run)}") for fact, text in said]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
         for fact, one in slow.items()

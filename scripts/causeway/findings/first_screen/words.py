@@ -152,9 +152,7 @@ def of_run(run: RunFact) -> str:
     if steps is None:
         return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. {recorded}."
     tail = [f"p99 {time(steps.p99_ns)}"] if steps.p99_ns is not None else []
-    if (
-        steps.p99_ns is None or steps.longest_ns > 2 * steps.p99_ns
-    ):  # one slow step of a hundred is behind the percentile
+    if steps.p99_ns is None or steps.longest_ns > 2 * steps.p99_ns:  # one slow step of a hundred is behind it
         tail.append(f"longest {time(steps.longest_ns)}")
     what = counted(steps.count, "step" if steps.annotated else "repeat")
     words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {', '.join(tail)})"

@@ -148,10 +148,10 @@ class KinetoReader:
         if not (self.sink.n_launches or self.range_counters.rows):
             categories = self.map["categories"]
             unread = UnreadEvents.of(self.path, {*categories, *map(str.lower, self.map["paddle_categories"])})
-            lost = self.sink.issues.left_out
-            if failure or lost or unread.on_device or not self.sink.n_transfers:
+            left_out = self.sink.issues.left_out
+            if failure or left_out or unread.on_device or not self.sink.n_transfers:
                 raise failure or without_kernel(
-                    source, self.text, unread, categories, self.kinds, self.seen, self.incomplete, lost
+                    source, self.text, unread, categories, self.kinds, self.seen, self.incomplete, left_out
                 )
             self.sink.issues.add("no_launches")  # copies alone
         if failure:
