@@ -283,7 +283,7 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
     """Return the call with which the host waits for a device most often, and how often; None where it never does."""
     import duckdb
 
-    counts: Counter = Counter()
+    counts: Counter[str] = Counter()
     for folder in tables.folders:
         path = folder / "calls.parquet"
         if path.is_file():
