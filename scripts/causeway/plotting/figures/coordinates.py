@@ -273,7 +273,8 @@ def _categories(name: str, note: str, values: list, characters: int = LEVEL_CHAR
     """
     tally = Counter(values)
     levels = sorted((v for v in tally if v is not None), key=lambda v: (-tally[v], str(v)))
-    few, rest = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
+    few = levels[:MOST_LEVELS]
+    rest = levels[MOST_LEVELS:]
     numeric = all(isinstance(v, (int, float)) for v in few)
     few.sort(key=(lambda v: v) if numeric else str, reverse=not numeric)
     place = {level: float(position) for position, level in enumerate(few)}
@@ -311,7 +312,8 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
         marks = levels if len(levels) <= 6 else theme.nice_ticks(low, high)
         ticks = [(float(mark), formatting.quantity(float(mark), unit)) for mark in marks]
     if low == high:
-        low, high = low - 0.5, high + 0.5
+        low -= 0.5
+        high += 0.5
     if known.size < values.size:
         missing = low - 0.12 * (high - low)
         places[~np.isfinite(values)] = missing
