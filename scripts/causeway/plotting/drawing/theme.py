@@ -1,6 +1,7 @@
 """One look for all figures: colours, type, units, number formats, and SVG files that are equal when drawn again."""
 
 import contextlib
+import functools
 import gc
 import hashlib
 import io
@@ -159,12 +160,20 @@ def drawing() -> Iterator[None]:
     gc.disable()
     TextToPath.get_text_width_height_descent = _measured
     try:
-        with mpl.rc_context(look, STYLE):
+        with mpl.rc_context(_style() | look):
             yield
     finally:
         TextToPath.get_text_width_height_descent = shaped
         if is_collecting:
             gc.enable()
+
+
+@functools.cache
+def _style() -> dict[str, object]:
+    """Return the settings of the style sheet, read once."""
+    import matplotlib as mpl
+
+    return dict(mpl.rc_params_from_file(STYLE, use_default_template=False))
 
 
 def _measured(_, text: str, font: "FontProperties", __) -> tuple[float, float, float]:

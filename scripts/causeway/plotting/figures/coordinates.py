@@ -312,7 +312,8 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
         marks = levels if len(levels) <= 6 else theme.nice_ticks(low, high)
         ticks = [(float(mark), formatting.quantity(float(mark), unit)) for mark in marks]
     if low == high:
-        low, high = low - 0.5, high + 0.5
+        low -= 0.5
+        high += 0.5
     if known.size < values.size:
         missing = low - 0.12 * (high - low)
         places[~np.isfinite(values)] = missing
