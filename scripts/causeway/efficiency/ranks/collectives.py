@@ -15,9 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.tables import read_json
+from causeway.efficiency.ranks.common_events import GOOD_SHARE, are_common, scatter
 from causeway.efficiency.ranks.kernel_sequences import Sequences, sequences
 from causeway.efficiency.ranks.rank_collectives import UNNUMBERED, RankCollectives, collectives_of
 
+FEWEST_IN_COMMON = 10
+"""Collectives in common from which the moments of their ends tell whether two recordings were matched rightly."""
 SEND_RECEIVE = "send_recv"
 EXCHANGE = "exchange"
 """Operations of sends and receives: of some ranks with others, and of all ranks with all (see `exchanges`)."""
@@ -178,6 +181,11 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
                 groups.append(AlignedRanks(communicator, part.rows, part.further, number if len(parts) > 1 else None))
                 continue
             counts = sorted({rows.size for rows in part.rows.values()})
+            shared = _recorded_by_all(ranks, part.rows)
+            if shared:
+                groups.append(AlignedRanks(communicator, shared, sequence=number if len(parts) > 1 else None))
+                notes.append(f"{label}: {counts[-1] - counts[0]} collectives of some ranks were not recorded by others")
+                continue
             notes.append(
                 f"{label}: ranks have {counts[0]} to {counts[-1]} collectives, or not the same ones in order, and no"
                 " numbers"
@@ -233,6 +241,39 @@ def _by_number(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.nd
         order = np.argsort(own, kind="stable")
         found[rank] = members[rank][order[np.searchsorted(own[order], common, "right") - 1]]
     return found
+
+
+def _recorded_by_all(
+    ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]
+) -> dict[int, np.ndarray] | None:
+    """Match by order what all ranks have, counted from the last where recordings begin apart, from the first where they
+    end apart; None where the ends on all ranks agree with neither, or with both.
+
+    Clocks may differ by a constant: of each rank only how far its ends scatter around their median distance from those
+    of the first counts.
+    """
+    fewest = min(rows.size for rows in members.values())
+    if fewest < FEWEST_IN_COMMON:
+        return None
+    agreeing: list[tuple[float, dict[int, np.ndarray]]] = []
+    for is_end in (True, False):
+        own = {rank: rows[rows.size - fewest :] if is_end else rows[:fewest] for rank, rows in members.items()}
+        ends, starts = (
+            scatter(_without_offsets(np.stack([getattr(ranks[rank], name)[rows] for rank, rows in own.items()])))
+            for name in ("end", "start")
+        )
+        if _same_order(ranks, own) and are_common(ends, starts):
+            agreeing.append((ends, own))
+    agreeing.sort(key=lambda one: one[0])
+    if not agreeing or (len(agreeing) > 1 and agreeing[0][0] >= GOOD_SHARE * agreeing[1][0]):
+        return None
+    return agreeing[0][1]
+
+
+def _without_offsets(times: np.ndarray) -> np.ndarray:
+    """Return ranks' times of the same events on the clock of the first rank, by their median distance; ns."""
+    apart = times - times[0]
+    return times - np.round(np.median(apart, axis=1, keepdims=True)).astype(np.int64)
 
 
 def _same_order(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> bool:

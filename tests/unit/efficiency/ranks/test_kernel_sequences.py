@@ -71,11 +71,35 @@ def test_kernels_that_never_run_at_once_are_one_sequence_where_streams_differ():
 
 def test_one_stream_that_does_not_match_leaves_the_other():
     start, rows = two_streams(2 + 1)
-    rows[1] = [row for row in rows[1] if row[:2] != max(one[:2] for one in rows[1] if one[3] == 26)]
+    lost = sorted(one[:2] for one in rows[1] if one[3] == 26)[STEPS // 2]
+    rows[1] = [row for row in rows[1] if row[:2] != lost]
     groups, notes = collectives.match([{rank: of_lanes(own)} for rank, own in rows.items()])
     assert [group.start.tolist() for group in groups] == [start[0].tolist()]
     assert notes == [
         "kernels of unknown communicators: ranks have 39 to 40 collectives, or not the same ones in order, and no numbers"
+    ]
+
+
+@pytest.mark.parametrize(("first", "last"), [(7, STEPS), (0, STEPS - 7)], ids=["begins late", "ends early"])
+def test_what_a_rank_did_not_record_leaves_the_rest(first, last):
+    """Its clock differs by 3 s: the ends of the others' collectives tell which it recorded."""
+    start, rows = two_streams()
+    rows[1] = [(begin + 3 * 10**9, end + 3 * 10**9, *more) for begin, end, *more in rows[1]]
+    for stream in (25, 26):
+        own = sorted(row for row in rows[1] if row[3] == stream)
+        rows[1] = [row for row in rows[1] if row[3] != stream] + own[first:last]
+    groups, notes = collectives.match([{rank: of_lanes(own)} for rank, own in rows.items()])
+    start[:, 1] += 3 * 10**9
+    assert [group.start.tolist() for group in groups] == start[:, :, first:last].tolist()
+    assert notes == 2 * ["kernels of unknown communicators: 7 collectives of some ranks were not recorded by others"]
+
+
+def test_steps_of_equal_length_do_not_tell_which_were_recorded():
+    own = [(at * 1_000_000, at * 1_000_000 + 500, 0, 1) for at in range(30)]
+    groups, notes = collectives.match([{0: of_lanes(own)}, {1: of_lanes(own[1:])}])
+    assert groups == []
+    assert notes == [
+        "kernels of unknown communicators: ranks have 29 to 30 collectives, or not the same ones in order, and no numbers"
     ]
 
 
