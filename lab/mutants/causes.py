@@ -39,8 +39,8 @@ MUTANTS = {
     "slow waves are evidence": _of("selection/lagged.py", "LEVEL = 0.05", "LEVEL = 1.0", "selection/test_lagged.py"),
     "what defines a target may cause it": _of(
         "discovery/discover.py",
-        "freed = without_definition(columns, rows, scope.target, base",
-        'freed = without_definition(columns, rows, "y", base',
+        "freed = without_definition(columns, rows, scope.target, outcome.seed",
+        'freed = without_definition(columns, rows, "y", outcome.seed',
         "preparation/test_definition.py",
     ),
     "mediators hide levers": _of(

@@ -116,7 +116,7 @@ MUTANTS = {
     ),
     "the log names a failed connection's error": _of(
         "deployment/server.py",
-        "sys.exc_info()[0].__name__)",
+        "type(sys.exc_info()[1]).__name__)",
         "sys.exc_info()[1])",
         ("fleet/test_deployment_attacks.py", "fleet/test_servers.py"),
     ),

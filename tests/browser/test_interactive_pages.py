@@ -52,8 +52,7 @@ def shown(made, watched, name=PAGE, **media):
     return page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [420, 1440])
+@pytest.mark.parametrize(("width", "scheme"), [(420, "dark"), (1440, "light")])
 @pytest.mark.parametrize("name", [PAGE, "index.html"])
 def test_a_page_is_silent_offline_and_no_wider_than_the_window(made, watched, name, width, scheme):
     watched.page.set_viewport_size({"width": width, "height": 900})

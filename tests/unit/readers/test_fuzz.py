@@ -33,6 +33,7 @@ def test_no_mutation_of_any_layout_is_a_surprise(rounds):
     assert outcome["findings"] == []
 
 
+@pytest.mark.slow
 def test_a_wrong_reader_is_found():
     """The judgement can fail: with a reader that crashes, hangs, eats memory, ends its process or leaves files, each
     is a finding.

@@ -202,6 +202,7 @@ def test_what_half_of_the_agents_measured_is_the_mean_of_those(tmp_path):
     assert rows[0]["occupancy"] == pytest.approx(0.625, abs=0.01)
 
 
+@pytest.mark.slow
 def test_what_is_published_of_shares_and_totals_holds_the_truth(tmp_path):
     """Of 300 draws of a day of 2,500 reports, three quarters of whose launches last 5 us; MiB near the noise."""
     sums, _, by_hour = day_of(2000, mib=15_000)
