@@ -221,7 +221,7 @@ def test_a_u_shaped_effect_is_not_monotone():
     assert not found["x"].monotone
 
 
-@pytest.mark.parametrize("tables", [20, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tables", [40, pytest.param(120, marks=pytest.mark.slow)])
 def test_intervals_cover(tables):
     """Tables with a bent effect and a cause of the spread: 90 % intervals of the mean's change cover in as many as a
     binomial chance of one in a hundred leaves where they cover nine tenths, and tell the effect from none.
