@@ -16,7 +16,6 @@ KEPT = {
     "docs/dependencies.md": (19.9, 0.0),
     "docs/efficiency.md": (21.0, 16.1),
     "docs/fleet.md": (18.3, 7.0),
-    "docs/levels.md": (21.0, 11.8),
     "docs/mutants.md": (28.6, 10.0),
     "docs/performance.md": (20.9, 15.6),
     "docs/real-exports.md": (23.8, 16.5),
