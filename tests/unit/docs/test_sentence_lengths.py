@@ -21,7 +21,6 @@ KEPT = {
     "docs/real-exports.md": (23.8, 16.5),
     "docs/simulator.md": (22.4, 19.3),
     "docs/steps.md": (24.1, 21.0),
-    "docs/telemetry.md": (22.0, 13.4),
     "docs/thresholds.md": (20.0, 12.5),
     "docs/validation.md": (22.9, 17.2),
     "docs/waiting.md": (19.6, 9.8),
