@@ -14,7 +14,6 @@ KEPT = {
     "docs/causes.md": (20.8, 12.5),
     "docs/dependencies.md": (19.9, 0.0),
     "docs/efficiency.md": (21.0, 16.1),
-    "docs/fleet.md": (18.3, 7.0),
     "docs/levels.md": (21.0, 11.8),
     "docs/mutants.md": (28.6, 10.0),
     "docs/performance.md": (20.9, 15.6),
