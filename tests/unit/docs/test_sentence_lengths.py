@@ -18,7 +18,6 @@ KEPT = {
     "docs/mutants.md": (28.6, 10.0),
     "docs/performance.md": (20.9, 15.6),
     "docs/real-exports.md": (23.8, 16.5),
-    "docs/simulator.md": (22.4, 19.3),
     "docs/steps.md": (24.1, 21.0),
     "docs/thresholds.md": (20.0, 12.5),
     "docs/validation.md": (22.9, 17.2),
