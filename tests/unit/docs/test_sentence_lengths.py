@@ -14,7 +14,6 @@ KEPT = {
     "docs/causes.md": (20.8, 12.5),
     "docs/efficiency.md": (21.0, 16.1),
     "docs/levels.md": (21.0, 11.8),
-    "docs/mutants.md": (28.6, 10.0),
     "docs/performance.md": (20.9, 15.6),
     "docs/real-exports.md": (23.8, 16.5),
     "docs/steps.md": (24.1, 21.0),
