@@ -15,7 +15,6 @@ KEPT = {
     "docs/efficiency.md": (21.0, 16.1),
     "docs/levels.md": (21.0, 11.8),
     "docs/performance.md": (20.9, 15.6),
-    "docs/real-exports.md": (23.8, 16.5),
     "docs/steps.md": (24.1, 21.0),
     "docs/thresholds.md": (20.0, 12.5),
     "docs/validation.md": (22.9, 17.2),
