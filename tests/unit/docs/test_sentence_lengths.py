@@ -14,7 +14,6 @@ KEPT = {
     "docs/causes.md": (20.8, 12.5),
     "docs/efficiency.md": (21.0, 16.1),
     "docs/levels.md": (21.0, 11.8),
-    "docs/performance.md": (20.9, 15.6),
     "docs/steps.md": (24.1, 21.0),
     "docs/validation.md": (22.9, 17.2),
     "docs/waiting.md": (19.6, 9.8),
