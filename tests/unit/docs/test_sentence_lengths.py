@@ -10,19 +10,6 @@ MOST_WORDS = 17.0
 LONG = 35
 MOST_LONG = 5.0
 """Percent of a page's sentences."""
-KEPT = {
-    "docs/comparing.md": (17.9, 7.1),
-    "docs/dependencies.md": (19.9, 0.0),
-    "docs/fleet.md": (18.3, 7.0),
-    "docs/mutants.md": (28.6, 10.0),
-    "docs/performance.md": (20.9, 15.6),
-    "docs/real-exports.md": (23.8, 16.5),
-    "docs/simulator.md": (22.4, 19.3),
-    "docs/telemetry.md": (22.0, 13.4),
-    "docs/thresholds.md": (20.0, 12.5),
-    "docs/validation.md": (22.9, 17.2),
-}
-"""Pages that are not there yet: their words a sentence and percent above 35, which may only fall."""
 
 
 def sentences(text):
@@ -61,15 +48,8 @@ def pages():
 @pytest.mark.parametrize("page", pages())
 def test_a_page_has_short_sentences(page):
     words, long = measured(page)
-    most_words, most_long = KEPT.get(page, (MOST_WORDS, MOST_LONG))
-    assert words <= most_words
-    assert long <= most_long
-
-
-def test_pages_that_are_short_enough_are_no_exceptions():
-    for page in KEPT:
-        words, long = measured(page)
-        assert words > MOST_WORDS or long > MOST_LONG, f"{page} needs no exception any more"
+    assert words <= MOST_WORDS
+    assert long <= MOST_LONG
 
 
 @pytest.mark.parametrize(
