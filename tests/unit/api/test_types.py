@@ -1,5 +1,5 @@
-"""Declared types are consistent: of the public modules, the command, the ground floor, the readers' sink and the
-findings as mypy checks in its strict mode, of the other packages and the entry scripts as it checks by default.
+"""Declared types are consistent: everywhere as mypy checks by default; of the public modules, the command, the ground
+floor, the readers' sink and the findings as it checks in its strict mode.
 """
 
 import subprocess
@@ -15,11 +15,6 @@ SINK = SCRIPTS / "causeway" / "readers" / "sink"
 STRICT = ("__init__.py", "api", "command_line", "findings", "readers/report_kinds.py", "readers/report_conversion.py")
 COMPILED = ("numeric", "readers/sink/compiled_loops.py")
 OF_ARRAYS = ("core", *(f"readers/sink/{path.name}" for path in SINK.glob("*.py") if path.stem != "compiled_loops"))
-CONSISTENT = (
-    *("events", "inputs", "telemetry", "variability", "levels", "simulate", "waiting", "fleet", "efficiency"),
-    *("comparison", "readers", "causal"),
-)
-ENTRIES = sorted({path.parent.name for path in SCRIPTS.glob("*/*.py")} - {"causeway"})
 OPTIONS = ("--follow-imports=silent", "--ignore-missing-imports", "--no-error-summary")
 UNTYPED = ("--no-warn-return-any", "--allow-subclassing-any")
 """What NumPy computes and pyarrow gives is of no declared type."""
@@ -37,13 +32,12 @@ def check(*arguments, folder):
 @pytest.mark.parametrize(
     ("options", "names"),
     [
+        (["--explicit-package-bases"], ["."]),
         (["--strict"], [f"causeway/{name}" for name in STRICT]),
         (["--strict", *UNTYPED], [f"causeway/{name}" for name in OF_ARRAYS]),
         (["--strict", *UNTYPED, *IN_DECORATORS], [f"causeway/{name}" for name in COMPILED]),
-        ([], [f"causeway/{name}" for name in CONSISTENT]),
-        (["--explicit-package-bases"], ENTRIES),
     ],
-    ids=["strict", "of_arrays", "compiled", "consistent", "entries"],
+    ids=["everywhere", "strict", "of_arrays", "compiled"],
 )
 def test_the_types_are_consistent(options, names, tmp_path):
     done = check(*options, *names, folder=tmp_path)

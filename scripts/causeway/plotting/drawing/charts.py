@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
+from causeway.core.installation import hidden
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import plain
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.collections import Collection
     from matplotlib.figure import Figure
 
 
@@ -31,10 +33,16 @@ LABEL = 60
 """Characters of a label beside a row."""
 
 
-def sheet(
-    title: str, below: str, height: float, rows: int = 1, columns: int = 1, width: float = WIDTH, **more: object
-) -> tuple["Figure", "Axes"]:
-    """Return a figure with a heading, and its axes as `subplots` of matplotlib returns them.
+def sheet(title: str, below: str, height: float, width: float = WIDTH) -> tuple["Figure", "Axes"]:
+    """Return a figure with a heading, and its one panel; as `panels`."""
+    figure, axes = panels(title, below, height, width)
+    return figure, axes[0, 0]
+
+
+def panels(
+    title: str, below: str, height: float, width: float = WIDTH, gap: float = 0.02, **more: Any
+) -> tuple["Figure", np.ndarray]:
+    """Return a figure with a heading, and its panels.
 
     Parameters
     ----------
@@ -42,18 +50,25 @@ def sheet(
         What it shows; what it rests on.
     height : float
         Inches below the heading.
-    rows, columns : int
-        Axes.
     width : float
         Inches.
+    gap : float
+        Beside each panel, inches, and between columns, as a part of their width.
     **more
-        As of `subplots`.
+        As of `subplots` of matplotlib, `nrows` and `ncols` among them.
+
+    Returns
+    -------
+    figure : Figure
+    panels : ndarray of Axes, shape (rows, columns)
     """
     import matplotlib.pyplot as plt
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     tall = height + HEAD
-    figure, axes = plt.subplots(rows, columns, figsize=(width, tall), layout="constrained", **more)
-    figure.get_layout_engine().set(rect=(0.012, 0.04 / tall, 0.976, 1 - (HEAD + 0.04) / tall), w_pad=0.02, h_pad=0.02)
+    around = (0.012, 0.04 / tall, 0.976, 1 - (HEAD + 0.04) / tall)
+    layout = ConstrainedLayoutEngine(rect=around, w_pad=gap, h_pad=0.02, wspace=gap)
+    figure, axes = plt.subplots(figsize=(width, tall), layout=layout, squeeze=False, **more)
     place = {"ha": "left", "va": "top", "in_layout": False}
     figure.suptitle(plain(title), x=0.015, y=1 - 0.1 / tall, fontsize=11.25, fontweight="bold", **place)
     figure.text(0.015, 1 - 0.33 / tall, plain(below), color=theme.MUTED, **place)
@@ -64,17 +79,8 @@ def seaborn() -> "ModuleType":
     """Return seaborn. It loads scipy.stats for densities alone, two thirds of its CPU time, and does without where it
     is missing.
     """
-    import sys
-
-    if "scipy.stats" in sys.modules:
+    with hidden("scipy.stats"):
         import seaborn
-
-        return seaborn
-    sys.modules["scipy.stats"] = None
-    try:
-        import seaborn
-    finally:
-        del sys.modules["scipy.stats"]
     return seaborn
 
 
@@ -90,7 +96,7 @@ def notice(title: str, below: str, sentences: Sequence[str]) -> "Figure":
     return figure
 
 
-def hover(artists: "Iterable[Artist]", words: Iterable[str]) -> None:
+def hover(artists: "Iterable[Artist] | Collection", words: Iterable[str]) -> None:
     """Give each artist, or each part of a collection, its text on hover; `theme.svg_text` writes it as a title."""
     links = [f"{theme.HOVER}{plain(text)}" for text in words]
     if hasattr(artists, "set_urls"):
@@ -100,9 +106,9 @@ def hover(artists: "Iterable[Artist]", words: Iterable[str]) -> None:
         artist.set_url(link)
 
 
-def labels(axis: "Axes", names: Sequence[str], **style: object) -> None:
+def labels(axis: "Axes", names: Sequence[str]) -> None:
     """Name the rows of an axis, the first one at the top, without ticks."""
-    axis.set_yticks(range(len(names)), [plain(elided(name, LABEL)) for name in names], **style)
+    axis.set_yticks(range(len(names)), [plain(elided(name, LABEL)) for name in names])
     axis.set_ylim(len(names) - 0.45, -0.55)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
@@ -115,24 +121,17 @@ def every_row(count: int, most: int):
     return FixedLocator(range(0, count, max(1, -(-count // most))))
 
 
-def words_at(axis: "Axes", places: Iterable[float], words: Iterable[str], **style: object) -> None:
+def words_at(axis: "Axes", places: Iterable[float], words: Iterable[str]) -> None:
     """Write words behind the rows of an axis, each at its place (data)."""
     for row, (x, text) in enumerate(zip(places, words, strict=True)):
-        axis.annotate(plain(text), (x, row), (5, 0), textcoords="offset points", va="center", **style)
+        axis.annotate(plain(text), (x, row), (5, 0), textcoords="offset points", va="center")
 
 
 def words_beside(axis: "Axes", words: Iterable[str], x: float = 1.0) -> None:
     """Write words right of the rows of an axis, from a fraction of its width on."""
+    across = axis.get_yaxis_transform()
     for row, text in enumerate(words):
-        axis.annotate(
-            plain(text),
-            (x, row),
-            (8, 0),
-            xycoords=axis.get_yaxis_transform(),
-            textcoords="offset points",
-            va="center",
-            color=theme.MUTED,
-        )
+        axis.annotate(plain(text), (x, row), (8, 0), across, "offset points", va="center", color=theme.MUTED)
 
 
 def time_axis(axis: "Axes", longest: float, which: str = "x", digits: int = 4) -> None:
@@ -193,13 +192,13 @@ def key(
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-    place = {"loc": "outside lower left"}
+    style: dict[str, Any] = {"loc": "outside lower left", "columnspacing": 1.6}
+    style |= dict.fromkeys(("handlelength", "handleheight"), 1.1)
+    style |= {"title": above or None, "alignment": "left", "title_fontproperties": {"size": theme.SMALL * 0.75}}
     if isinstance(where, Axes):
-        place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+        style |= {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
     handles = [Patch(facecolor=colours[name], edgecolor=theme.GRID, linewidth=0.5) for name in names]
-    title = {"title": above or None, "alignment": "left", "title_fontproperties": {"size": theme.SMALL * 0.75}}
-    style = {"handlelength": 1.1, "handleheight": 1.1, "columnspacing": 1.6}
-    where.legend(handles, [plain(name) for name in names], ncols=columns, **place, **style, **title)
+    where.legend(handles, [plain(name) for name in names], ncols=columns, **style)
 
 
 def shaded(axis: "Axes", codes: "np.ndarray", words: "np.ndarray", colours: Sequence[str], bold: int = -1) -> None:
@@ -226,17 +225,10 @@ def shaded(axis: "Axes", codes: "np.ndarray", words: "np.ndarray", colours: Sequ
         theme.MUTED if colour in theme.DARK else theme.ON_COLOUR if math.fsum(to_rgb(colour)) > 1.4 else "#fefefe"
         for colour in colours
     ]
+    middle = {"ha": "center", "va": "center"}
     for row, column in np.argwhere(words != "").tolist():
-        axis.text(
-            column + 0.5,
-            row + 0.5,
-            words[row, column],
-            ha="center",
-            va="center",
-            color=inks[codes[row, column]],
-            fontweight="bold" if column == bold else "normal",
-            in_layout=False,
-        )
+        look = {"color": inks[codes[row, column]], "fontweight": "bold" if column == bold else "normal"}
+        axis.text(column + 0.5, row + 0.5, words[row, column], middle | look, in_layout=False)
     axis.invert_yaxis()
     axis.spines[:].set_visible(False)
     axis.tick_params(length=0, labeltop=True, labelbottom=False)
@@ -307,8 +299,8 @@ def merged_rows(values: np.ndarray, most: int) -> tuple[np.ndarray, list[range]]
     """
     together = cells_together(len(values), most)
     groups = [range(first, min(first + together, len(values))) for first in range(0, len(values), together)]
-    row, column = np.indices(values.shape)
-    return largest_by_cell(row // together, column, values, (len(groups), values.shape[1])), groups
+    places = np.indices(values.shape)
+    return largest_by_cell(places[0] // together, places[1], values, (len(groups), values.shape[1])), groups
 
 
 def rank_labels(ranks: Sequence[int], groups: Sequence[range]) -> list[str]:

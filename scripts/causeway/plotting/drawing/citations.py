@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -46,7 +47,7 @@ def cited(words: object, value: float | str | None, query: str, kind: str) -> Ma
     return tag("data", words, value=None if kind == "text" else repr(value), data_query=query, data_kind=kind)
 
 
-def said(words: str, query: str, limit: int = 900) -> Markup:
+def said(words: str, query: str, limit: int = 900) -> Markup | str:
     """Return a text as a document or a table has it, cut in its middle where it is long."""
     return cited(elided(plain(words), limit), words, query, "text")
 
@@ -115,7 +116,7 @@ class Sourced:
         Returns the query of a part by its way and `kind`, one of `core.queries.in_document`; or the query itself.
     """
 
-    def __init__(self, raw: object, ask: Callable[..., str] | str, *way: str | int) -> None:
+    def __init__(self, raw: Any, ask: Callable[..., str] | str, *way: str | int) -> None:
         self.raw = raw
         self._ask = ask
         self._way = way
@@ -147,7 +148,7 @@ def row_parts(row: Mapping, table: str, where: str = "", **ids: str | int) -> So
     else `ids` do, as of `rows_where`.
     """
     where = where or rows_where(ids)
-    return Sourced(row, lambda column, kind: of_table(SQL_NAMES.get(column, column), table, where))
+    return Sourced(row, lambda column, kind: of_table(SQL_NAMES.get(column) or column, table, where))
 
 
 SQL_NAMES = {"from": '"from"', "to": '"to"'}

@@ -45,7 +45,7 @@ def full_name(name: str) -> str:
 def _top_level(text: str) -> list[int] | None:
     """Return the nesting depth before each character, or None where brackets do not match."""
     depths = []
-    stack = []
+    stack: list[str] = []
     for position, character in enumerate(text):
         depths.append(len(stack))
         if character in OPEN:
@@ -107,7 +107,7 @@ def _told_apart(texts: dict[str, str], limit: int, kept: str = "", depth: int = 
         rest = text[start:]
         room = limit - len(head) - 1
         shown[name] = f"{head}…{rest if len(rest) <= room else rest[: room - 1].rstrip(' ,') + '…'}"
-        words[name] = re.match(r"[^\W_]*", rest)[0]
+        words[name] = re.split(r"[\W_]", rest, maxsplit=1)[0]
         alike[shown[name]].append(name)
     for members in alike.values():
         if depth < 8 and len({texts[name] for name in members}) > 1:

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
+    from matplotlib.typing import RcKeyType
 
 STYLE = Path(__file__).parent / "assets" / "causeway.mplstyle"
 _PATH = re.compile(r'<path d="[^"]*"')
@@ -82,18 +83,11 @@ def _rgb(colour: str) -> tuple[int, ...]:
 
 
 def text(
-    x: float,
-    y: float,
-    line: object,
-    size: float = SIZE,
-    anchor: str = "start",
-    colour: str = INK,
-    **more: object,
+    x: float, y: float, line: object, size: float = SIZE, anchor: str = "start", colour: str = INK, **more: object
 ) -> Markup:
     """Return one line of text with its baseline at `y`."""
-    return tag(
-        "text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more
-    )
+    side = None if anchor == "start" else anchor
+    return tag("text", line, x=x, y=y, font_size=size, text_anchor=side, fill=colour, **more)
 
 
 def css_properties() -> dict[str, str]:
@@ -148,32 +142,32 @@ def drawing() -> Iterator[None]:
     mpl.use("Agg")
     from matplotlib.textpath import TextToPath
 
-    size = SMALL * 72 / 96
-    look = dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize", "xtick.labelsize", "ytick.labelsize"), size)
-    look |= dict.fromkeys(("text.color", "ytick.labelcolor"), INK) | dict.fromkeys(
-        ("axes.labelcolor", "xtick.labelcolor"), MUTED
-    )
-    look |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT)
-    look |= {"grid.color": GRID, "axes.titlesize": size + 1.5}
-    shaped = TextToPath.get_text_width_height_descent
+    measure = "get_text_width_height_descent"
+    shaped = getattr(TextToPath, measure)
     is_collecting = gc.isenabled()
     gc.disable()
-    TextToPath.get_text_width_height_descent = _measured
+    setattr(TextToPath, measure, _measured)
     try:
-        with mpl.rc_context(_style() | look):
+        with mpl.rc_context(_look()):
             yield
     finally:
-        TextToPath.get_text_width_height_descent = shaped
+        setattr(TextToPath, measure, shaped)
         if is_collecting:
             gc.enable()
 
 
 @functools.cache
-def _style() -> dict[str, object]:
-    """Return the settings of the style sheet, read once."""
+def _look() -> "dict[RcKeyType, Any]":
+    """Return the settings of the style sheet, read once, with sizes and colours."""
     import matplotlib as mpl
 
-    return dict(mpl.rc_params_from_file(STYLE, use_default_template=False))
+    size = SMALL * 72 / 96
+    look = dict(mpl.rc_params_from_file(STYLE, use_default_template=False))
+    look |= dict.fromkeys(("axes.labelsize", "legend.fontsize", "xtick.labelsize", "ytick.labelsize"), size)
+    look |= dict.fromkeys(("text.color", "ytick.labelcolor"), INK)
+    look |= dict.fromkeys(("axes.labelcolor", "xtick.labelcolor"), MUTED)
+    look |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT)
+    return look | {"font.size": size, "grid.color": GRID, "axes.titlesize": size + 1.5}
 
 
 def _measured(_, text: str, font: "FontProperties", __) -> tuple[float, float, float]:

@@ -67,27 +67,20 @@ def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
     return bool(np.all(first[order][1:] <= reach[:-1]))
 
 
-def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> Lanes | None:
-    """Return the bins of a dataset laid out for drawing, or None where there are none.
+def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> Lanes:
+    """Return the bins of a dataset laid out for drawing.
 
     Parameters
     ----------
     bins, ranking : pyarrow.Table
-        The tables of that name, ordered by rank and bin.
+        The tables of that name, ordered by rank and bin; `bins` has at least one row.
     columns : int
         At most this many columns.
     """
-    if not bins.num_rows:
-        return None
     rank, number = (bins.column(name).to_numpy() for name in ("rank", "bin"))
     q1, median, q3 = (bins.column(name).to_numpy() for name in ("q1", "median", "q3"))
-    marked = dict(
-        zip(
-            zip(*(ranking.column(c).to_pylist() for c in ("rank", "bin")), strict=True),
-            ranking.column("kept").to_pylist(),
-            strict=True,
-        )
-    )
+    places = zip(*(ranking.column(name).to_pylist() for name in ("rank", "bin")), strict=True)
+    marked = dict(zip(places, ranking.column("kept").to_pylist(), strict=True))
     kept = np.array([marked.get(key, False) for key in zip(rank.tolist(), number.tolist(), strict=True)])
     ranks = np.unique(rank)
     timed = bins.column("start_ns").null_count == 0
@@ -150,10 +143,10 @@ def draw_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, *, dataset: s
         For the title and the axis.
     """
     title = f"{target_name(target).capitalize()} over time, {dataset}"
-    lanes = lanes_of(bins, ranking)
-    if lanes is None:
+    if not bins.num_rows:
         why = f"No launch of this dataset has a {target_name(target)}; the data quality section says why."
         return notice(title, "0 bins", [why])
+    lanes = lanes_of(bins, ranking)
     with theme.drawing():
         draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
         figure = draw(lanes, target, unit_stated(bins), title)
@@ -195,7 +188,7 @@ def _draw_lanes(lanes: Lanes, target: str, unit: str, title: str):
     size, name, log, least = scale_of(np.concatenate([lanes.low, lanes.median_high, lanes.high]), unit)
     below = target_axis(target) + (f", in {name}" if name else "") + (" (log axis, 0 at its foot)" if log else "")
     below += "; line: median; band: quartiles; orange: bins kept for the causal analysis"
-    figure, axes = charts.sheet(title, below, each * count + 0.7, count, sharex=True, sharey=True, squeeze=False)
+    figure, axes = charts.panels(title, below, each * count + 0.7, nrows=count, sharex=True, sharey=True)
     x_size = _axis_x(axes[-1, 0], lanes)
     edges = lanes.edges / x_size
     for row, rank in enumerate(lanes.ranks):
@@ -255,8 +248,7 @@ def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
         cbar_kws={"label": label, "format": FuncFormatter(_thousands), "aspect": 30},
     )
     rows, columns = np.nonzero(lanes.kept)
-    dots = {"linestyle": "none", "marker": ".", "markersize": 3, "color": theme.DIVERGING[-2], "rasterized": True}
-    axis.plot(columns + 0.5, rows + 0.5, **dots)
+    axis.plot(columns + 0.5, rows + 0.5, ls="none", marker=".", ms=3, color=theme.DIVERGING[-2], rasterized=True)
     step = max(1, -(-len(lanes.ranks) // 24))
     axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
     axis.set_ylabel("rank")

@@ -190,8 +190,8 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     parts = []
     for arrow in drawn:
         label = f"label of {arrow.source}"
-        lines = shapes.drawn[arrow.source, label], shapes.drawn[label, target], shapes.words(label)
-        parts.append(tag("g", tag("title", arrow.hover), *lines, data_cause=elided(arrow.source, 300)))
+        drawing = shapes.drawn[arrow.source, label], shapes.drawn[label, target], shapes.words(label)
+        parts.append(tag("g", tag("title", arrow.hover), *drawing, data_cause=elided(arrow.source, 300)))
     parts += [shapes.box(name) for name in (*(arrow.source for arrow in drawn), target)]
     for tier, members in tiers:
         x = math.fsum(shapes.centres[name][0] for name in members) / len(members)
@@ -324,15 +324,15 @@ class Shapes:
             graph.add_node(number[name], width=width, height=height, **(look if box.fill else {"shape": "none"}))
         if last is not None:
             graph.add_subgraph([number[last]], rank="sink")
-        for (source, target), look in edges.items():
-            graph.add_edge(number[source], number[target], arrowsize=0.9, **look)
+        for (source, target), line in edges.items():
+            graph.add_edge(number[source], number[target], arrowsize=0.9, **line)
         graph.layout("dot")
         self.width, self.height = (float(end) for end in graph.graph_attr["bb"].split(",")[2:])
         places = {name: map(float, graph.get_node(number[name]).attr["pos"].split(",")) for name in boxes}
         self.centres = {name: (x, -y) for name, (x, y) in places.items()}
         svg = graph.draw(prog="dot", format="svg").decode().replace('"white"', f'"{theme.PAPER}"')
         shapes = {html.unescape(name): shape.strip() for name, shape in SHAPE.findall(svg)}
-        titles = {name: number[name] for name in boxes} | {ends: "->".join(map(number.get, ends)) for ends in edges}
+        titles = number | {ends: f"{number[ends[0]]}->{number[ends[1]]}" for ends in edges}
         self.drawn = {one: Markup(shapes[title]) for one, title in titles.items()}  # noqa: S704 - drawn without any text
 
     def words(self, name: str) -> list[Markup]:
@@ -340,9 +340,10 @@ class Shapes:
         x, y = self.centres[name]
         box = self.boxes[name]
         first = y - (len(box.lines) - 1) * LINE / 2 + 4.5
-        head = {"colour": box.ink, "font_weight": "bold" if box.bold else None}
-        look = [head, *({"colour": theme.INK if box.fill else theme.MUTED, "size": theme.SMALL} for _ in box.lines)]
-        return [text(x, first + n * LINE, line, anchor="middle", **look[n]) for n, line in enumerate(box.lines)]
+        head, *more = box.lines
+        below = theme.INK if box.fill else theme.MUTED
+        lines = [text(x, first, head, anchor="middle", colour=box.ink, font_weight="bold" if box.bold else None)]
+        return lines + [text(x, first + n * LINE, line, theme.SMALL, "middle", below) for n, line in enumerate(more, 1)]
 
     def box(self, name: str) -> Markup:
         """Return a box with its text and what it says on hover."""
@@ -360,9 +361,10 @@ def draw_one_cause(graph: Mapping, scope: str, arrow: Arrow, rest: Arrow | None,
     for one in [arrow] + ([rest] if rest else []):
         lines = [f"{elided(one.source, 60)}: {one.label}"]
         lines += [", ".join(line) for line in (members if one is arrow else [], [*one.details]) if line]
-        looks = [{"colour": theme.MUTED if one.colour == theme.UNDECIDED else one.colour, "font_weight": "bold"}]
-        looks += [{"colour": theme.MUTED, "size": theme.SMALL}] * (len(lines) - 1)
-        words = [text(MARGIN + 16, y + LINE * n, line, **looks[n]) for n, line in enumerate(lines)]
+        x = MARGIN + 16
+        ink = theme.MUTED if one.colour == theme.UNDECIDED else one.colour
+        words = [text(x, y, lines[0], colour=ink, font_weight="bold")]
+        words += [text(x, y + LINE * n, line, theme.SMALL, colour=theme.MUTED) for n, line in enumerate(lines[1:], 1)]
         bar = tag("path", d=f"M{MARGIN + 3} {y - 12}v{LINE * len(lines)}", stroke=one.colour, stroke_width=4.0)
         parts.append(tag("g", tag("title", one.hover), bar, words, data_cause=elided(one.source, 300)))
         width = max(width, *(text_width(line, theme.SIZE, bold=True) + 50 for line in lines))

@@ -186,8 +186,8 @@ def steps_of(comparison: Mapping) -> list[tuple[str, int, str]]:
         steps.append((f"{PER_LAUNCH}{len(rest)} other kernels", sum(row["time_ns"] for row in rest), ""))
     change = comparison["change_ns"]
     lone = {how: sum(row["lone_ns"] for row in parts if row["match"] == how) for how in (NEW, GONE)}
-    others = (("more or fewer launches", change["launches_ns"]), ("other configurations", change["configurations_ns"]))
-    others += (("new kernels", lone[NEW]), ("gone kernels", lone[GONE]))
+    others = [("more or fewer launches", change["launches_ns"]), ("other configurations", change["configurations_ns"])]
+    others += [("new kernels", lone[NEW]), ("gone kernels", lone[GONE])]
     return steps + [(label, value, "") for label, value in others if value]
 
 
@@ -262,17 +262,17 @@ def draw_ratios(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
     most = max(*before, *after)
     with theme.drawing():
         figure, axis = charts.sheet(title, below, charts.ROW * len(shown) + 0.6)
-        rows = range(len(shown))
+        places = range(len(shown))
         axis.grid(axis="x")
-        charts.hover(axis.hlines(rows, before, after, color=colours, linewidth=1.7), hovers)
+        charts.hover(axis.hlines(places, before, after, color=colours, linewidth=1.7), hovers)
         for values, faces in ((before, theme.PAPER), (after, colours)):
             dots = axis.scatter(
-                values, rows, s=40, color=faces, edgecolor=colours, linewidth=1.2, zorder=3, clip_on=False
+                values, places, s=40, color=faces, edgecolor=colours, linewidth=1.2, zorder=3, clip_on=False
             )
             charts.hover(dots, hovers)
         charts.labels(axis, labels)
         charts.words_beside(axis, words)
         axis.set_xlim(0, 1.0 if most <= 1.0 else 1.05 * most)
-        words = "parallel efficiency of the devices; mean deviation from the configuration's mean over the mean"
-        axis.set_xlabel(words)
+        measures = "parallel efficiency of the devices; mean deviation from the configuration's mean over the mean"
+        axis.set_xlabel(measures)
     return figure

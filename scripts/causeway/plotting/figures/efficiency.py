@@ -120,7 +120,7 @@ def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
     devices = tree_rows(_rows(trees, groups_of(efficiency["device"])), FLAVOUR_NAMES, DEVICE_RATIOS)
     host = efficiency["host"]
     groups = [group for group in GROUPS if group[0] in host and (group[0] != "ranks" or len(host["ranks"]) > 1)]
-    hosts = tree_rows(_rows({"host": host}, groups), ["host"], HOST_RATIOS) if host["possible"] else []
+    hosts = tree_rows(_rows({"host": host}, groups) if host["possible"] else [], ["host"], HOST_RATIOS)
     lines = shared_lines(efficiency.get("shared", []))
     lines += [] if host["possible"] else [f"Efficiency of hosts. Not measured: {host['why']}."]
     factors = " × ".join(ratio.label for ratio in factors_of(PARALLEL, DEVICE_RATIOS))
@@ -128,8 +128,8 @@ def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
     with theme.drawing():
         rows = [len(devices) + 2.2, len(hosts) + 2.6] if len(hosts) else [len(devices) + 2.2]
         height = charts.ROW * math.fsum(rows) + 0.35 + 0.2 * len(lines)
-        figure, axes = charts.sheet(
-            "Efficiency of devices", below, height, len(rows), len(FLAVOURS), squeeze=False, height_ratios=rows
+        figure, axes = charts.panels(
+            "Efficiency of devices", below, height, nrows=len(rows), ncols=len(FLAVOURS), height_ratios=rows
         )
         for axis, flavour in zip(axes[0], FLAVOURS, strict=True):
             heads = [ratio.short for ratio in DEVICE_RATIOS]
@@ -203,17 +203,16 @@ def draw_series(document_: Mapping) -> "Figure":
     all flavours.
     """
     each = document_["series"]
-    heights = []
+    rows = []
     for series in each.values():
         n_runs = len(shown_runs(series))
-        heights += [2.6 if n_runs else 0.4, 0.22 * (n_runs + 2) + 0.1 if n_runs else 0.1]
+        rows += [2.6 if n_runs else 0.4, 0.22 * (n_runs + 2) + 0.1 if n_runs else 0.1]
     with theme.drawing():
         below = "flavour device in the lines; dashed: 1, as good as the reference; a gap: a run without the number"
-        figure, axes = charts.sheet(
-            "Series of runs", below, math.fsum(heights) + 0.4 * len(each) + 0.3, len(heights), height_ratios=heights
-        )
+        height = math.fsum(rows) + 0.4 * len(each) + 0.3
+        figure, axes = charts.panels("Series of runs", below, height, nrows=len(rows), height_ratios=rows)
         for place, (name, series) in enumerate(each.items()):
-            lines, table = axes[2 * place : 2 * place + 2]
+            lines, table = axes[2 * place : 2 * place + 2, 0]
             lines.set_title(f"{plain(elided(name, 100))}: {plain(words_of(series))}", fontweight="normal")
             table.axis("off")
             if runs := shown_runs(series):
@@ -243,6 +242,8 @@ def _lines(axis: "Axes", runs: Sequence[Mapping]) -> None:
 
 def _table_of_runs(axis: "Axes", runs: Sequence[Mapping]) -> None:
     """Write one row per run."""
+    from matplotlib.transforms import Bbox
+
     values = ratios_of(runs)
     heads = ["run", "devices", *(f"{ratio.short}" for _ in FLAVOURS for ratio in SERIES_RATIOS)]
     cells = [
@@ -251,7 +252,8 @@ def _table_of_runs(axis: "Axes", runs: Sequence[Mapping]) -> None:
     ]
     groups = ["", "", *(flavour.label if at == 1 else "" for flavour in FLAVOURS for at in range(len(SERIES_RATIOS)))]
     widths = [0.26, 0.07, *[0.66 / (len(heads) - 2)] * (len(heads) - 2)]
-    table = axis.table([groups, heads, *cells], colWidths=widths, cellLoc="center", edges="open", bbox=(0, 0, 1, 1))
+    whole = Bbox.unit()
+    table = axis.table([groups, heads, *cells], colWidths=widths, cellLoc="center", edges="open", bbox=whole)
     table.auto_set_font_size(False)
     table.set_fontsize(9)
     for (row, column), cell in table.get_celld().items():

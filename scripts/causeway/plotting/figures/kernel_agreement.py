@@ -98,14 +98,9 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
             for c in cells.itertuples()
         ]
         charts.hover(hovers, cells.hover)
-        axis.set_xticks(
-            np.arange(len(kernels)) + 0.5,
-            [plain(elided(kernel, HEAD + 6)) for kernel in kernels],
-            rotation=46,
-            ha="left",
-            rotation_mode="anchor",
-            color=theme.INK,
-        )
+        heads = [plain(elided(kernel, HEAD + 6)) for kernel in kernels]
+        places = np.arange(len(kernels)) + 0.5
+        axis.set_xticks(places, heads, rotation=46, ha="left", rotation_mode="anchor", color=theme.INK)
         axis.set_yticks(np.arange(len(features)) + 0.5, [plain(elided(feature, 40)) for feature in features])
         figure.supxlabel(notes, x=0.015, ha="left", fontsize=9, color=theme.MUTED)
     return figure

@@ -121,9 +121,8 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
         height = 1.2 * charts.ROW * len(shown) + 0.75
         lines = 1 + (max(map(len, headings[1:5])) > LONGEST_HEADING)
         headings = [heading.replace(" ", "\n", lines - 1) for heading in headings]
-        figure, axes = charts.sheet(title, f"{said}.", height, 1, 4, width_ratios=(2, 4.6, 1.5, 2))
-        figure.get_layout_engine().set(w_pad=0, wspace=0)
-        shares, words, spread, times = axes
+        figure, axes = charts.panels(title, f"{said}.", height, gap=0, ncols=4, width_ratios=(2, 4.6, 1.5, 2))
+        shares, words, spread, times = axes[0]
         charts.labels(shares, [kernel.short for kernel in shown])
         charts.hover(shares.get_yticklabels(), [full_name(kernel.name) for kernel in shown])
         colours = {kernel.kind: theme.class_colour(kernel.kind) for kernel in shown}
@@ -148,7 +147,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MO
         _timelines(times, shown)
         for axis, heading in ((shares, headings[0]), (spread, headings[5]), (times, headings[6])):
             axis.annotate(heading, (0, -1), xycoords=axis.get_yaxis_transform(), va="center", color=theme.MUTED)
-        for axis in axes:
+        for axis in axes[0]:
             axis.set(xticks=[], ylim=(len(shown) - 0.5, -1.0 - 0.5 * lines))
             if axis is not shares:
                 axis.set_yticks([])
@@ -190,7 +189,8 @@ def _timelines(axis: "Axes", kernels: Sequence[Kernel]) -> None:
         lines += pieces
         peaks += peak
     axis.add_collection(LineCollection(lines, color=theme.MUTED, linewidth=0.9, capstyle="round", joinstyle="round"))
-    axis.scatter(*zip(*peaks, strict=True), color=theme.DIVERGING[-2], s=8, linewidth=0, zorder=3) if peaks else None
+    xs, ys = ([peak[at] for peak in peaks] for at in (0, 1))
+    axis.scatter(xs, ys, color=theme.DIVERGING[-2], s=8, linewidth=0, zorder=3) if peaks else None
     axis.set_xlim(-0.02, 1.02)
 
 
@@ -204,7 +204,7 @@ def timeline_of(values: Sequence[float | None], base: float) -> tuple[list, list
         None if value is None else (place / max(len(values) - 1, 1), base - 0.8 * value / top)
         for place, value in enumerate(values)
     ]
-    pieces = [list(run) for known, run in itertools.groupby(points, key=lambda point: point is not None) if known]
+    pieces = [list(filter(None, run)) for known, run in itertools.groupby(points, key=bool) if known]
     peak = min((point for piece in pieces for point in piece), key=lambda point: (point[1], point[0]), default=None)
     return [piece if len(piece) > 1 else piece * 2 for piece in pieces], [] if peak is None else [peak]
 

@@ -47,9 +47,8 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
     usual = frame[~frame.warm_up] if not frame.warm_up.all() else frame
     top = 1.15 * float(usual.duration_ns.max())
     with theme.drawing():
-        figure, axes = charts.sheet(
-            title, _words(steps, ranks), 0.95 * len(ranks) + 0.4, len(ranks), squeeze=False, sharex=True, sharey=True
-        )
+        height = 0.95 * len(ranks) + 0.4
+        figure, axes = charts.panels(title, _words(steps, ranks), height, nrows=len(ranks), sharex=True, sharey=True)
         for rank, axis in zip(ranks, axes[:, 0], strict=True):
             _panel(axis, frame[frame["rank"] == rank], top, [one for one in steps["slow"] if one["rank"] == rank])
             axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK)
@@ -135,6 +134,6 @@ def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mappi
         left, right = (share, share + long) if share + long < 1 else (share - long, share)
         if all(left > high or right < low for low, high in taken):
             taken.append((left, right))
-            style = {"ha": "left" if left == share else "right", "va": "center"}
-            offset = (6 if left == share else -6, 0)
-            axis.annotate(words, (at, places.height[step["step"]]), offset, textcoords="offset points", **style)
+            side, away = ("left", 6) if left == share else ("right", -6)
+            point = (at, places.height[step["step"]])
+            axis.annotate(words, point, (away, 0), textcoords="offset points", ha=side, va="center")

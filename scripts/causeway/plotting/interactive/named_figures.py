@@ -79,10 +79,10 @@ def _coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
 
 def _bins(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the bins of a target over time."""
-    tables = [read_table(folder / target / f"{name}.parquet", name) for name in ("bins", "ranking")]
-    if not tables[0].num_rows:
+    bins, ranking = (read_table(folder / target / f"{name}.parquet", name) for name in ("bins", "ranking"))
+    if not bins.num_rows:
         raise CausewayError("no launch has this target; the data quality section of the overview says why")
-    return bins_over_time(*tables, target)
+    return bins_over_time(bins, ranking, target)
 
 
 def _by_cause(folder: Path, target: str, choice: Choice) -> "go.Figure":

@@ -45,7 +45,7 @@ def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Fi
     name, size = formatting.time_unit(float(np.nanmax(lanes.high))) if unit == "ns" else (unit, 1.0)
     middle = (lanes.edges[1:] + lanes.edges[:-1]) / 2 / (1e9 if lanes.timed else 1)
     x = {"title": "time since the first bin, s" if lanes.timed else "bin, in the order of the export"}
-    y = {"title": f"median{f', {name}' if name else ''}"}
+    y: dict[str, object] = {"title": f"median{f', {name}' if name else ''}"}
     words = f"Of {target_axis(target)}. Diamonds: bins kept for the causal analysis."
     medians = lanes.median_high / size
     if len(lanes.ranks) > MOST_LANES:
@@ -211,8 +211,8 @@ def distribution_by_cause(
     for cause in causes:
         groups, order = groups_of(launches[cause], units.get(cause, ""))
         for group in order:
-            x = compact((value[groups == group] / size).to_numpy())
-            box = go.Box(x=x, name=label(group), visible=cause == causes[0], boxpoints="outliers", marker={"size": 3})
+            of = compact((value[groups == group] / size).to_numpy())
+            box = go.Box(x=of, name=label(group), visible=cause == causes[0], boxpoints="outliers", marker={"size": 3})
             traces.append(box)
             of_cause.append(cause)
     seen = {cause: [{"visible": [other == cause for other in of_cause]}] for cause in causes}

@@ -45,7 +45,7 @@ def first_screen(lines: Sequence[tuple[int, Mapping]]) -> Markup | None:
     return tag("dl", rows, class_="answers", aria_label="first screen") if rows else None
 
 
-def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | None:
+def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | str | None:
     """Return what is said of a whole target that costs too little to be explained; None of every other target."""
     for number, one in findings:
         if (one["target"], one["kind"], one["scope"], one["severity"]) == (target, "variability", "dataset", "none"):

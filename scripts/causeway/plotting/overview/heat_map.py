@@ -132,10 +132,10 @@ def heat_map(
     """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest
     median.
     """
+    if not bins.num_rows:
+        return None
     lanes = lanes_of(bins, ranking, COLUMNS)
     unit = unit_stated(bins)
-    if lanes is None:
-        return None
     what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
     said = "; ".join(notes_of(lanes, clocks))
     edge = " Orange edge: kept for the causal analysis." if lanes.kept.any() else ""

@@ -42,8 +42,8 @@ def date_of(capabilities: Sequence[Mapping], files: Sequence[str]) -> Markup | s
     Where the clock of an export begins is not it: PyTorch's begins on a day that is up to some months before.
     """
     edges = ("session_start_ns", "first_ns")
-    times = [[(export["time"] or {}).get(edge) for edge in edges] for export in capabilities]
-    starts = [sum(time) for time in times if None not in time and sum(time) > EPOCH_2001_NS]
+    times = [export["time"] for export in capabilities if export["time"] and None not in map(export["time"].get, edges)]
+    starts = [start for start in (sum(map(time.get, edges)) for time in times) if start > EPOCH_2001_NS]
     if not starts:
         return "not stated"
     start = " + ".join(f"json_extract(content, '$.time.{edge}')::BIGINT" for edge in edges)

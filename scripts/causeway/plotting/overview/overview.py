@@ -39,6 +39,8 @@ from causeway.plotting.overview.what_varies import anchor, warp_stalls, what_var
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from causeway.core.results import Search
+
 
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
@@ -62,8 +64,7 @@ def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> 
 
 def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> tuple:
     status = view.quality["status"]
-    efficiency = view.efficiency if view.efficiency and not view.efficiency["why"] else None
-    ratio = document_parts(f"{view.name}/efficiency.json", efficiency)[COMM_AWARE][PARALLEL]
+    ratio = document_parts(f"{view.name}/efficiency.json", view.measured)[COMM_AWARE][PARALLEL]
     said = None if first is None else statement("first_screen", *first)["answer"]
     return view.name, status, WORDS.get(status, status), ratio, said
 
@@ -86,7 +87,7 @@ DRAWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class TargetView:
-    """One target of a dataset: its tables and causal searches (objects with `graph` and `contributions`).
+    """One target of a dataset: its tables and causal searches.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class TargetView:
     kernels: "pa.Table"
     bins: "pa.Table"
     ranking: "pa.Table"
-    searches: Sequence[object]
+    searches: Sequence["Search"]
     replayed: "pa.Table | None" = None
 
 
@@ -137,6 +138,11 @@ class DatasetView:
     stalls: "pa.Table | None" = None
     levels: Mapping | None = None
     figures: Mapping[str, Markup] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> Mapping | None:
+        """`efficiency`, if anything was measured."""
+        return self.efficiency if self.efficiency and not self.efficiency["why"] else None
 
 
 def draw_overview(
@@ -240,7 +246,7 @@ def _dataset(
     counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
     first = findings_list(findings)
     slow = {finding["id"]: finding["verdict"] for _, finding in findings if finding["kind"] == "step"}
-    has_times = bool(view.efficiency) and not view.efficiency["why"]
+    measured = view.measured
     what_if = what_would_help(
         view.name,
         [(target.target, target.searches, found) for target, found in kernels],
@@ -253,17 +259,17 @@ def _dataset(
             view.name,
             view.capabilities,
             counted,
-            view.efficiency["elapsed_ns"] if has_times else None,
-            view.efficiency["device"]["n_devices"] if has_times and view.efficiency.get("shared") else None,
+            measured["elapsed_ns"] if measured else None,
+            measured["device"]["n_devices"] if measured and measured.get("shared") else None,
         ),
         "figure": _figure(view),
         "quality": quality_strip(view.quality, anchor(view.name, "quality"), view.levels),
         "contents": _parts(view, first is not None, what_if is not None),
-        "pages": figure_links(links, "dataset", view.name) if has_times else [],
+        "pages": figure_links(links, "dataset", view.name) if measured else [],
         "findings": first,
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
-        "time_lost": _time_lost(view) if view.efficiency else None,
+        "time_lost": _time_lost(view, view.efficiency) if view.efficiency else None,
         "targets": [_target(view, target, found, findings, links) for target, found in kernels],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
         "steps": (
@@ -289,13 +295,13 @@ def _figure(view: DatasetView) -> Markup | None:
     return tag("figure", figure, class_="sheet", data_repeats="kernels")
 
 
-def _time_lost(view: DatasetView) -> Markup:
+def _time_lost(view: DatasetView, efficiency: Mapping) -> Markup:
     figures = [view.figures[name] for name in ("waiting", "step_waterfall") if name in view.figures]
     waiting = why_devices_wait(view.waiting, view.name, figures) if view.waiting is not None else None
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else None
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else None
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else None
-    lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, view.waiting is not None)
+    lost = where_the_time_goes(efficiency, view.efficiency_table, view.name, view.waiting is not None)
     return joined([lost, waiting, limits, operators, sizes])
 
 
@@ -339,7 +345,7 @@ def _target(
     name = target_name(one.target)
     of_target = figure_links(links, "target", f"{view.name}/{one.target}")
     little = little_at_stake(findings, one.target)
-    shown = {
+    shown: dict[str, object] = {
         "id": anchor(view.name, one.target),
         "name": name,
         "heading": f"{name[:1].upper()}{name[1:]}",

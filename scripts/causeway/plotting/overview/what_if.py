@@ -18,6 +18,8 @@ from causeway.plotting.figures.kernels import Kernel
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from causeway.core.results import Search
+
 
 SHOWN = 3
 HOST = "host"
@@ -26,14 +28,14 @@ NO_CHANGE = 0.05
 """Percent of the run that a change, or an end of its interval, must reach to be said in numbers."""
 
 
-def what_ifs_of(search: object) -> list[tuple[int, Sourced]]:
+def what_ifs_of(search: "Search") -> list[tuple[int, Sourced]]:
     """Return the what-ifs of a search with their numbers in its table."""
     table = search.table.replace("contributions", "whatif")
     rows = enumerate(search.tables.get("whatif", []))
     return [(number, row_parts(row, table, file_row_number=number)) for number, row in rows]
 
 
-def ranked(searches: Sequence[object], kernels: Sequence[Kernel]) -> list[tuple[Sourced, int, Kernel | None]]:
+def ranked(searches: Sequence["Search"], kernels: Sequence[Kernel]) -> list[tuple[Sourced, int, Kernel | None]]:
     """Return supported what-ifs that win GPU time, most first, with their numbers; one per kernel and feature, the one
     that wins most.
 
@@ -41,12 +43,12 @@ def ranked(searches: Sequence[object], kernels: Sequence[Kernel]) -> list[tuple[
     Those of collectives are left out: their time includes waiting for the last rank.
     """
     known = {kernel.id: kernel for kernel in kernels}
-    found = []
+    found: list[tuple[Sourced, int, Kernel | None]] = []
     for search in searches:
         kernel = known.get(search.graph["scope"])
         if kernel is not None and kernel.kind == COMMUNICATION_KERNEL:
             continue
-        best: dict[str, tuple] = {}
+        best: dict[str, tuple[Sourced, int, Kernel | None]] = {}
         for number, row in what_ifs_of(search):
             one = row.raw
             if one["verdict"] != "supported" or (one.get("saved_ns") or 0) <= 0 or one.get("asked"):
@@ -86,7 +88,7 @@ def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[
 
 def what_would_help(
     dataset: str,
-    targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]],
+    targets: Sequence[tuple[str, Sequence["Search"], Sequence[Kernel]]],
     replayed: "pa.Table | None" = None,
 ) -> Markup | None:
     """Return the table of a dataset, or None where nothing that was observed would win time.
@@ -116,7 +118,7 @@ def what_would_help(
     return rendered("what_would_help.html", dataset=dataset, rows=rows, replayed=bool(of_run), asked=asked)
 
 
-def what_was_asked(targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> list[dict]:
+def what_was_asked(targets: Sequence[tuple[str, Sequence["Search"], Sequence[Kernel]]]) -> list[dict]:
     """Return the answers to the configuration's own questions in the order of these; equal refusals are one."""
     found: dict[tuple[str, str], dict] = {}
     for target, searches, kernels in targets:

@@ -20,6 +20,8 @@ from causeway.plotting.figures.kernels import Kernel, draw_warp_stalls, headings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from causeway.core.results import Search
+
 
 TOP_KERNELS = 5
 """Kernels in sight whatever is known of them."""
@@ -37,7 +39,7 @@ def anchor(dataset: str, *parts: str) -> str:
     return "--".join([dataset, *parts])
 
 
-def causes_of(search: object) -> list[Sourced]:
+def causes_of(search: "Search") -> list[Sourced]:
     """Return the rows of a search's causes: the supported first, of these the largest share of the variance of the
     measured value.
     """
@@ -53,7 +55,7 @@ def causes_of(search: object) -> list[Sourced]:
     return sorted(rows, key=order)
 
 
-def _why(search: object | None) -> dict | None:
+def _why(search: "Search | None") -> dict | None:
     """Return the causes that a search found, or that it found none, in a few words; None without a search."""
     if search is None:
         return None
@@ -67,7 +69,7 @@ def _why(search: object | None) -> dict | None:
     }
 
 
-def example(search: object) -> Sourced | None:
+def example(search: "Search") -> Sourced | None:
     """Return the first cause that changes the mean, which shows how to read one; None without any."""
     changing = (row for row in causes_of(search) if row.raw.get("mean_change_percent") is not None)
     return next((row for row in changing if row.raw["verdict"] == SUPPORTED and not row.raw.get("level")), None)
@@ -76,7 +78,7 @@ def example(search: object) -> Sourced | None:
 def what_varies(
     dataset: str,
     target: str,
-    searches: Sequence[object],
+    searches: Sequence["Search"],
     kernels: Sequence[Kernel],
     unit: str,
     operators: Mapping[str, str] = MappingProxyType({}),
@@ -89,8 +91,8 @@ def what_varies(
     Parameters
     ----------
     dataset, target : str
-    searches : sequence
-        The dataset's search and the kernels'; each has `graph` (a document) and `contributions` (rows).
+    searches : sequence of Search
+        The dataset's and the kernels'.
     kernels : sequence of Kernel
         Largest share first.
     unit : str
@@ -136,15 +138,15 @@ def what_varies(
     )
 
 
-def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, search: object | None) -> dict[str, object]:
+def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, search: "Search | None") -> dict:
     """Return what the page shows of one kernel; `home` begins the ids of the target, `largest` is the largest share."""
     columns = {"target_share": kernel.share if largest > 0 else None, "launches": kernel.launches}
     columns |= {"value_median": kernel.median, "robust_cv": kernel.robust_cv}
     row = row_parts(columns, source, kernel=kernel.id)
     whole = of_table("sum(value_sum)", source)
     part = of_table(f"value_sum / ({whole})", source, rows_where({"kernel": kernel.id}))
-    numbers = (("share", Sourced(kernel.value_share, part)), ("count", row["launches"]))
-    numbers += (("quantity", row["value_median"], unit), ("spread", row["robust_cv"]))
+    numbers = {"share": Sourced(kernel.value_share, part), "count": row["launches"]}
+    numbers |= {"quantity": row["value_median"], "spread": row["robust_cv"]}
     ends = [formatting.quantity(end, unit) for end in (kernel.smallest, kernel.largest)]
     return {
         "id": f"{home}--kernel--{kernel.id}",
@@ -155,7 +157,7 @@ def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, sear
         "share": kernel.share,
         "row": row,
         "bar": bar(kernel.share, largest, theme.SEQUENTIAL[5]),
-        "numbers": [(value, FILTERS[how](value, *more)) for how, value, *more in numbers],
+        "numbers": [(value, FILTERS[how](value, *[unit] * (how == "quantity"))) for how, value in numbers.items()],
         "ends": f"from {ends[0]} to {ends[1]}, log scale",
         "histogram": histogram(kernel.histogram),
         "searched": f"{home}--{kernel.id}" if search is not None else "",

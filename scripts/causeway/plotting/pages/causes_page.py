@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
+from causeway.core.results import Search
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import difference, full_name, scope_label, short_names
@@ -17,7 +18,7 @@ LABEL = 44
 WORDS = 100
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Bar:
     """One bar: its label, value and interval (None where there is none), its colour, and what stands behind it."""
 
@@ -50,10 +51,11 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
 
     def place(*values: float | None) -> str | None:
         """Return where what lies between two values begins and how wide it is, or where one is."""
-        if None in values:
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
             return None
-        left = 100 * (min(values) - low) / span
-        return f"left:{left:.2f}%;width:{100 * (max(values) - min(values)) / span:.2f}%"
+        left = 100 * (min(known) - low) / span
+        return f"left:{left:.2f}%;width:{100 * (max(known) - min(known)) / span:.2f}%"
 
     rows = [
         {
@@ -96,10 +98,10 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
         low, high = ends if side > 0 else ends[::-1]
         words = formatting.percent(row["variance_percent"], row["variance_low"], row["variance_high"])
         words += ", sign of the value" if row.get("sign_of") == "value" else ""
-        look = {"colour": COLOURS.get(row["sign"], theme.UNDECIDED)}
-        look["faint"] = row["feature"] == UNEXPLAINED or row["verdict"] != SUPPORTED
+        colour = COLOURS.get(row["sign"], theme.UNDECIDED)
+        faint = row["feature"] == UNEXPLAINED or row["verdict"] != SUPPORTED
         value = side * row["variance_percent"]
-        bars.append(Bar(label=labelled(row), value=value, low=low, high=high, words=words, **look))
+        bars.append(Bar(labelled(row), words, value, low, high, colour, faint=faint))
     if len(bars) < 2:
         return None
     return interval_bars(
@@ -119,13 +121,12 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         label = row.get("asked") or f"{row['feature']} → {value}"
         change, low, high = (row[f"change_{end}"] for end in ("percent", "low", "high"))
         if change is None:
-            bars.append(Bar(label=label, words=row["reason"] or "refused", faint=True))
+            bars.append(Bar(label, row["reason"] or "refused", faint=True))
             continue
         words = f"{change:+.0f} % [{low:+.0f}, {high:+.0f}], {row['verdict']}"
-        look = {"colour": theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]}
-        look |= {"hover": row.get("sentence") or f"{label}, instead of {row['from']}: {words}"}
-        look |= {"faint": row["verdict"] != "supported"}
-        bars.append(Bar(label=label, value=change, low=low, high=high, words=words, **look))
+        colour = theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]
+        hover = row.get("sentence") or f"{label}, instead of {row['from']}: {words}"
+        bars.append(Bar(label, words, change, low, high, colour, hover, faint=row["verdict"] != SUPPORTED))
     if not bars:
         return None
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
@@ -146,9 +147,9 @@ def group_bars(rows: Sequence[Mapping], scope: str, short: Mapping[str, str]) ->
         bars = []
         for row in shown:
             value, low, high = (row[f"slope{end}"] for end in ("", "_low", "_high"))
-            look = {"colour": COLOURS["+" if value > 0 else "-"], "words": f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"}
+            words = f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
             name = f"{row['by']} {short.get(row['group'], row['group'])}"
-            bars.append(Bar(label=name, value=value, low=low, high=high, **look))
+            bars.append(Bar(name, words, value, low, high, COLOURS["+" if value > 0 else "-"]))
         below = f"{whole['label']} heterogeneity: I² = {whole['i_squared']:.0f} %, Cochran's Q ="
         below += f" {formatting.significant(whole['cochran_q'])}"
         below += f"; {len(own) - len(shown)} in the middle not drawn" if len(own) > len(shown) else ""
@@ -211,7 +212,7 @@ def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
     ]
 
 
-def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
+def scope_of(search: Search, scope: str, short: Mapping[str, str]) -> dict:
     """Return what the page shows of one scope."""
     graph = search.graph
     tables = search.tables
@@ -234,13 +235,13 @@ def scope_of(search: object, scope: str, short: Mapping[str, str]) -> dict:
     }
 
 
-def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str, names: Mapping[str, str]) -> Markup:
+def draw_examined_causes(searches: Sequence[Search], matrix: Markup, title: str, names: Mapping[str, str]) -> Markup:
     """Return the page.
 
     Parameters
     ----------
-    searches : sequence
-        With `graph`, `contributions` and `tables` (rows by table), the dataset's first.
+    searches : sequence of Search
+        The dataset's first.
     matrix : Markup
         Kernels against the whole dataset.
     title : str

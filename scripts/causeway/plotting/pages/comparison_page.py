@@ -113,7 +113,7 @@ def draw_comparison(
 
 def _is_longer(replayed: Mapping | None) -> bool:
     """Return whether a replayed run holds more than the work of its devices."""
-    return bool(replayed) and replayed["time_ns"] != replayed["device_time_ns"]
+    return replayed["time_ns"] != replayed["device_time_ns"] if replayed else False
 
 
 def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:

@@ -37,11 +37,11 @@ def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
     title = "Coverage over the day, sampled and released"
     below = "Released: beyond the noise; falls where later hours bring more noise than reports. All is handed out after"
     with theme.drawing():
-        figure, axes = charts.sheet(title, f"{below} the day.", 3.6, 1, 3, sharey=True)
-        for axis, (what, name) in zip(axes, WHAT.items(), strict=True):
+        figure, axes = charts.panels(title, f"{below} the day.", 3.6, ncols=3, sharey=True)
+        for axis, (what, name) in zip(axes[0], WHAT.items(), strict=True):
             _coverage(axis, [row for row in rows if row["what"] == what], modes, name)
-        axes[0].set_ylabel("share covered")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
+        axes[0, 0].set_ylabel("share covered")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
     return figure
 
 
@@ -54,14 +54,9 @@ def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name:
         shown = {row["hour"]: row["released"] for row in rows if row["mode"] == mode and row["released"] is not None}
         if name != WHAT["applications"]:
             shown = {hour: value for hour, value in shown.items() if hour == hours[-1]}
-        style = {
-            "color": MODE_COLOURS[mode],
-            "linestyle": DASHES[mode],
-            "marker": "o",
-            "markersize": 4,
-            "label": f"released, {NAMES[mode]}",
-        }
-        axis.plot([hours.index(hour) for hour in shown], list(shown.values()), lw=1.6, **style)
+        x, y = [hours.index(hour) for hour in shown], list(shown.values())
+        words = f"released, {NAMES[mode]}"
+        axis.plot(x, y, lw=1.6, color=MODE_COLOURS[mode], ls=DASHES[mode], marker="o", ms=4, label=words)
     axis.set_xticks(range(len(hours)), [str(hour) for hour in hours])
     axis.set_xlabel("hours since the day began")
     axis.set_ylim(0, 1.03)
@@ -86,9 +81,9 @@ def draw_errors(evaluation: Mapping) -> "Figure":
         high = 0.8 / len(bars)
         behind = {"facecolor": theme.PAPER, "edgecolor": "none", "pad": 0.5}
         for row, (label, (colour, values)) in enumerate(bars.items()):
-            known = [(sections.index(name) - 0.4 + high * (row + 0.5), value) for name, value in values.items()]
-            axis.barh(*zip(*known, strict=True), high * 0.86, color=colour, label=label) if known else None
-            for y, value in known:
+            rows = [sections.index(name) - 0.4 + high * (row + 0.5) for name in values]
+            axis.barh(rows, list(values.values()), high * 0.86, color=colour, label=label) if rows else None
+            for y, value in zip(rows, values.values(), strict=True):
                 axis.text(value, y, f" {value:.3f}", va="center", bbox=behind, zorder=3)
         axis.axvline(GOAL, color=theme.INK, lw=1, ls=(0, (3, 2)))
         axis.text(GOAL, len(sections) - 0.5, " goal .02", ha="left", va="bottom", color=theme.INK)

@@ -4,7 +4,6 @@ A code host renders what it is given: markup, links, pictures, mentions of peopl
 of kernels are untrusted text, so they stand in code spans, where all of these are plain characters.
 """
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -132,7 +131,8 @@ def gate_markdown(
     limits = ", ".join(f"{number} {STATES[word]}" for word, number in counts.items() if number) or "none judged"
     lines = [f"### {LABEL}: {verdicts['outcome']}", "", f"The gate is {state}; limits: {limits}."]
     pairs = []
-    for (document, rows), headlines, said in itertools.zip_longest(comparisons, claims, compared, fillvalue=()):
+    each = zip(comparisons, claims, compared or [()] * len(comparisons), strict=True)
+    for (document, rows), headlines, said in each:
         name = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
         states = [one for word in STATES for one in verdicts["states"] if (one["pair"], one["state"]) == (name, word)]
         pairs.append((states, document, rows, headlines, said))

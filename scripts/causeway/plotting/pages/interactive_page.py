@@ -60,10 +60,11 @@ def write_index(datasets: Sequence[str], pairs: Sequence[Path], out: Path) -> No
     drawn = {}
     shown = []
     for number, pair in enumerate(pairs):
-        item = {"id": f"pair-{number}", "words": f"Changes by kernel, {pair.name}", "below": None, "why": None}
+        place = f"pair-{number}"
+        item = {"id": place, "words": f"Changes by kernel, {pair.name}", "below": None, "why": None}
         try:
-            drawn[item["id"]] = draw_pair(pair)
-            item["below"] = drawn[item["id"]].layout.meta
+            drawn[place] = draw_pair(pair)
+            item["below"] = drawn[place].layout.meta
         except CausewayError as error:
             item["why"] = str(error)
         shown.append(item)

@@ -47,6 +47,29 @@ def test_a_value_that_is_not_given_is_an_error_not_a_gap():
         shown("{{ value }}")
 
 
+def test_code_of_templates_is_kept_where_it_can_be(tmp_path):
+    def environment(folder):
+        templates = jinja2.DictLoader({"a.html": "{{ value | name }}"})
+        return page._environment().overlay(loader=templates, bytecode_cache=page._KeptCode(str(folder), "%s.jinja"))
+
+    def refused(*_):
+        raise AssertionError("compiled again")
+
+    made = environment(tmp_path).get_template("a.html").render(value="<")
+    again = environment(tmp_path)
+    again._generate = refused
+    nowhere = environment(tmp_path / "absent")
+    assert len(list(tmp_path.glob("*.jinja"))) == 1
+    assert {made, again.get_template("a.html").render(value="<"), nowhere.get_template("a.html").render(value="<")} == {
+        '<span class="id">&lt;</span>'
+    }
+
+
+def test_code_of_templates_holds_nothing_that_other_modules_decide():
+    source = """{{ "<" }}{{ "<" | name }}{% if "<" | name == value %}{% set value = "<" | said %}{% endif %}"""
+    assert "&" not in page._environment().compile(source, raw=True)
+
+
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_no_template_switches_the_escaping_off(path):
     tree = page._environment().parse(path.read_text(encoding="utf-8"))
