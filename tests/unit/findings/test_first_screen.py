@@ -199,6 +199,19 @@ def test_receives_beyond_their_usual_time_wait_for_their_peers():
         assert all(fact.waited_ns == 0 for fact in loss_facts(given, run()))
 
 
+def test_collectives_are_told_by_the_time_of_all_their_kernels():
+    """18 all-reduces of 4 ranks with 7.2 ms each on a rank, beside 36 kernels that others did not record with 15 ms in
+    all: recordings that begin apart.
+    """
+    some = {"operation": "all_reduce", "bytes": 1 << 21, "bus_gb_per_s": 7.0, "best_bus_gb_per_s": 7.0, "median_ns": 1}
+    both = some | {"ranks": 4, "matched": True, "collectives": 18, "total_ns": 72 * MS // 10}
+    alone = some | {"ranks": 4, "matched": False, "collectives": 36, "total_ns": 15 * MS}
+    replays = [replay("collectives_free", 80)]
+    for rows in ([both, alone], [alone, both]):
+        facts = loss_facts(tables(collectives=rows, replay=replays), run())
+        assert [[one.count for one in fact.collectives] for fact in facts if fact.collectives] == [[18, 36]]
+
+
 def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():
     """22 ms of compute beside 921 ms of copies from pinned memory: overlap wins 2 % at most."""
     copies = {

@@ -352,7 +352,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
 
 
 def _collectives(tables: RunTables) -> list[CollectivesFact]:
-    facts = [
+    return [
         CollectivesFact(
             operation=row["operation"],
             bytes=row["bytes"],
@@ -365,9 +365,15 @@ def _collectives(tables: RunTables) -> list[CollectivesFact]:
             if row["matched"] or row["operation"] != "send_recv" or row["bytes"] is None
             else max(row["total_ns"] - row["collectives"] * row["median_ns"], 0),
         )
-        for row in tables.collectives
+        for row in sorted(tables.collectives, key=_kernels_ns, reverse=True)
     ]
-    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.operation, fact.bytes or 0))
+
+
+def _kernels_ns(row: Row) -> tuple[int, str, int]:
+    """Return the time of all kernels of a row of collectives, and what orders equal ones: of matched ones each rank has
+    a kernel.
+    """
+    return row["total_ns"] * ((row["ranks"] or 1) if row["matched"] else 1), row["operation"], row["bytes"] or 0
 
 
 def late_rank_facts(tables: RunTables, run: RunFact) -> list[LateRankFact]:
