@@ -24,7 +24,7 @@ MISSING = {
     "efficiency/device_time": 1,
     "levels/explorer": 1,
     "levels/pyramid": 47,
-    "plotting/figures": 17,
+    "plotting/figures": 15,
     "plotting/overview": 7,
     "readers/amd": 10,
     "readers/common": 3,

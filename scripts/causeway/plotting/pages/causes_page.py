@@ -18,7 +18,7 @@ LABEL = 44
 WORDS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bar:
     """One bar: its label, value and interval (None where there is none), its colour, and what stands behind it."""
 
@@ -101,7 +101,7 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
         colour = COLOURS.get(row["sign"], theme.UNDECIDED)
         faint = row["feature"] == UNEXPLAINED or row["verdict"] != SUPPORTED
         value = side * row["variance_percent"]
-        bars.append(Bar(labelled(row), words, value, low, high, colour, faint=faint))
+        bars.append(Bar(label=labelled(row), value=value, low=low, high=high, words=words, colour=colour, faint=faint))
     if len(bars) < 2:
         return None
     return interval_bars(
@@ -121,12 +121,14 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         label = row.get("asked") or f"{row['feature']} → {value}"
         change, low, high = (row[f"change_{end}"] for end in ("percent", "low", "high"))
         if change is None:
-            bars.append(Bar(label, row["reason"] or "refused", faint=True))
+            bars.append(Bar(label=label, words=row["reason"] or "refused", faint=True))
             continue
         words = f"{change:+.0f} % [{low:+.0f}, {high:+.0f}], {row['verdict']}"
         colour = theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]
         hover = row.get("sentence") or f"{label}, instead of {row['from']}: {words}"
-        bars.append(Bar(label, words, change, low, high, colour, hover, faint=row["verdict"] != SUPPORTED))
+        ends = {"value": change, "low": low, "high": high}
+        faint = row["verdict"] != SUPPORTED
+        bars.append(Bar(label=label, words=words, colour=colour, hover=hover, faint=faint, **ends))
     if not bars:
         return None
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
@@ -149,7 +151,8 @@ def group_bars(rows: Sequence[Mapping], scope: str, short: Mapping[str, str]) ->
             value, low, high = (row[f"slope{end}"] for end in ("", "_low", "_high"))
             words = f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
             name = f"{row['by']} {short.get(row['group'], row['group'])}"
-            bars.append(Bar(name, words, value, low, high, COLOURS["+" if value > 0 else "-"]))
+            colour = COLOURS["+" if value > 0 else "-"]
+            bars.append(Bar(label=name, value=value, low=low, high=high, words=words, colour=colour))
         below = f"{whole['label']} heterogeneity: I² = {whole['i_squared']:.0f} %, Cochran's Q ="
         below += f" {formatting.significant(whole['cochran_q'])}"
         below += f"; {len(own) - len(shown)} in the middle not drawn" if len(own) > len(shown) else ""

@@ -54,7 +54,8 @@ def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name:
         shown = {row["hour"]: row["released"] for row in rows if row["mode"] == mode and row["released"] is not None}
         if name != WHAT["applications"]:
             shown = {hour: value for hour, value in shown.items() if hour == hours[-1]}
-        x, y = [hours.index(hour) for hour in shown], list(shown.values())
+        x = [hours.index(hour) for hour in shown]
+        y = list(shown.values())
         words = f"released, {NAMES[mode]}"
         axis.plot(x, y, lw=1.6, color=MODE_COLOURS[mode], ls=DASHES[mode], marker="o", ms=4, label=words)
     axis.set_xticks(range(len(hours)), [str(hour) for hour in hours])
