@@ -43,6 +43,33 @@ def test_raising_and_lowering_differ_in_grey_print_by_more_than_colour():
     assert abs(luminance(theme.LOWERS) - luminance(theme.UNDECIDED)) > 0.05
 
 
+def test_the_last_digits_of_the_layout_do_not_reach_the_bytes(monkeypatch):
+    """Its solver orders its equations by places in memory: the same figure lay some 1e-9 apart in one run of two."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from causeway.plotting.drawing.charts import panels
+
+    execute = ConstrainedLayoutEngine.execute
+
+    def drawn(noise):
+        def noisy(engine, figure):
+            execute(engine, figure)
+            for axis in figure.axes:
+                axis.set_position([edge + noise for edge in axis.get_position(original=True).bounds], "original")
+
+        monkeypatch.setattr(ConstrainedLayoutEngine, "execute", noisy)
+        with theme.drawing():
+            figure, axes = panels("title", "below", width=8, height=3, ncols=3)
+            for axis in axes[0]:
+                axis.plot([1, 2], [3, 4])
+                axis.set_title("a panel")
+        return theme.svg_text(figure)
+
+    texts = {drawn(noise) for noise in (0, 1e-9, -1e-9)}
+    assert len(texts) == 1
+    assert drawn(0.01) not in texts
+
+
 def test_lines_of_a_figure_have_two_decimals_and_names_all_theirs():
     """Against the same figure as matplotlib writes it; a name may look like a path."""
     import matplotlib.pyplot as plt
