@@ -253,8 +253,8 @@ def integers(values: Iterable, of_times: bool = False) -> tuple[np.ndarray, Misf
 def _why_absent(value: object) -> str:
     """Return the kind of issue of a value that is no integer of 64 bits.
 
-    >>> [_why_absent(value) for value in ("1.5", 2**70, "1e50", "twelve", float("nan"))]
-    ['not_whole', 'out_of_range', 'out_of_range', 'not_a_number', 'not_a_number']
+    >>> [_why_absent(value) for value in ("1.5", 2**70, "1e50", "-7e1234567890123", "twelve", float("nan"))]
+    ['not_whole', 'out_of_range', 'out_of_range', 'out_of_range', 'not_a_number', 'not_a_number']
     """
     if isinstance(value, int):
         return "out_of_range"
@@ -262,7 +262,7 @@ def _why_absent(value: object) -> str:
     if exact is None or not exact.is_finite():
         is_hexadecimal = isinstance(value, str) and re.fullmatch(r"\s*0[xX][0-9a-fA-F]+\s*", value)
         return "out_of_range" if is_hexadecimal else "not_a_number"
-    return "out_of_range" if abs(exact) > np.iinfo(np.int64).max else "not_whole"
+    return "out_of_range" if exact.copy_abs() > np.iinfo(np.int64).max else "not_whole"
 
 
 def _decimal(value: object) -> Decimal | None:

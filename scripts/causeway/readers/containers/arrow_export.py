@@ -224,7 +224,9 @@ def integer_column(column: pa.Array, of_times: bool = False) -> tuple[np.ndarray
         kind = pa.int64()
     if pa.types.is_integer(kind) and kind != pa.uint64():
         column = column.cast(pa.int64())
-        return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False), Counter()
+        numbers = (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False)
+        is_one = numbers[0] == numbers[-1] and not (numbers != numbers[0]).any()
+        return repeated(numbers[0], numbers.size) if is_one else numbers, Counter()
     if pa.types.is_integer(kind):
         numbers, misfits = integers(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
         return np.where(column.is_null().to_numpy(zero_copy_only=False), NULL, numbers), misfits

@@ -79,54 +79,21 @@ class ParquetTable(ArrowTable):
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Give the columns in batches."""
         with self._open() as file:
-            known = _repeated_columns(file, columns)
-            varying = [name for name in columns if name not in known] or columns[:1]
-            for batch in file.iter_batches(BATCH_ROWS, columns=varying, use_threads=False):
-                filled = [
-                    batch.column(name) if name in varying else _run(known[name], batch.num_rows) for name in columns
-                ]
-                yield pa.RecordBatch.from_arrays(filled, names=columns)
+            yield from file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
 
     def batches_with(self, key: str, wanted: pa.Array, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Give the row groups whose statistics allow one of the wanted keys."""
-        least, most = pc.min_max(wanted).as_py().values()
+        """Give the row groups with one of the wanted keys. Statistics would tell sooner, but damaged ones end the process
+        in Arrow.
+        """
         with self._open() as file:
-            at = file.schema_arrow.names.index(key)
-            groups = []
-            for group in range(file.num_row_groups):
-                known = file.metadata.row_group(group).column(at).statistics
-                if known is None or not known.has_min_max or (known.max >= least and known.min <= most):
-                    groups.append(group)
+            groups = [group for group in range(file.num_row_groups) if _has_any(file, group, key, wanted)]
             if groups:
                 yield from file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False)
 
 
-def _repeated_columns(file: pq.ParquetFile, columns: list[str]) -> dict[str, pa.Scalar]:
-    """Return the integer columns in which the statistics of all row groups name one value, and no null: they need
-    not be decoded.
-    """
-    found = {}
-    groups = range(file.metadata.num_row_groups)
-    names = [file.metadata.schema.column(at).path for at in range(file.metadata.num_columns)] if groups else []
-    for name in columns:
-        kind = file.schema_arrow.field(name).type
-        values = set()
-        for group in groups if pa.types.is_signed_integer(kind) and name in names else ():
-            known = file.metadata.row_group(group).column(names.index(name)).statistics
-            values |= (
-                {known.min, known.max}
-                if known and known.has_min_max and known.has_null_count and not known.null_count
-                else {None}
-            )
-            if len(values) > 1:
-                break
-        if len(values) == 1 and values != {None}:
-            found[name] = pa.scalar(*values, kind)
-    return found
-
-
-def _run(value: pa.Scalar, rows: int) -> pa.Array:
-    return pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array([value]))
+def _has_any(file: pq.ParquetFile, group: int, key: str, wanted: pa.Array) -> bool:
+    keys = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=[key], use_threads=False)
+    return any(pc.any(pc.is_in(batch.column(0), value_set=wanted)).as_py() for batch in keys)
 
 
 class CsvTable(ArrowTable):

@@ -13,15 +13,21 @@ TABLE = pa.table({"key": range(100), "name": [f"n{k}" for k in range(100)], "oth
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize(
     ("wanted", "least_read"),
-    [([0], range(10)), ([9, 10], range(20)), ([25, 42], range(20, 50)), ([99], range(90, 100)), ([500], range(0))],
+    [
+        ([0], range(10)),
+        ([9, 10], range(20)),
+        ([25, 42], [*range(20, 30), *range(40, 50)]),
+        ([99], range(90, 100)),
+        ([500], range(0)),
+    ],
 )
-def test_groups_without_a_wanted_key_are_left_out_where_statistics_say_so(tmp_path, statistics, wanted, least_read):
+def test_groups_without_a_wanted_key_are_left_out(tmp_path, statistics, wanted, least_read):
     pq.write_table(TABLE, tmp_path / "t", row_group_size=10, write_statistics=statistics)
     table = ParquetTable(tmp_path / "t")
     batches = list(table.batches_with("key", pa.array(wanted), ["name", "key"]))
     assert all(batch.schema.names == ["name", "key"] for batch in batches)
     keys = [key for batch in batches for key in batch.column("key").to_pylist()]
-    assert keys == list(least_read if statistics else range(100))
+    assert keys == list(least_read)
 
 
 def streamed(path, *tables):
