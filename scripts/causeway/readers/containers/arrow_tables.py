@@ -82,8 +82,8 @@ class ParquetTable(ArrowTable):
             yield from file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
 
     def batches_with(self, key: str, wanted: pa.Array, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Give the row groups with one of the wanted keys. Statistics would tell sooner, but damaged ones are the end of
-        the process in Arrow.
+        """Give the row groups with one of the wanted keys. Statistics would tell sooner, but damaged ones end the
+        process in Arrow.
         """
         with self._open() as file:
             groups = [group for group in range(file.num_row_groups) if _has_any(file, group, key, wanted)]
