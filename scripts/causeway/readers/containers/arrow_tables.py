@@ -93,7 +93,7 @@ class ParquetTable(ArrowTable):
 
 def _has_any(file: pq.ParquetFile, group: int, key: str, wanted: pa.Array) -> bool:
     keys = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=[key], use_threads=False)
-    return any(pc.any(pc.is_in(batch.column(0), value_set=wanted)).as_py() for batch in keys)
+    return any(pc.any(pc.is_in(batch.column(0).cast(wanted.type), value_set=wanted)).as_py() for batch in keys)
 
 
 class CsvTable(ArrowTable):

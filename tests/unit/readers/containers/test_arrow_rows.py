@@ -30,6 +30,17 @@ def test_groups_without_a_wanted_key_are_left_out(tmp_path, statistics, wanted, 
     assert keys == list(least_read)
 
 
+def test_keys_that_are_written_as_text_or_short_are_compared_as_numbers(tmp_path):
+    for kind in (pa.string(), pa.int32(), pa.uint64()):
+        pq.write_table(
+            pa.table({"key": TABLE["key"].cast(kind), "name": TABLE["name"]}), tmp_path / "t", row_group_size=10
+        )
+        batches = list(ParquetTable(tmp_path / "t").batches_with("key", pa.array([25]), ["name"]))
+        assert [name for batch in batches for name in batch.column("name").to_pylist()] == [
+            f"n{k}" for k in range(20, 30)
+        ]
+
+
 def streamed(path, *tables):
     """Write streams one after the other, each of batches of 30 rows."""
     with open(path, "wb") as file:
