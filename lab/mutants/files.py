@@ -20,7 +20,6 @@ MUTANTS = {
         "    os.replace(partial, path)\n    on_disk(path)\n",
         WHOLE,
     ),
-    "a name that is not on the disk": _of("core/files/whole_files.py", "    on_disk(path.parent)\n", "", WHOLE),
     "unfinished files stay": _of("core/files/whole_files.py", "partial.unlink(missing_ok=True)", "pass", WHOLE),
     "JSON is written straight to its name": _of(
         "core/tables.py", "    write_whole(path,", "    Path(path).write_text(", WHOLE

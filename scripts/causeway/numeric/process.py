@@ -3,8 +3,9 @@
 import contextlib
 import ctypes
 import gc
+import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ KEPT_FREE = 1 << 25
 
 
 @contextlib.contextmanager
-def single_threaded() -> Iterator[None]:
+def single_threaded(libraries: Sequence[str] = ()) -> Iterator[None]:
     """Limit BLAS and OpenMP to one thread: our matrices are small, and the order of sums must not depend on the
     machine.
 
@@ -34,12 +35,15 @@ def single_threaded() -> Iterator[None]:
     edge, and what it throws away there still raises the flag (numpy issue 24067). That all numbers of a result are
     finite is checked where they are rounded (`causal.data.six_digits`).
 
-    Libraries must be loaded to be limited, so the trees are imported here; scikit-learn imports pandas if it can, for
-    0.3 CPU-seconds and 30 MB, and is given arrays alone.
+    Parameters
+    ----------
+    libraries : sequence of str
+        Modules that are imported first, as only what is loaded can be limited. scikit-learn imports pandas if it can,
+        for 0.3 CPU-seconds and 30 MB, and is given arrays alone: pandas is hidden from what is imported here.
     """
     with hidden("pandas"):
-        import sklearn.ensemble
-        import sklearn.linear_model  # noqa: F401
+        for name in libraries:
+            importlib.import_module(name)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1), np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -95,7 +95,7 @@ NO_THRESHOLDS = {
     "fleet/world/sessions.py": "DAY_S SESSIONS_AT_LEAST",
     "efficiency/device_time/launch_shapes.py": "MOST",
     "findings/device_time/efficiency.py": "MOST_UNFILLED",
-    "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES",
+    "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES LEVEL",
     "levels/explorer/path_time.py": "GROUPS_HELD",
     "waiting/explain_waiting.py": "RUN",
     "waiting/find_critical_paths.py": "GROUP_ROWS",

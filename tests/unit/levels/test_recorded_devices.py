@@ -9,7 +9,6 @@ from efficiency_samples import clocks, export
 from test_tiles import of_all
 
 from causeway.core.tables import read_json
-from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
@@ -54,8 +53,8 @@ def test_shares_of_all_devices_count_those_that_are_idle(explored):
     seen = 0
     for number, width in enumerate(widths):
         for path in (home / "tiles").glob(f"{number}_0_*.js"):
-            values = of_all(path).reshape(len(names), tiles.TILE_CELLS)
-            first = int(re.fullmatch(r"\d+_0_(-?\d+)", path.stem)[1]) * tiles.TILE_CELLS
+            values = of_all(path).reshape(len(names), index["tile_cells"])
+            first = int(re.fullmatch(r"\d+_0_(-?\d+)", path.stem)[1]) * index["tile_cells"]
             for cell in np.flatnonzero(~np.isnan(values[0])).tolist():
                 begin = (first + cell) * width / MS
                 end = begin + width / MS

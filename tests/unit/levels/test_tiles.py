@@ -51,11 +51,12 @@ def test_level_tiles_hold_shares_and_means(run):
     values = raw_values(folders, clocks)
     devices = tiles.devices_of(levels)
     names = [metric["name"] for metric in tiles.metrics_of(levels)]
+    size = tiles.tile_cells(len(devices))
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
         busy = levels.busy(width, -(1 << 62), 1 << 62, "device")
         for path in (home / "explorer" / "tiles").glob(f"{number}_0_*.js"):
-            cells = tile(path, np.float32).reshape(len(names), len(devices), tiles.TILE_CELLS)
-            first = int(path.stem.split("_")[2]) * tiles.TILE_CELLS
+            cells = tile(path, np.float32).reshape(len(names), len(devices), size)
+            first = int(path.stem.split("_")[2]) * size
             for row, lane in enumerate(devices):
                 for cell in np.flatnonzero(~np.isnan(cells[0, row])).tolist():
                     start = levels.index["origin_ns"] + (first + cell) * width
@@ -149,16 +150,17 @@ def test_tiles_hold_the_critical_path_of_each_rank_as_every_nanosecond_says(run)
         names = [metric["name"] for metric in tiles.metrics_of(levels, pieces)]
     assert names[tiles.BUILT_IN : tiles.BUILT_IN + len(PATH)] == list(PATH)
     seen = 0
+    size = tiles.tile_cells(len(lanes))
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
         for file in (home / "explorer" / "tiles").glob(f"{number}_0_*.js"):
-            cells = tile(file, np.float32).reshape(len(names), len(lanes), tiles.TILE_CELLS)
-            begin = levels.index["origin_ns"] + int(file.stem.split("_")[2]) * tiles.TILE_CELLS * width
+            cells = tile(file, np.float32).reshape(len(names), len(lanes), size)
+            begin = levels.index["origin_ns"] + int(file.stem.split("_")[2]) * size * width
             for row, lane in enumerate(lanes):
-                wanted = np.zeros((len(PATH), tiles.TILE_CELLS))
+                wanted = np.zeros((len(PATH), size))
                 if lane["rank"] in paths:
                     first, kinds = paths[lane["rank"]]
                     cell = (first + np.arange(kinds.size) - begin) // width
-                    inside = (cell >= 0) & (cell < tiles.TILE_CELLS)
+                    inside = (cell >= 0) & (cell < size)
                     np.add.at(wanted, (kinds[inside], cell[inside]), 1)
                 whole = wanted.sum(axis=0)
                 with np.errstate(invalid="ignore"):

@@ -48,7 +48,7 @@ def attributed_changes(
     found = {}
     why = None
     try:
-        with single_threaded():
+        with single_threaded(["sklearn.ensemble", "sklearn.linear_model"]):  # which dowhy fits
             for name, parts in _rows(folders, pairs, wanted).items():
                 own_seed = derived_seed(seed, *pairs[name], "run change")
                 found[name] = guarded(name, partial(run_change, parts, wanted[name], own_seed, confidence))

@@ -48,7 +48,7 @@ def write_slow_launches(folder: Path, kernels: Sequence[Outcome], dataset: str, 
         why = NO_TIMES
     elif any(causes.values()):
         try:
-            with single_threaded():
+            with single_threaded(["sklearn.ensemble", "sklearn.linear_model"]):  # which dowhy fits
                 found = _found(folder, {kernel: names for kernel, names in causes.items() if names}, dataset, seed)
         except ImportError:
             why = NO_DOWHY

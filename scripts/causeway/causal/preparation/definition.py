@@ -20,6 +20,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.statistics.basis import GroupCentring, quantile_levels
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.events.distinct_texts import distinct_texts
+from causeway.numeric.process import single_threaded
 
 DEFINED_BY: Mapping[str, tuple[str, ...]] = {MEMORY_STALL: ("transfer_bytes", "transfer_copy_kind")}
 """The features that define a target of the form |a - b|: those that a or b is a function of by arithmetic."""
@@ -112,7 +113,12 @@ def _for_trees(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Return the prediction of the response for each row by trees that have not seen its block of time."""
-    from sklearn.ensemble import HistGradientBoostingRegressor  # takes a second to load
+    with single_threaded(["sklearn.ensemble"]):  # takes a second to load
+        return _out_of_fold(features, response, weight, seed)
+
+
+def _out_of_fold(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
     design = np.column_stack([_for_trees(values, weight) for values in features])
     n_rows = response.size

@@ -143,12 +143,12 @@ def causes_of(found: Sequence[dict]) -> StepCauses:
     found : sequence of dict
         Slow steps of all ranks, as `slow_steps` gives them.
     """
-    from scipy.stats import false_discovery_control  # a second of CPU time, where it is needed
-
     judged = sorted(found, key=lambda one: (-one["excess_ns"], one["rank"], one["step"]))[:MOST_SLOW]
     rows = [row for one in judged for row in one.pop("causes")]
     tested = [row for row in rows if row["cause"] != OTHER]
     if tested:
+        from scipy.stats import false_discovery_control  # half a second of CPU time, where it is needed
+
         for row, q in zip(tested, false_discovery_control([row["q_value"] for row in tested]), strict=True):
             row["q_value"] = float(q)
             if q <= LEVEL and row["low_ns"] > 0 and row["share"] >= MIN_SHARE:

@@ -25,9 +25,9 @@ from causeway.levels.explorer.recorded_devices import RecordedDevices
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,
     BUILT_IN,
-    TILE_CELLS,
     devices_of,
     metrics_of,
+    tile_cells,
     write_launch_tiles,
     write_level_tiles,
 )
@@ -105,7 +105,7 @@ def write_explorer(
                 "slow": _slow_launches(folder / KERNEL_VARIABILITY / "causal", index["origin"]),
             }
     own = BUILT_IN + sum(metric["name"] in PATH for metric in index["metrics"])
-    index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": own}
+    index |= {"tile_cells": tile_cells(len(index["rows"])), "block_rows": BLOCK_ROWS, "own_from": own}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     write_whole(out / "index.js", f"CW.start({text})\n")
     for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.css"):

@@ -25,7 +25,7 @@ from causeway.levels.pyramid.ordered_rows import chunks
 from causeway.numeric.kept_bits import with_bits
 
 TILE_CELLS = 512
-"""Cells of a tile: half a screen at most."""
+"""Cells of a tile of `BLOCK_ROWS` devices: half a screen at most."""
 BLOCK_ROWS = 32
 """Devices of a tile."""
 TILE_LAUNCHES = 1 << 13
@@ -33,6 +33,8 @@ KEPT_BITS = 7
 """Bits behind the leading one that a value of a level keeps: 0.4 %, less than a pixel of a swim lane or a shade of a
 row. With all 23, tiles are half of a report.
 """
+LEVEL = 7
+"""Of zlib: at 9, tiles are 9 % smaller and take five times as long."""
 GZIP = 16 + zlib.MAX_WBITS
 """What zlib calls a stream with gzip's header and checksum."""
 
@@ -75,13 +77,18 @@ def devices_of(levels: Levels) -> list[dict]:
     return [lane for lane in levels.lanes if lane["stream"] is None]
 
 
+def tile_cells(devices: int) -> int:
+    """Return how many cells each device has in a tile: the fewer devices, the more, as files cost more than bytes."""
+    return TILE_CELLS << max(0, (BLOCK_ROWS // max(devices, 1)).bit_length() - 1)
+
+
 def tile_call(key: str, arrays: list[np.ndarray]) -> str:
     """Return the call that gives the page a tile: `arrays` of any shape, all of one kind of number, one behind another,
     byte by byte.
     """
     numbers = np.concatenate([np.ravel(array) for array in arrays])
     # not `gzip.compress`: the header that it writes differs between versions of Python
-    stream = zlib.compressobj(9, wbits=GZIP)
+    stream = zlib.compressobj(LEVEL, wbits=GZIP)
     packed = stream.compress(numbers.view(np.uint8).reshape(-1, numbers.itemsize).T.tobytes()) + stream.flush()
     return f'CW.tile("{key}","{base64.b64encode(packed).decode()}")\n'
 
@@ -100,24 +107,25 @@ def write_level_tiles(
     owner = {(lane["rank"], lane["device"]): rows[lane["lane"]] for lane in devices_of(levels)}
     row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
     ranks = [lane["rank"] for lane in devices_of(levels)]
+    size = tile_cells(len(rows))
     found = []
     is_seen = np.zeros(len(metrics_of(levels, path)), bool)
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
-        present = _present(levels, width)
+        present = _present(levels, width, size)
         for tile in present:
-            sums, counts = _sums(levels, width, tile, row_of, len(rows))
+            begin = levels.index["origin_ns"] + tile * size * width
+            sums, counts = _sums(levels, width, begin, size, row_of, len(rows))
             if path:
-                begin = levels.index["origin_ns"] + tile * TILE_CELLS * width
-                time, covered = path.time(ranks, begin, width, TILE_CELLS)
+                time, covered = path.time(ranks, begin, width, size)
                 sums = np.concatenate([sums[:BUILT_IN], time, sums[BUILT_IN:]])
                 counts = np.concatenate([counts[:BUILT_IN], covered, counts[BUILT_IN:]])
             is_seen |= (sums != 0).any(axis=(1, 2))
             whole = counts.sum(axis=1, keepdims=True)
-            at_once = recorded.at_once(levels.index["origin_ns"] + tile * TILE_CELLS * width, width, TILE_CELLS)
+            at_once = recorded.at_once(begin, width, size)
             whole[: len(BUSY)] = np.where(whole[: len(BUSY)] > 0, np.maximum(whole[: len(BUSY)], at_once * width), 0)
             everything = tile_call(f"{number}_a_{tile}", [_mean(sums.sum(axis=1, keepdims=True), whole)])
-            for block, begin in enumerate(range(0, len(rows), BLOCK_ROWS)):
-                part = slice(begin, begin + BLOCK_ROWS)
+            for block, first in enumerate(range(0, len(rows), BLOCK_ROWS)):
+                part = slice(first, first + BLOCK_ROWS)
                 key = f"{number}_{block}_{tile}"
                 call = tile_call(key, [_mean(sums[:, part], counts[:, part])])
                 write_whole(out / f"{key}.js", call + (everything if block == 0 else ""))
@@ -130,27 +138,27 @@ def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return with_bits(np.where(counts > 0, sums / counts, np.nan), KEPT_BITS)
 
 
-def _present(levels: Levels, width: int) -> list[int]:
+def _present(levels: Levels, width: int, size: int) -> list[int]:
     """Return the numbers of a level's tiles that hold anything: a run may be idle, or its exports days apart."""
-    return np.union1d(*(levels.cells_in_use(width, name, TILE_CELLS) for name in ("statistics", "busy"))).tolist()
+    return np.union1d(*(levels.cells_in_use(width, name, size) for name in ("statistics", "busy"))).tolist()
 
 
-def _sums(levels: Levels, width: int, tile: int, row_of: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is averaged in a tile and over what, both float64 of shape (metrics, rows, cells)."""
-    origin = levels.index["origin_ns"]
-    begin = origin + tile * TILE_CELLS * width
+def _sums(
+    levels: Levels, width: int, begin: int, size: int, row_of: np.ndarray, rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is averaged in a tile of `size` cells and over what, both float64 of shape (metrics, rows, cells)."""
     metrics = len(metrics_of(levels))
-    sums = np.zeros((metrics, rows, TILE_CELLS))
-    counts = np.zeros((metrics, rows, TILE_CELLS))
-    busy = levels.rows(width, "busy", begin, begin + TILE_CELLS * width)
+    sums = np.zeros((metrics, rows, size))
+    counts = np.zeros((metrics, rows, size))
+    busy = levels.rows(width, "busy", begin, begin + size * width)
     row = row_of[busy["lane"]]
     cell = (busy["start_ns"] - begin) // width
     for metric, (_, name, _) in enumerate(BUSY):
         sums[metric, row, cell] = busy[name]
-    held = levels.rows(width, "statistics", begin, begin + TILE_CELLS * width)
+    held = levels.rows(width, "statistics", begin, begin + size * width)
     row = row_of[held["lane"]]
     cell = (held["start_ns"] - begin) // width
-    inside = np.zeros((rows, TILE_CELLS), bool)
+    inside = np.zeros((rows, size), bool)
     inside[row_of[busy["lane"]], (busy["start_ns"] - begin) // width] = True
     inside[row, cell] = True
     counts[: len(BUSY)] = inside * width
