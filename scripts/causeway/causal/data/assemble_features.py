@@ -14,8 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.features import Export, ExportFacts, LaunchContext, exports_of, features_of, traced
-from causeway.causal.data.scopes import UNSEARCHED
+from causeway.causal.data.features import (
+    UNSEARCHED,
+    Export,
+    ExportFacts,
+    LaunchContext,
+    exports_of,
+    features_of,
+    traced,
+)
 from causeway.core.logs import LOG
 from causeway.core.reduced import CONTEXT_FEATURES, why_not
 from causeway.core.tables import SCHEMAS, TableWriter, folder_bytes, open_table, read_json, read_table
@@ -105,7 +112,7 @@ def assemble(
     target : str
     path : Path
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata, in the file's own the
-        counters of launches with times (`scopes.UNSEARCHED`), which are no features.
+        counters of launches with times (`UNSEARCHED`), which are no features.
     with_context : bool
         False: what else was so when a launch began is left out, because the tables lack events.
     telemetry, steps : Path or None

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.counter_names import leaked_by_name
+from causeway.causal.data.features import UNSEARCHED
 from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
@@ -27,8 +28,6 @@ BLOCK = ("kernel", "rank", "bin")
 """A block is what a cap takes as a whole: the rows of a kernel in a bin. Rows are chosen by blocks before any
 feature is read.
 """
-UNSEARCHED = "unsearched"
-"""Key of what `features.parquet` says of itself: the counters of launches with times, a JSON list of names."""
 NOT_SEARCHED = "counters of launches with times are not searched"
 """Why these are no candidates."""
 MIN_KERNEL_ROWS = 30
