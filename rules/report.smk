@@ -2,7 +2,7 @@
 
 Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: figures/, {target}/figures/, findings.json, overview.html, first_screen.html, interactive/, explorer/,
 stall_reasons.parquet, datasets.json, provenance.json, schemas/, checksums.json. Steps: plot_figures of each traced dataset, plot_measurements of each
-counter or table column, write_findings, write_overview.
+counter or table column, write_overview.
 """
 
 TARGET_FIGURES = [name for name, figure in FIGURES.items() if figure.per == "target"]
@@ -77,82 +77,45 @@ use rule plot_figures as plot_measurements with:
         targets=["{target}"],
 
 
-REPORTED = {
-    "quality": each_dataset("<results>/{dataset}/quality.json"),
-    "clocks": each_dataset("<results>/{dataset}/clocks.json"),
-    "tables": every_table_folder(),
-    "bins": each_target("<results>/{dataset}/{target}/bins.parquet"),
-    "kernels": each_target("<results>/{dataset}/{target}/kernels.parquet"),
-    "ranking": each_target("<results>/{dataset}/{target}/ranking.parquet"),
-    "scopes": each_target("<results>/{dataset}/{target}/causal/scopes.json"),
-    "efficiency": expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
-    "stragglers": expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
-    "steps": expand("<results>/{dataset}/steps.json", dataset=TRACED),
-    "step_tables": expand("<results>/{dataset}/steps.parquet", dataset=TRACED),
-    "waiting": expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
-    "critical_paths": expand("<results>/{dataset}/critical_path.parquet", dataset=TRACED),
-    "replays": expand("<results>/{dataset}/replay.parquet", dataset=TRACED),
-    "operators": expand("<results>/{dataset}/operator_summary.parquet", dataset=TRACED),
-    "collectives": expand("<results>/{dataset}/collective_sizes.parquet", dataset=TRACED),
-    "levels": expand("<results>/{dataset}/levels", dataset=TRACED),
-    "comparisons": [f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
-}
-"""What both the findings and the page are made of."""
-
-
-rule write_findings:
+rule write_overview:
     input:
-        **REPORTED,
+        quality=each_dataset("<results>/{dataset}/quality.json"),
+        clocks=each_dataset("<results>/{dataset}/clocks.json"),
+        tables=every_table_folder(),
+        telemetry=[f"<results>/{dataset}/telemetry.json" for dataset in TELEMETRY],
+        bins=each_target("<results>/{dataset}/{target}/bins.parquet"),
+        ranking=each_target("<results>/{dataset}/{target}/ranking.parquet"),
+        kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
+        kept=each_target("<results>/{dataset}/{target}/kept.parquet"),
+        scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
+        replayed=expand("<results>/{dataset}/kernel_variability/replayed_what_ifs.parquet", dataset=REPLAYED),
+        efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
+        efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
+        stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
+        step_tables=expand("<results>/{dataset}/steps.parquet", dataset=TRACED),
         step_causes=expand("<results>/{dataset}/step_causes.parquet", dataset=TRACED),
+        waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
+        critical_paths=expand("<results>/{dataset}/critical_path.parquet", dataset=TRACED),
         pieces=expand("<results>/{dataset}/path_pieces.parquet", dataset=TRACED),
+        replays=expand("<results>/{dataset}/replay.parquet", dataset=TRACED),
+        operators=expand("<results>/{dataset}/operator_summary.parquet", dataset=TRACED),
+        collectives=expand("<results>/{dataset}/collective_sizes.parquet", dataset=TRACED),
+        levels=expand("<results>/{dataset}/levels", dataset=TRACED),
+        comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         features=each_target("<results>/{dataset}/{target}/features.parquet"),
         contributions=each_target("<results>/{dataset}/{target}/causal/dataset/contributions.parquet"),
+        figures=default_figures("overview", "explorer", "interactive"),
+        schemas=[document_schemas()],
         assets=[assets("plotting/drawing"), assets("levels/explorer")],
         lib=modules("findings", "levels", "plotting", "variability"),
     output:
-        findings="<results>/findings.json",
-        stalls=expand("<results>/{dataset}/stall_reasons.parquet", dataset=COUNTED),
         explorers=[shown("explorer", dataset=dataset) for dataset in TRACED],
-        interactive=shown("interactive"),
-    log:
-        "<logs>/write_findings.log",
-    benchmark:
-        "<benchmarks>/write_findings.jsonl"
-    conda:
-        "../envs/causeway.yaml"
-    resources:
-        mem_mb=report_mb,
-        runtime=input_minutes,
-    params:
-        config_hash=config_hash(),
-        launches=config["levels"]["explorer_launches"],
-        coordinates={
-            "rows": config["figures"]["coordinates_rows"],
-            "axes": config["figures"]["coordinates_axes"],
-            "seed": config["seed"],
-        },
-    script:
-        "../scripts/report/write_findings.py"
-
-
-rule write_overview:
-    input:
-        **REPORTED,
-        findings=rules.write_findings.output.findings,
-        stalls=rules.write_findings.output.stalls,
-        explorers=rules.write_findings.output.explorers,
-        interactive=rules.write_findings.output.interactive,
-        telemetry=[f"<results>/{dataset}/telemetry.json" for dataset in TELEMETRY],
-        kept=each_target("<results>/{dataset}/{target}/kept.parquet"),
-        replayed=expand("<results>/{dataset}/kernel_variability/replayed_what_ifs.parquet", dataset=REPLAYED),
-        efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
-        figures=default_figures("overview", "explorer", "interactive"),
-        schemas=[document_schemas()],
-        assets=assets("plotting/drawing"),
-        lib=modules("plotting"),
-    output:
+        stalls=expand("<results>/{dataset}/stall_reasons.parquet", dataset=COUNTED),
         page=shown("overview"),
         front="<results>/first_screen.html",
+        interactive=shown("interactive"),
+        findings="<results>/findings.json",
         listing="<results>/datasets.json",
         provenance="<results>/provenance.json",
         crate="<results>/ro-crate-metadata.json",
@@ -170,9 +133,16 @@ rule write_overview:
         mem_mb=report_mb,
         runtime=input_minutes,  # the checksums read all results once
     params:
+        config_hash=config_hash(),
         shown=as_parameter(overview_settings()),
         links=overview_links(),
         levels=bool(config["levels"]["metrics"]),
+        launches=config["levels"]["explorer_launches"],
+        coordinates={
+            "rows": config["figures"]["coordinates_rows"],
+            "axes": config["figures"]["coordinates_axes"],
+            "seed": config["seed"],
+        },
         listing=as_parameter(listing()),
         settings=as_parameter(config),
         steps=steps_of_workflow,

@@ -1,12 +1,14 @@
-"""The overview of a run, what its archive opens with, and the record of what was made of what."""
+"""The report of a run: findings, stall reasons, explorers, the overview, and the record of what was made of what."""
 
 import json
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.files.research_object import installed_versions, research_object
 from causeway.core.files.whole_files import write_whole
-from causeway.core.logs import failing_clearly
+from causeway.core.logs import LOG, failing_clearly
 from causeway.core.results import (
     dataset_of,
     read_capabilities,
@@ -17,9 +19,15 @@ from causeway.core.results import (
     tables_by_target,
 )
 from causeway.core.tables import SCHEMA_FOLDER, read_json, read_table, write_json
+from causeway.findings.collection import ResultFiles, findings_document
+from causeway.levels.explorer.explorer import write_explorer
 from causeway.numeric.parts import Parts
+from causeway.plotting.drawing.citations import interactive_page
 from causeway.plotting.drawing.page import svg_of, write
+from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_front, draw_overview
+from causeway.plotting.pages.interactive_page import INDEX, LIBRARY, write_index
+from causeway.plotting.pages.interactive_page import write_page as write_interactive_page
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -30,13 +38,56 @@ def main(job) -> None:
         given = job.input
         made = job.output
         params = job.params
-        with Parts(code=[*given.lib, given.assets]) as parts:
+        with Parts(code=[*given.lib, *given.assets]) as parts:
             parts.do("what was analysed", lambda: write_records(job), *records(job))
+            statements = [path for field in fields(ResultFiles) for path in getattr(given, field.name)]
+            parts.do("findings", lambda: write_findings(job), [made.findings], statements, params.config_hash)
+            for path in made.stalls:
+                parts.do(
+                    f"stall reasons of {dataset_of(path)}",
+                    partial(write_stalls, job, path),
+                    [path],
+                    of_dataset(job, path),
+                )
+            for page in made.explorers:
+                inputs = [*of_dataset(job, page), made.findings]
+                needs = ["findings"]
+                parts.do(
+                    f"explorer of {dataset_of(page)}",
+                    partial(write_explorer_of, job, page),
+                    [page],
+                    inputs,
+                    params.launches,
+                    needs,
+                )
+            for path in given.quality:
+                name = dataset_of(path)
+                page = Path(made.interactive) / interactive_page(name)
+                draw_page = partial(write_interactive, job, path)
+                tables = ("features", "contributions", "kernels", "bins", "ranking", "steps", "step_tables")
+                inputs = [file for table in tables for file in given[table] if Path(path).parent in Path(file).parents]
+                parts.do(f"interactive figures of {name}", draw_page, [page], inputs, params.coordinates)
+            index = [Path(made.interactive) / name for name in (INDEX, LIBRARY)]
+            pairs = [*given.comparisons, *(Path(path).with_suffix(".parquet") for path in given.comparisons)]
+            names = [dataset_of(path) for path in given.quality]
+            parts.do("list of interactive figures", lambda: write_list(job), index, pairs, names)
             drawn = {*map(str, given.figures)} - {*shown_figures(job)}
-            inputs = [path for path in given if str(path) not in drawn]
+            inputs = [*(path for path in given if str(path) not in drawn), made.findings, *made.stalls]
+            needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
             choices = [params.shown, params.links, params.levels]
-            parts.do("overview", lambda: write_page(job), [made.page, made.front], inputs, choices)
+            parts.do("overview", lambda: write_page(job), [made.page, made.front], inputs, choices, needs)
         record_checksums(Path(made.record), Path(made.times))
+
+
+def of_dataset(job, path: str) -> list[str]:
+    """Return the inputs of the step that belong to the dataset of a path."""
+    home = Path(path).parent
+    return [path for path in job.input if home in Path(path).parents]
+
+
+def tables_of(job, path: str) -> list[Path]:
+    """Return the folders of tables of the dataset of a path, in the sheet's order."""
+    return [folder for folder in map(Path, job.input.tables) if folder.parents[1] == Path(path).parent]
 
 
 def records(job) -> tuple:
@@ -71,11 +122,54 @@ def write_provenance(job) -> None:
         write_json(crate, path, "provenance")
 
 
+def write_findings(job) -> None:
+    """Write what the results claim, ranked by what it is worth."""
+    files = ResultFiles(**{field.name: getattr(job.input, field.name) for field in fields(ResultFiles)})
+    document = findings_document(files, job.params.config_hash)
+    dropped = sum(one["count"] for one in document["dropped"])
+    LOG.info("findings: %d; statements left out: %d", len(document["findings"]), dropped)
+    write_json(document, job.output.findings, "findings")
+
+
+def write_stalls(job, path: str) -> None:
+    """Write what the warps of a dataset's kernels wait for."""
+    from causeway.variability.stall_summary import summarise_stalls  # datasets of counters alone need it
+
+    summarise_stalls(dataset_of(path), tables_of(job, path), Path(path))
+
+
+def write_explorer_of(job, page: str) -> None:
+    """Write a dataset's explorer: a page that opens offline and zooms from the whole run to one launch."""
+    home = Path(page).parent
+    write_explorer(
+        home,
+        {folder.name: folder for folder in tables_of(job, page)},
+        read_json(home / "clocks.json"),
+        Path(page),
+        read_json(job.output.findings)["findings"],
+        job.params.launches,
+        home / "path_pieces.parquet",
+    )
+
+
+def write_interactive(job, path: str) -> None:
+    """Write the interactive figures of a dataset, whose quality document is given."""
+    home = Path(path).parent
+    targets = [Path(kernels).parent.name for kernels in job.input.kernels if home in Path(kernels).parents]
+    write_interactive_page(home, targets, Choice(**job.params.coordinates), Path(job.output.interactive))
+
+
+def write_list(job) -> None:
+    """Write the list of interactive pages, with the figures of compared pairs."""
+    pairs = [Path(path).parent for path in job.input.comparisons]
+    write_index([dataset_of(path) for path in job.input.quality], pairs, Path(job.output.interactive))
+
+
 def write_page(job) -> None:
     """Write the overview: what was read, what varies and why, for every dataset; and what the archive opens with."""
     home = Path(job.output.page).parent
     datasets = views(job)
-    findings = read_json(job.input.findings)
+    findings = read_json(job.output.findings)
     write(draw_front(datasets, findings), job.output.front)
     page = draw_overview(
         datasets,
@@ -119,7 +213,7 @@ def views(job) -> list[DatasetView]:
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
     sizes = {dataset_of(path): read_table(path, "collective_sizes") for path in job.input.collectives}
-    stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.input.stalls}
+    stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.output.stalls}
     levels = {
         dataset_of(path): read_json(Path(path) / "index.json")
         for path in (job.input.levels if job.params.levels else ())

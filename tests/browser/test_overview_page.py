@@ -10,7 +10,7 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.tables import SCHEMAS, write_table
 from looks import unreadable
-from report import write_findings, write_overview
+from report import write_overview
 
 NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(200)))
 OPEN = "document.querySelectorAll('details').forEach(function (one) { one.open = true; })"
@@ -43,7 +43,7 @@ def results(tmp_path_factory):
     write_table(table, results / "demo" / "waiting.parquet", "waiting")
     write_table(SCHEMAS["steps"].empty_table(), results / "demo" / "steps.parquet", "steps")
     job = samples.job_of(results, results, ("demo", "broken", "wide"))
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     return results
 

@@ -8,7 +8,7 @@ from variability_samples import HOSTILE, NAMES
 from causeway.plotting.drawing.page import write
 from causeway.plotting.pages.causes_page import draw_causal_graphs
 from looks import unreadable
-from report import write_findings, write_overview
+from report import write_overview
 
 NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
 
@@ -23,7 +23,7 @@ def made(tmp_path_factory):
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(root / "results", "counters", ("a_counter_with_a_long_name",), ranks=1, starts=False)
     job = samples.job_of(root / "results", root, ("demo", "broken", "counters"))
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     graphs = [graph_of()] + [
         graph_of(scope=f"k{i}", name=name, causes=i % 7 + 1, context=8) for i, name in enumerate(NAMES)

@@ -53,7 +53,6 @@ def test_the_rules_are_planned_under_their_new_names(other):
     for rule in (
         "causeway_normalise_export",
         "causeway_discover_measured_causes",
-        "causeway_write_findings",
         "causeway_write_overview",
         "rule sizes",
     ):

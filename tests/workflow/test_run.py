@@ -139,7 +139,7 @@ def test_a_second_run_does_nothing(real):
     [
         (
             "findings/causes.py",
-            {"write_findings", "write_overview"},
+            {"write_overview"},
             {"normalise_export", "align_clocks", "discover_causes"},
         ),
         (

@@ -211,7 +211,6 @@ def job_of(root, out, datasets=("demo",)):
             scopes=each("causal/scopes.json"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
-            stalls=[str(path) for name in datasets for path in (root / name).glob("stall_reasons.parquet")],
             figures=[],
             replayed=[str(path / "replayed_what_ifs.parquet") for path in places if path.name == "kernel_variability"],
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],

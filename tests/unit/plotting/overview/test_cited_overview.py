@@ -14,7 +14,7 @@ from causeway.plotting.drawing import citations
 from cited_page import CitedPage, plain_spaces, reads_like, wrong_numbers
 from comparison_runs import write_comparison, write_run
 from queried import answers, every_statement, wrong_findings
-from report import write_findings, write_overview
+from report import write_overview
 
 RUNS = {
     "demo": None,
@@ -47,7 +47,7 @@ def made(tmp_path_factory):
     write_comparison(results, [["demo", "again"], ["broken", "slow"]], runs)
     write_comparison(results, [["wide"], ["again"]], {name: runs[name] for name in ("wide", "again")})
     job = samples.job_of(results, results, ("demo", "broken", "wide"))
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     return results
 
@@ -72,7 +72,7 @@ def test_idle_time_has_one_set_of_reasons(tmp_path):
             write_table(table, results / "demo" / "waiting.parquet", "waiting")
             write_table(SCHEMAS["steps"].empty_table(), results / "demo" / "steps.parquet", "steps")
         job = samples.job_of(results, results)
-        write_findings.write_findings(job)
+        write_overview.write_findings(job)
         write_overview.write_page(job)
         pages.append((results / "overview.html").read_text())
     before, after = (plain_spaces(re.sub("<[^>]*>", "", page)) for page in pages)
@@ -124,7 +124,7 @@ def test_each_compared_pair_says_the_headlines_of_its_findings_with_its_page(mad
 def test_without_pairs_there_is_no_such_section(tmp_path):
     samples.write_dataset(tmp_path / "results", scopes=0)
     job = samples.job_of(tmp_path / "results", tmp_path / "results")
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     assert "Compared runs" not in (tmp_path / "results" / "overview.html").read_text()
 

@@ -5,7 +5,7 @@ import plotting_samples as samples
 
 from causeway.core.tables import read_json
 from cited_page import plain_spaces
-from report import write_findings, write_overview
+from report import write_overview
 
 
 def test_a_memory_stall_that_costs_little_is_said_once_and_not_explained(tmp_path):
@@ -22,7 +22,7 @@ def test_a_memory_stall_that_costs_little_is_said_once_and_not_explained(tmp_pat
         for device in document["breakdown"].values():
             device["exposed_memory_ns"] = exposed_ns
         samples.write_json(document, folder / "efficiency.json")
-        write_findings.write_findings(job)
+        write_overview.write_findings(job)
         write_overview.write_page(job)
         found = read_json(tmp_path / "findings.json")["findings"]
         every = [one for finding in found for one in (finding, *finding["also"])]

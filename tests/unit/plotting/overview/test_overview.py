@@ -17,7 +17,7 @@ from causeway.core.results import read_searches
 from causeway.core.tables import read_json
 from causeway.plotting.overview.claims import findings_list, first_screen
 from queried import every_statement
-from report import write_findings, write_overview
+from report import write_overview
 
 VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
 
@@ -66,7 +66,7 @@ def made(tmp_path_factory):
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(root / "results", "wide", ranks=60, bins=300, causes=0, names=[f"k{i}" for i in range(40)])
     job = samples.job_of(root / "results", root, ("demo", "broken", "wide"))
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     return root
 
@@ -171,7 +171,7 @@ def test_what_a_collective_waits_for_is_nothing_to_win(tmp_path):
         graph = root / "results/demo/kernel_variability/causal/dataset"
         write_scope(graph.parent, graph_of(scope="dataset", name=None, causes=0), [])
         job = samples.job_of(root / "results", root)
-        write_findings.write_findings(job)
+        write_overview.write_findings(job)
         write_overview.write_page(job)
         page = (root / "overview.html").read_text()
         assert not [line for line in page.splitlines() if "cost_ns" in line and "/k0-" in line]
@@ -184,7 +184,7 @@ def test_what_a_collective_waits_for_is_nothing_to_win(tmp_path):
 def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
     samples.write_dataset(tmp_path / "results", targets=("kernel_variability", "memory_stall"))
     job = samples.job_of(tmp_path / "results", tmp_path)
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     text = (tmp_path / "overview.html").read_text()
     assert '<a href="#demo--memory_stall">memory stall</a>' in text
@@ -197,7 +197,7 @@ def test_many_datasets_show_their_findings_and_fold_the_rest(tmp_path):
     for name in names:
         samples.write_dataset(tmp_path / "results", name, bins=10, scopes=1)
     job = samples.job_of(tmp_path / "results", tmp_path, names)
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     page = Page((tmp_path / "overview.html").read_text())
     folded = [attributes for tag, attributes in page.tags if tag == "details" and attributes.get("class") == "folded"]
@@ -210,10 +210,10 @@ AGAIN = """
 import sys
 sys.path[:0] = sys.argv[1:3]
 import plotting_samples as samples
-from report import write_findings, write_overview
+from report import write_overview
 from tests.unit.findings.first_screen_rules import page_words
 job = samples.job_of(sys.argv[3], sys.argv[4], ("demo", "broken", "wide"))
-write_findings.write_findings(job)
+write_overview.write_findings(job)
 write_overview.write_page(job)
 """
 

@@ -5,7 +5,7 @@ import html
 import plotting_samples as samples
 
 from causeway.core.tables import read_json, write_json
-from report import write_findings, write_overview
+from report import write_overview
 
 HOME = "/home/alice/project"
 
@@ -24,7 +24,7 @@ def test_no_page_holds_the_folders_of_an_export(tmp_path):
             write_json(read_json(place) | {"source": export["source"]}, place, "capabilities")
         write_json(quality, path, "quality")
     job = samples.job_of(results, tmp_path, ("one", "two"))
-    write_findings.write_findings(job)
+    write_overview.write_findings(job)
     write_overview.write_page(job)
     page = html.unescape((tmp_path / "overview.html").read_text(encoding="utf-8"))
     findings = (tmp_path / "findings.json").read_text(encoding="utf-8")
