@@ -4,7 +4,12 @@ work here and on a code host.
 Run `python -m sphinx --fail-on-warning --nitpicky -c docs . build/html` in the repository.
 """
 
+import tomllib
+from pathlib import Path
+
 project = "Causeway"
+settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+release = settings["project"]["version"]
 copyright = "the Causeway developers, MIT licence"
 root_doc = "docs/index"
 extensions = ["myst_parser"]
@@ -26,7 +31,7 @@ myst_enable_extensions = ["dollarmath"]
 suppress_warnings = ["myst.header"]
 html_theme = "alabaster"
 html_theme_options = {
-    "description": "From GPU traces to causes",
+    "description": f"From GPU traces to causes, version {release}",
     "page_width": "1120px",
     "sidebar_width": "230px",
     "fixed_sidebar": True,

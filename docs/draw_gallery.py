@@ -12,6 +12,15 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
+SAMPLE = Path(__file__).parent / "sample.html"
+HEAD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Causeway: what the report of the default run opens with</title>
+<style>body { font-family: sans-serif; max-width: 900px; margin: 24px auto; padding: 0 12px; }
+svg { max-width: 100%; height: auto; }</style>
+"""
 TARGET = "demo/kernel_variability/figures"
 COPIED = {
     "efficiency": "demo/figures/efficiency.svg",
@@ -57,8 +66,9 @@ def photograph(results: Path) -> None:
 
 
 def main(results: Path) -> None:
-    """Draw all pictures from the folder of the results."""
+    """Draw all pictures from the folder of the results, and copy the sample page."""
     IMAGES.mkdir(exist_ok=True)
+    SAMPLE.write_text(HEAD + (results / "first_screen.html").read_text(encoding="utf-8"), encoding="utf-8")
     for name, figure in COPIED.items():
         shutil.copyfile(results / figure, IMAGES / f"{name}.svg")
     photograph(results)

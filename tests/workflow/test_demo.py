@@ -364,6 +364,12 @@ def test_the_report_opens_with_the_first_screen(demo, unpacked, watched, size):
     assert [line["answer"] for line in lines if " ".join(line["answer"].split()) not in shown] == []
 
 
+def test_the_sample_of_the_documentation_says_what_the_run_says(demo):
+    """`python docs/draw_gallery.py results` writes it again."""
+    sample = (demo.parent / "checkout" / "docs" / "sample.html").read_text(encoding="utf-8")
+    assert sample.endswith((demo / "first_screen.html").read_text(encoding="utf-8"))
+
+
 def test_the_report_in_a_single_file_opens_and_stays_small(demo, watched):
     run = run_snakemake(demo.parent, "--report", "results/report.html", root=demo.parent / "checkout")
     assert run.returncode == 0, run.stdout[-4000:]
