@@ -2,6 +2,8 @@
 
 import re
 
+UNSEARCHED = "unsearched"
+"""Key of what `features.parquet` says of itself: the counters of launches with times, a JSON list of names."""
 COMPUTED = re.compile(
     r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|_of_|fraction|share(?!d)",
     re.IGNORECASE,

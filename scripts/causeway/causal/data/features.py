@@ -52,8 +52,6 @@ from causeway.core.tables import (
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric.intervals import stretches
 
-UNSEARCHED = "unsearched"
-"""Key of what `features.parquet` says of itself: the counters of launches with times, a JSON list of names."""
 STREAM_ASSUMED = "stream_assumed"
 """Kind of the issue of an export without streams, of which nothing is known about the order on them."""
 
