@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from causeway.core.tables import open_table, read_json, read_table, write_json
+from causeway.core.tables import open_table, read_table
 from causeway.numeric.effective_size import REFUSED_BELOW
 
 
@@ -19,7 +19,7 @@ def too_short(tables: Path, document: dict[str, Any]) -> list[str]:
     Parameters
     ----------
     tables : Path
-        Folder of the export's tables; what is found out of them is written beside it.
+        Folder of the export's tables.
     document : dict
         Its capabilities; the export was not refused.
     """
@@ -47,20 +47,12 @@ def _causes(tables: Path, document: dict[str, Any]) -> list[str]:
     ]
 
 
-def _steps(tables: Path, document: dict[str, Any]) -> list[str]:
+def _steps(tables: Path, _: dict[str, Any]) -> list[str]:
     """Return whether the rank with the most steps has too few for one of them to be called slow."""
-    from causeway.efficiency.steps.find_steps import find_steps
+    from causeway.efficiency.steps.find_steps import steps_after_warm_up
     from causeway.efficiency.steps.step_causes import MIN_STEPS
-    from causeway.inputs.session_clocks import align
 
-    name = document["export"]
-    found = tables.with_name("steps")
-    found.mkdir()
-    clocks = found / "clocks.json"
-    write_json(align(name, [tables]), clocks, schema="clocks")
-    find_steps(name, [tables], clocks, 0, found / "steps.json", found / "steps.parquet", found / "causes.parquet")
-    ranks = read_json(found / "steps.json")["ranks"]
-    most = max((entry["steps"] - entry["warm_up"] for entry in ranks), default=0)
+    most = steps_after_warm_up(tables)
     if most >= MIN_STEPS:
         return []
     told = f"{most} step{'' if most == 1 else 's'} after the warm-up"

@@ -131,16 +131,39 @@ def _with_launches(folder: Path) -> Opened | None:
     return open_export(folder) if (folder / "launches.parquet").is_file() else None
 
 
-def _measured(
-    opened: Opened, family: Family | None, clocks: Mapping[str, Clock], seed: int, dataset: str
-) -> dict[int, RankFound]:
-    """Return what is said of the steps of each rank of an export: little, whatever the number of its launches."""
+def _parts_of(opened: Opened, family: Family | None) -> tuple[dict[int, dict], dict[int, StepParts], Mapping[int, int]]:
+    """Return what is known of the steps of each rank of an export, their parts, and since when its launches have
+    calls.
+    """
     judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
     since = called_since(opened.folder, annotated=family is not None)
     steps = _annotated(opened, family, judged) if family else _repeated(opened, judged, since)
     if not family and not steps:
         steps = _executed(opened, judged)
-    parts = measure_parts(opened, steps, since) if steps else {}
+    return judged, measure_parts(opened, steps, since) if steps else {}, since
+
+
+def steps_after_warm_up(folder: str | Path) -> int:
+    """Return how many steps behind the warm-up an export alone has, of the rank with most; 0 where none are seen.
+
+    Parameters
+    ----------
+    folder : path
+        Of its tables.
+    """
+    opened = None if why_not([folder], EFFICIENCY) else _with_launches(Path(folder))
+    if opened is None:
+        return 0
+    family = choose_family([step_ranges(opened.folder)], len(opened.windows))
+    _, parts, _ = _parts_of(opened, family)
+    return max((int((~warm_up(own)).sum()) for own in parts.values()), default=0)
+
+
+def _measured(
+    opened: Opened, family: Family | None, clocks: Mapping[str, Clock], seed: int, dataset: str
+) -> dict[int, RankFound]:
+    """Return what is said of the steps of each rank of an export: little, whatever the number of its launches."""
+    judged, parts, since = _parts_of(opened, family)
     clock = clocks[opened.export]
     found = {}
     for rank, entry in judged.items():
