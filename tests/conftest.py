@@ -1,6 +1,7 @@
 """Fixtures of all tests."""
 
 import builtins
+import gc
 import logging
 import os
 import shutil
@@ -31,6 +32,22 @@ LONG_S = 7200
 """Limit of a test in these folders: the programs that they run have limits by progress, this one ends what goes round for ever."""
 TESTS = ROOT / "tests"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Leave what collection makes, which lives to the end, out of every search for garbage: each takes half a second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_sessionfinish():
+    """Give it back: libraries say at the end what was not freed."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

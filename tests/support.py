@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
+from forked_snakemake import is_plan, run_plan
 from progress import run_by_progress
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,9 +76,14 @@ def snakemake_command(folder, *arguments, config=None, root=ROOT):
     return [*command, *arguments], environment
 
 
-def run_snakemake(folder, *arguments, config=None, root=ROOT):
-    """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text."""
+def run_snakemake(folder, *arguments, config=None, root=ROOT, anew=False):
+    """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text.
+
+    What starts no job is run in a fork of a process that has imported Snakemake, unless it is to be started `anew`.
+    """
     command, environment = snakemake_command(folder, *arguments, config=config, root=root)
+    if is_plan(command) and not anew:
+        return run_plan(command, root, environment)
     watched = [Path(folder) / name for name in ("results", ".snakemake")]
     return run_by_progress(command, watched, cwd=root, env=environment, stderr=subprocess.STDOUT)
 

@@ -18,6 +18,8 @@ from causeway.levels.pyramid.build import build
 from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export
 
+LAUNCHES = 6_000
+"""Of each of two exports."""
 MOST_STEPS = 15
 MOST_LOADED = 30e6
 HOSTILE = "k<script>alert(1)</script>::run"
@@ -27,7 +29,7 @@ HOSTILE = "k<script>alert(1)</script>::run"
 def made(tmp_path_factory):
     """The explorer of a run of two exports, with three findings, one without a place; and the raw values of its launches."""
     home = tmp_path_factory.mktemp("explorer") / "demo"
-    folders, clocks = write_run(home, 20_000, 2, 1, span=2_000_000_000)
+    folders, clocks = write_run(home, LAUNCHES, 2, 1, span=2_000_000_000)
     build(folders, clocks, home / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=100_000, link=link)
     target = home / "kernel_variability"
     write_table(
@@ -316,7 +318,7 @@ def test_tiles_hold_the_shares_of_the_levels(made, watched):
     assert [level["width"] for level in index["levels"]] == sorted(
         (level["width"] for level in index["levels"]), reverse=True
     )
-    assert sum(entry[3] for entry in index["launches"]) == 40_000
+    assert sum(entry[3] for entry in index["launches"]) == 2 * LAUNCHES
     assert json.dumps(index["configurations"])
 
 

@@ -16,6 +16,7 @@ from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.pages import interactive_page
 from causeway.plotting.pages.interactive_page import write_index, write_page
 from looks import unreadable
+from watching import Watched
 
 TARGET = "kernel_variability"
 PAGE = "dataset-demo.html"
@@ -52,6 +53,16 @@ def shown(made, watched, name=PAGE, **media):
     return page
 
 
+@pytest.fixture(scope="module")
+def opened(made, browser):
+    """The page of the dataset, shown once for all tests that leave it as it is: to draw it takes three seconds."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    watched = Watched(page)
+    shown(made, watched)
+    yield watched
+    page.close()
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(420, "dark"), (1440, "light")])
 @pytest.mark.parametrize("name", [PAGE, "index.html"])
 def test_a_page_is_silent_offline_and_no_wider_than_the_window(made, watched, name, width, scheme):
@@ -72,8 +83,8 @@ def test_a_change_of_theme_draws_again(made, watched):
     page.wait_for_function(f"document.querySelector('.js-plotly-plot')._fullLayout.font.color !== '{before}'")
 
 
-def test_hover_shows_the_label(made, watched):
-    page = shown(made, watched)
+def test_hover_shows_the_label(opened):
+    page = opened.page
     plot = page.locator(f"#{TARGET}-bins")
     plot.scroll_into_view_if_needed()
     box = plot.locator(".nsewdrag").bounding_box()
@@ -85,8 +96,8 @@ def test_hover_shows_the_label(made, watched):
     assert "median" in plot.locator(".hovertext").first.text_content()
 
 
-def test_a_drag_zooms_and_a_double_click_goes_back(made, watched):
-    page = shown(made, watched)
+def test_a_drag_zooms_and_a_double_click_goes_back(opened):
+    page = opened.page
     plot = page.locator(f"#{TARGET}-bins")
     plot.scroll_into_view_if_needed()
     whole = "(id) => document.getElementById(id).layout.xaxis.range"
@@ -134,9 +145,9 @@ def test_another_cause_is_chosen_from_the_list(made, watched):
 
 
 @pytest.mark.parametrize("figure", ["bins", "parallel_coordinates", "distribution_by_cause"])
-def test_a_figure_becomes_a_png(made, watched, figure):
+def test_a_figure_becomes_a_png(opened, figure):
     """The picture that the camera of the mode bar saves."""
-    page = shown(made, watched)
+    page = opened.page
     assert page.locator(f"#{TARGET}-{figure} .modebar-btn[data-title^='Download']").count() == 1
     data = page.evaluate(PNG, f"{TARGET}-{figure}")
     picture = Image.open(io.BytesIO(base64.b64decode(data.partition(",")[2])))
@@ -144,24 +155,23 @@ def test_a_figure_becomes_a_png(made, watched, figure):
     assert len(picture.convert("RGB").getcolors(1 << 20)) > 20
 
 
-def test_the_camera_saves_a_file(made, watched):
-    page = shown(made, watched)
+def test_the_camera_saves_a_file(opened):
+    page = opened.page
     page.locator(f"#{TARGET}-bins").hover()
     with page.expect_download() as waiting:
         page.locator(f"#{TARGET}-bins .modebar-btn[data-title^='Download']").click()
     assert waiting.value.suggested_filename == f"{TARGET}-bins.png"
 
 
-def test_hostile_names_are_text(made, watched):
-    page = shown(made, watched)
+def test_hostile_names_are_text(made, opened, watched):
+    page = opened.page
     ticks = page.locator(f"#{TARGET}-parallel_coordinates text").all_text_contents()
     assert any("</title><scrip" in tick for tick in ticks)
     assert page.locator(".js-plotly-plot img, .js-plotly-plot b, .js-plotly-plot a[href*='e.x']").count() == 0
     assert "<img src=x onerror=alert(1)>" in page.locator(".axis-title").nth(1).text_content()
     assert page.title() == "Interactive figures, demo"
-    shown(made, watched, "index.html")
-    assert page.title() == "Interactive figures"
-    assert watched.said == []
+    assert shown(made, watched, "index.html").title() == "Interactive figures"
+    assert opened.said == watched.said == []
 
 
 def test_every_text_can_be_read_and_what_was_not_drawn_is_said(made, watched):

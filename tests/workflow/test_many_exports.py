@@ -34,7 +34,7 @@ def linked(folder, count):
 def test_the_plan_of_a_thousand_exports_is_quick_and_has_few_jobs(tmp_path):
     config = write_analysis(tmp_path, linked(tmp_path / "exports", 1000))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = run_snakemake(tmp_path, "--cores", "2", "-n", config=config)
+    run = run_snakemake(tmp_path, "--cores", "2", "-n", config=config, anew=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert run.returncode == 0, run.stdout[-6000:]
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime <= PLAN_CPU_S

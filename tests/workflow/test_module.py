@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from causeway.core.tables import read_json
+from forked_snakemake import is_plan, run_plan
 from support import ROOT, snakemake_command
 
 OTHER = """
@@ -42,6 +43,8 @@ def other(tmp_path):
 
 def run_other(folder, *arguments):
     command, environment = snakemake_command(folder, *arguments, root=folder)
+    if is_plan(command):
+        return run_plan(command, folder, environment)
     return subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )

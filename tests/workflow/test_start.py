@@ -16,7 +16,7 @@ import pytest
 from causeway.command_line.__main__ import main as causeway
 from causeway.core.files.checksums import output_folders, recorded
 from causeway.core.tables import write_json
-from progress import run_by_progress
+from forked_snakemake import run_plan
 from support import ROOT, run_snakemake, write_analysis
 
 TABLE = ("x", "", "a.csv", "table")
@@ -323,7 +323,7 @@ def test_the_command_that_causeway_advises_runs(analysis, capsys):
 
 def assert_planned(command, elsewhere):
     """Assert that a command, given in another folder, plans the rules of the damaged outputs because they are named."""
-    done = run_by_progress([*command, "--dry-run"], [], cwd=elsewhere, stderr=subprocess.STDOUT)
+    done = run_plan([*command, "--dry-run"], elsewhere, os.environ)
     assert done.returncode == 0, done.stdout
     for rule in ("normalise_export", "align_clocks"):
         assert re.search(rf"rule {rule}:", done.stdout), done.stdout

@@ -11,9 +11,13 @@ from causeway.causal.attribution.run_changes import MECHANISM, run_change
 from causeway.causal.attribution.slow_table import NO_DOWHY
 from causeway.core.tables import SCHEMAS, write_table
 
-pytest.importorskip("dowhy")
 CAUSES = ["beside", "clock_mhz"]
 MEAN = 5e7 / 1800
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _dowhy():
+    pytest.importorskip("dowhy")
 
 
 def change(first, second, causes=CAUSES):

@@ -12,7 +12,10 @@ from causeway.causal.attribution.slow_table import NO_CAUSE, NO_DOWHY, NO_TIMES,
 from causeway.causal.data.outcome import CONFIGURATION
 from causeway.core.tables import read_table, table_metadata
 
-pytest.importorskip("dowhy")
+
+@pytest.fixture(scope="module", autouse=True)
+def _dowhy():
+    pytest.importorskip("dowhy")
 
 
 def outcome_of(*causes, kernel="k-1"):

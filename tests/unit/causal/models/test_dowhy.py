@@ -20,9 +20,13 @@ from causeway.causal.report.documents import contribution_rows
 from causeway.core.errors import CausewayError
 from support import ROOT
 
-pytest.importorskip("dowhy", reason="dowhy supports Python up to 3.13")
 pytestmark = pytest.mark.filterwarnings("ignore")
 METHOD = "backdoor.causeway.causal.models.log_time_estimator.LogTimeEstimator"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _dowhy():
+    pytest.importorskip("dowhy", reason="dowhy supports Python up to 3.13")
 
 
 @pytest.fixture(scope="module")
