@@ -98,6 +98,8 @@ class LossFact:
         Of idle time: the call with which the host waits for a device most often, and how often.
     long_ns : int
         Of idle time: in gaps between the same work that are each longer than a launch takes the host.
+    between : (str, int) or None
+        Of idle time: ranges between which most of it stands, and how much, ns of all devices.
     copies, collectives : sequence
         Of these losses what they are made of, most time first.
     waited_ns : int
@@ -117,6 +119,7 @@ class LossFact:
     reasons: Sequence[tuple[str, str, int]] = ()
     unknown_ns: int = 0
     long_ns: int = 0
+    between: tuple[str, int] | None = None
     waits: tuple[str, int] | None = None
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
@@ -170,19 +173,21 @@ class LateRankFact:
     query: str
 
 
-def loss_facts(tables: RunTables, run: RunFact, long_ns: int = 0) -> list[LossFact]:
+def loss_facts(
+    tables: RunTables, run: RunFact, long_ns: int = 0, between: tuple[str, int] | None = None
+) -> list[LossFact]:
     """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first;
-    `long_ns` of the idle time is in long gaps.
+    `long_ns` of the idle time is in long gaps, so much of it `between` ranges of a name.
     """
     facts = [
-        _loss(tables, run, part, long_ns)
+        _loss(tables, run, part, long_ns, between)
         for part in (COMMUNICATION, COPIES, IDLE, OUTSIDE)
         if run.share(run.parts.get(part, 0)) >= NOTICEABLE
     ]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.part))
 
 
-def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
+def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int, between: tuple[str, int] | None) -> LossFact:
     breakdown = tables.efficiency["breakdown"]
     lost = run.parts[part]
     gain = _gain(tables, run, part)
@@ -201,6 +206,7 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
             reasons=reasons,
             unknown_ns=unknown,
             long_ns=min(long_ns, lost),
+            between=between if between and lost >= between[1] >= lost / 2 else None,
             waits=_waits(tables),
             gain=gain,
         )
