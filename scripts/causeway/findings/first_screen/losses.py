@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_RANGE, MEMORY_KINDS, MIGRATIONS
+from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_MPI, IN_RANGE, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import in_document, of_table, within
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER
+from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER, form_of
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
     COPIES,
@@ -29,7 +29,7 @@ CHANGES = {COMMUNICATION: "collectives_free", COPIES: "copies_free", IDLE: "host
 """The replayed change that takes a loss away."""
 _DIGITS = re.compile(r"[0-9]+|\*+")
 MOST_UNKNOWN = 0.5
-"""Share of idle time without a known reason from which no replay stands for the loss: it keeps these gaps."""
+"""Share of idle time without a known reason or in MPI from which no replay stands for the loss: it keeps these gaps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,8 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int, between: tup
             reasons = [(reason, detail, ns * lost // known) for reason, detail, ns in reasons]
             unknown = unknown * lost // known
             known = lost
-        if not known or unknown >= MOST_UNKNOWN * known:
+        kept = unknown + sum(ns for _, detail, ns in reasons if detail.startswith(IN_MPI))
+        if not known or kept >= MOST_UNKNOWN * known:
             gain = None
         return LossFact(
             part=part,
@@ -272,13 +273,16 @@ def is_unexplained(reason: str, detail: str) -> bool:
 
 
 def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
-    """Return why devices are idle between their first and last work, and how long for no known reason, ns."""
+    """Return why devices are idle between their first and last work, and how long for no known reason, ns.
+
+    A range around a step, or around most of the run, is no reason.
+    """
     sums: Counter[tuple[str, str]] = Counter()
     outer = _outer_ranges(tables)
     for row in tables.waiting:
         if row["reason"] not in NOT_IDLE:
             name = row["detail"].removeprefix(IN_RANGE)
-            is_outer = name != row["detail"] and _DIGITS.sub("*", name) in outer
+            is_outer = name != row["detail"] and (_DIGITS.sub("*", name) in outer or form_of(name) is not None)
             sums[row["reason"], HOST_CODE if is_outer else row["detail"]] += row["wait_ns"]
     unknown = sum(ns for (reason, detail), ns in sums.items() if is_unexplained(reason, detail))
     rows = [(reason, detail, ns) for (reason, detail), ns in sums.items() if not is_unexplained(reason, detail)]
