@@ -195,7 +195,15 @@ def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
     """Return the name that an argument gives to its run, None if it gives none, its path, and None for its archive."""
     name, _, rest = argument.partition("=")
     named = bool(rest) and not Path(argument).exists()
-    return (name if named else None), Path(os.path.abspath(rest if named else argument)), None
+    return (name if named else None), _innermost(Path(os.path.abspath(rest if named else argument))), None
+
+
+def _innermost(path: Path) -> Path:
+    """Return a path; of a folder without exports and with one folder that one, and so on, as the folders of TensorBoard
+    lie: plugins/profile/TIME.
+    """
+    folders = [inner for inner in path.iterdir() if inner.is_dir()] if path.is_dir() else []
+    return _innermost(folders[0]) if len(folders) == 1 and not any(_exports_at(path)) else path
 
 
 def _together(named: tuple[str | None, Path, Path | None]) -> tuple[str | None, Path, Path | None]:

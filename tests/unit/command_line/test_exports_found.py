@@ -114,6 +114,19 @@ def test_what_is_no_export_is_refused(tmp_path):
         find_exports([str(tmp_path / "empty")])
 
 
+def test_the_only_folder_of_a_folder_is_searched(tmp_path):
+    """The folder that JAX was given, in which TensorBoard's lie: no export was found in it."""
+    inner = tmp_path / "log" / "plugins" / "profile" / "2026_01_02"
+    write(inner, "trace.csv")
+    (tmp_path / "log" / "events.out.tfevents.1").write_bytes(b"")
+    assert found(tmp_path / "log") == [("trace.csv", "trace", None)]
+    write(inner / "other", "trace.csv")
+    assert found(tmp_path / "log") == [("trace.csv", "trace", None)]
+    (tmp_path / "log" / "checkpoints").mkdir()
+    with pytest.raises(CausewayError, match="are not searched"):
+        find_exports([str(tmp_path / "log")])
+
+
 def test_a_folder_of_folders_says_that_they_are_not_searched(tmp_path):
     for name in ("before", "after"):
         write(tmp_path / "job" / name, "trace.csv")
