@@ -1,9 +1,12 @@
 """What idle time is lost to: ranges around steps say nothing of it, and a replay that keeps MPI says nothing of MPI."""
 
+from dataclasses import replace
+
 import first_screen_samples as made
 import pytest
-from first_screen_samples import MS, replay, run, tables
+from first_screen_samples import MS, idle, replay, run, tables
 
+from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.losses import loss_facts
 
 
@@ -27,3 +30,21 @@ def test_a_replay_that_keeps_mpi_does_not_stand_for_its_removal(mpi_ms, is_known
     fact = idle_fact(made.wait(mpi_ms, "launch_starved", "MPI: MPI_Sendrecv"), made.wait(800 - mpi_ms))
     assert (fact.gain is not None) == is_known
     assert fact.unknown_ns == 0
+
+
+def test_one_launch_of_milliseconds_loads_code_and_no_graph_shortens_it():
+    """One hipLaunchKernel of 6.6 ms before a new kernel, in a trace of 9 ms: "launch less often" was said."""
+    fact = replace(idle([("launch_starved", "in hipLaunchKernel", 800)], won_ms=390), long_ns=700 * MS)
+    (step,) = advice(run(launches=100), [], [fact], [], [])
+    assert step.words == (
+        "Launch each kernel once before: a call takes that long where it loads code: hipLaunchKernel 400 ms."
+    )
+
+
+def test_a_step_against_many_small_reasons_names_the_largest():
+    """Nothing stood behind the colon."""
+    fact = idle(
+        [("launch_starved", f"range: part {letter}", 80 + at) for at, letter in enumerate("abcdefgh")], won_ms=300
+    )
+    (step,) = advice(run(launches=100), [], [fact], [], [])
+    assert step.words == "Do it earlier, on another thread, or less often: part h 43.5 ms."
