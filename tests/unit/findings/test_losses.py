@@ -5,6 +5,7 @@ from dataclasses import replace
 import first_screen_samples as made
 import pytest
 from first_screen_samples import MS, idle, replay, run, tables
+from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.losses import loss_facts
@@ -48,3 +49,21 @@ def test_a_step_against_many_small_reasons_names_the_largest():
     )
     (step,) = advice(run(launches=100), [], [fact], [], [])
     assert step.words == "Do it earlier, on another thread, or less often: part h 43.5 ms."
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"), [([7, 14], "Start copies earlier: on their own streams"), ([7, 7], "Copy on")]
+)
+def test_copies_on_streams_of_their_own_are_not_sent_there(streams, said, tmp_path):
+    kernels, copies = streams
+    row = {"start_ns": 0, "duration_ns": 50 * MS, "rank": 0, "device": 0}
+    write_export(tmp_path / "e0", {"launches": [row | {"stream": kernels}], "transfers": [row | {"stream": copies}]})
+    direction = {"kind": 1, "copies": 1, "bytes": MS, "duration_ns": 100 * MS, "sized_ns": MS, "limit_gb_per_s": None}
+    given = tables(
+        efficiency=made.efficiency(copies=[direction]),
+        folders=[tmp_path / "e0"],
+        replay=[replay("copies_free", 50)],
+    )
+    fact = next(fact for fact in loss_facts(given, run()) if fact.part == "transfers")
+    (step,) = advice(run(), [], [fact], [], [])
+    assert step.words.startswith(said)

@@ -45,6 +45,7 @@ class Advice:
     saved_ns: int
 
 
+ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "begin_apart": "Start the profiler on all ranks at the same step, behind a barrier.",
@@ -196,7 +197,8 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         return [Advice(words="Pin the host's memory: the copies are of pageable memory.", saved_ns=min(gain, lost))]
     overlap = fact.overlap_ns or 0
     if overlap >= 0.5 * lost and overlap >= NOTICEABLE * run.elapsed_ns:
-        words = f"Copy on a stream of its own while kernels run: up to {percent(overlap / run.elapsed_ns)} of the run."
+        how = "Start copies earlier: on their own streams, they still wait" if fact.are_apart else ON_OWN_STREAM
+        words = f"{how}: up to {percent(overlap / run.elapsed_ns)} of the run."
         return [Advice(words=words, saved_ns=min(overlap, gain))]
     words = (
         "Keep the data on the GPU, send fewer bytes, or do more work per copy: compute is too short to hide the copies."

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_MPI, IN_RANGE, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import in_document, of_table, within
@@ -102,6 +103,8 @@ class LossFact:
         Of idle time: ranges between which most of it stands, and how much, ns of all devices.
     copies, collectives : sequence
         Of these losses what they are made of, most time first.
+    are_apart : bool
+        Of copies: most of their time is on streams without launches.
     waited_ns : int
         Of communication: waiting for other ranks, all devices.
     peers_ns : int
@@ -123,6 +126,7 @@ class LossFact:
     waits: tuple[str, int] | None = None
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
+    are_apart: bool = False
     waited_ns: int = 0
     peers_ns: int = 0
     overlap_ns: int | None = None
@@ -213,7 +217,8 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int, between: tup
         )
     if part == COPIES:
         overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
-        return LossFact(part=part, lost_ns=lost, copies=_copies(tables), overlap_ns=overlap, gain=gain)
+        apart = _are_apart(tables.folders)
+        return LossFact(part=part, lost_ns=lost, copies=_copies(tables), are_apart=apart, overlap_ns=overlap, gain=gain)
     if part == COMMUNICATION:
         overlap = sum(min(one["exposed_communication_ns"], one["compute_ns"]) for one in breakdown.values())
         waited = sum(group["waiting_ns"] for group in tables.stragglers["groups"]) if tables.stragglers else 0
@@ -359,6 +364,22 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
             )
         )
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kind))
+
+
+def _are_apart(folders: Sequence[Path]) -> bool:
+    """Return whether copies run on streams without launches for most of their time; 0 may be a stream that is not known."""
+    import duckdb
+
+    sums = Counter({True: 0, False: 0})
+    for folder in folders:
+        transfers, launches = (folder / f"{name}.parquet" for name in ("transfers", "launches"))
+        if transfers.is_file() and launches.is_file():
+            query = (
+                "SELECT stream NOT IN (SELECT DISTINCT stream FROM read_parquet(?) WHERE stream > 0),"
+                " sum(duration_ns)::BIGINT FROM read_parquet(?) WHERE stream > 0 GROUP BY ALL"
+            )
+            sums.update(dict(duckdb.execute(query, [str(launches), str(transfers)]).fetchall()))
+    return sums[True] > sums[False]
 
 
 def _collectives(tables: RunTables) -> list[CollectivesFact]:
