@@ -367,7 +367,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
 
 
 def _are_apart(folders: Sequence[Path]) -> bool:
-    """Return whether copies run on streams without launches for most of their time; 0 may be a stream that is not known."""
+    """Return whether copies run on streams without launches for most of their time; stream 0 may be one not known."""
     import duckdb
 
     sums = Counter({True: 0, False: 0})
