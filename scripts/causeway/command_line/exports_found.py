@@ -25,6 +25,8 @@ from causeway.readers.report_kinds import form_of, report_kind, tool_for
 
 _RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
+_WORKER = re.compile(r"(?:^|[._-])worker[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
+"""The name that PyTorch's handler for TensorBoard is given for each rank: worker0, worker1."""
 _ENDINGS = re.compile(
     r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep|pftrace|proto))+$",
     re.IGNORECASE,
@@ -110,12 +112,15 @@ class _Run:
 
 
 def rank_of(path: Path, word: str) -> int | None:
-    """Return the rank in a file's name (`rank3`, `rank_3`), else that in a Kineto trace's head, else None."""
+    """Return the rank in a file's name (`rank3`, `rank_3`); else of a Kineto trace that in its head, or that of its
+    `worker3`; else None.
+    """
     if match := _RANK.search(path.name):
         return int(match[1] or match[2])
     if word == "kineto" and path.is_file() and (head := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
         return int(head[1])
-    return None
+    worker = _WORKER.search(path.name) if word == "kineto" else None
+    return int(worker[1]) if worker else None
 
 
 def dataset_name(text: str) -> str:
@@ -195,7 +200,15 @@ def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
     """Return the name that an argument gives to its run, None if it gives none, its path, and None for its archive."""
     name, _, rest = argument.partition("=")
     named = bool(rest) and not Path(argument).exists()
-    return (name if named else None), Path(os.path.abspath(rest if named else argument)), None
+    return (name if named else None), _innermost(Path(os.path.abspath(rest if named else argument))), None
+
+
+def _innermost(path: Path) -> Path:
+    """Return a path; of a folder without exports and with one folder that one, and so on, as the folders of TensorBoard
+    lie: plugins/profile/TIME.
+    """
+    folders = [inner for inner in path.iterdir() if inner.is_dir()] if path.is_dir() else []
+    return _innermost(folders[0]) if len(folders) == 1 and not any(_exports_at(path)) else path
 
 
 def _together(named: tuple[str | None, Path, Path | None]) -> tuple[str | None, Path, Path | None]:

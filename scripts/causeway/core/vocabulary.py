@@ -413,7 +413,7 @@ PROFILER_STEP = "ProfilerStep#*"
 """The step of PyTorch's profiler (torch.profiler.profile.step), numbers left out."""
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_STEP_WORDS = frozenset({"step", "iteration"})
+_STEP_WORDS = frozenset({"step", "timestep", "iteration"})
 _NUMBERED_WORDS = _STEP_WORDS | {"iter"}
 _OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep"})
 
@@ -431,8 +431,8 @@ def form_of(name: str) -> int | None:
     """Return how sure a range's name says that it is a step: 0 for PyTorch's profiler steps, 1 for names with a number,
     2 for others; None where it does not name a step.
 
-    A step is named by the word `step` or `iteration`, or by `iter` and a number; words end where letters or cases do.
-    Steps of an optimizer are parts of a step.
+    A step is named by the word `step`, `timestep` or `iteration`, or by `iter` and a number; words end where letters or
+    cases do. Steps of an optimizer are parts of a step.
 
     >>> [form_of(name) for name in ("ProfilerStep#7", "iter 12", "train_step", "Optimizer.step#SGD.step", "forward")]
     [0, 1, 2, None, None]

@@ -115,6 +115,7 @@ def _time(facts: Facts, sink: Sink | None) -> dict | None:
         "last_ns": facts.last_ns,
         "session_start_ns": session if facts.has_start else None,
         "has_start": facts.has_start,
+        "resolution_ns": sink.resolution_ns,
     }
 
 

@@ -63,6 +63,17 @@ def test_kineto_traces_tell_their_rank(tmp_path):
     assert sorted(found(tmp_path / "job")) == [("host_4.pt.trace.json", "job", 3), ("host_7.pt.trace.json", "job", 0)]
 
 
+def test_workers_of_kineto_traces_are_ranks_where_no_rank_is_stated(tmp_path):
+    """Two ranks that `tensorboard_trace_handler` was given as worker0 and worker1: each was a run of its own."""
+    for worker in (0, 1):
+        text = '{"schemaVersion": 1, "traceEvents": []}'
+        write(tmp_path / "job", f"worker{worker}.172233344{worker}000.pt.trace.json", text=text)
+    assert [(dataset, rank) for _, dataset, rank in found(tmp_path / "job")] == [("job", 0), ("job", 1)]
+    head = '{"schemaVersion": 1, "distributedInfo": {"rank": 5}, "traceEvents": []}'
+    write(tmp_path / "other", "worker0.pt.trace.json", text=head)
+    assert found(tmp_path / "other") == [("worker0.pt.trace.json", "worker0", 5)]
+
+
 @pytest.mark.parametrize("content", [b"", bytes(5000), b'{"tra'])
 def test_a_damaged_rank_of_a_run_is_not_left_out(tmp_path, content):
     """What it is cannot be seen, but whose rank it is: the run says that it is missing."""
@@ -112,6 +123,19 @@ def test_what_is_no_export_is_refused(tmp_path):
         find_exports([str(tmp_path / "absent")])
     with pytest.raises(CausewayError, match="holds no export"):
         find_exports([str(tmp_path / "empty")])
+
+
+def test_the_only_folder_of_a_folder_is_searched(tmp_path):
+    """The folder that JAX was given, in which TensorBoard's lie: no export was found in it."""
+    inner = tmp_path / "log" / "plugins" / "profile" / "2026_01_02"
+    write(inner, "trace.csv")
+    (tmp_path / "log" / "events.out.tfevents.1").write_bytes(b"")
+    assert found(tmp_path / "log") == [("trace.csv", "trace", None)]
+    write(inner / "other", "trace.csv")
+    assert found(tmp_path / "log") == [("trace.csv", "trace", None)]
+    (tmp_path / "log" / "checkpoints").mkdir()
+    with pytest.raises(CausewayError, match="are not searched"):
+        find_exports([str(tmp_path / "log")])
 
 
 def test_a_folder_of_folders_says_that_they_are_not_searched(tmp_path):

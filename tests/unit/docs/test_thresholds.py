@@ -13,8 +13,13 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "scripts" / "causeway"
 PAGE = ROOT / "docs" / "thresholds.md"
 WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "telemetry", "variability", "waiting")
-BESIDE = ("core/vocabulary.py", "numeric/block_resampling.py", "numeric/effective_size.py")
-"""Modules of the ground that hold thresholds."""
+BESIDE = (
+    "core/vocabulary.py",
+    "numeric/block_resampling.py",
+    "numeric/effective_size.py",
+    "readers/sink/event_times.py",
+)
+"""Further modules that hold thresholds."""
 ROW = re.compile(r"^\| `([\w/]+\.py)` \| `([A-Z_0-9]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 OPERATIONS = {
     ast.Add: operator.add,
@@ -95,6 +100,7 @@ NO_THRESHOLDS = {
     "fleet/world/sessions.py": "DAY_S SESSIONS_AT_LEAST",
     "efficiency/device_time/launch_shapes.py": "MOST",
     "findings/device_time/efficiency.py": "MOST_UNFILLED",
+    "readers/sink/event_times.py": "DAY_NS",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES LEVEL",
     "levels/explorer/path_time.py": "GROUPS_HELD",
     "waiting/explain_waiting.py": "RUN",

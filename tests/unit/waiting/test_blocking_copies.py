@@ -42,7 +42,7 @@ def test_a_call_waits_for_a_copy_that_it_carries_out(name):
         "start": np.array([0, begin]), "end": np.array([5, begin + length * US]),
         "scope": np.array([NO_SCOPE, NO_SCOPE], np.int32),
     }  # fmt: skip
-    wait_for_own_copies(work, np.array([0, 1], np.int32), calls, Scratch())
+    wait_for_own_copies(work, np.array([0, 1], np.int32), calls, 0, Scratch())
     assert calls["scope"].tolist() == [NO_SCOPE, 2 if waits else NO_SCOPE]
 
 
@@ -52,7 +52,7 @@ def test_what_a_call_waits_for_by_its_name_stays_and_a_copy_without_a_call_chang
         "memory": np.array([PAGEABLE, PAGEABLE], np.uint8),
     }  # fmt: skip
     calls = {"start": np.array([0]), "end": np.array([100 * US]), "scope": np.array([ALL_STREAMS], np.int32)}
-    wait_for_own_copies(work, np.array([0, -1], np.int32), calls, Scratch())
+    wait_for_own_copies(work, np.array([0, -1], np.int32), calls, 0, Scratch())
     assert calls["scope"].tolist() == [ALL_STREAMS]
 
 

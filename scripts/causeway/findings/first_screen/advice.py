@@ -45,6 +45,7 @@ class Advice:
     saved_ns: int
 
 
+ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "begin_apart": "Start the profiler on all ranks at the same step, behind a barrier.",
@@ -128,11 +129,14 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         is_long = not detail.startswith(IN_OPERATOR) or 2 * fact.long_ns >= total
         if reason in BY_HOST and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):
             step, what = _against(reason, detail, has_ranges)
+            if _is_launch(detail) and 2 * fact.long_ns >= total:
+                step = "Launch each kernel once before: a call takes that long where it loads code"
             sums.setdefault(step, Counter())[what] += ns // run.devices
     for step, parts in sums.items():
         spent = parts.total()
         if spent * run.devices >= LEAST_DETAIL * total:
-            told = [one for one in parts.most_common(MOST) if one[1] >= LEAST_DETAIL * spent]
+            most = parts.most_common(MOST)
+            told = [one for one in most if one[1] >= LEAST_DETAIL * spent] or most[:1]
             named = ", ".join(f"{what} {time(ns)}" for what, ns in told)
             steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
     return steps
@@ -140,8 +144,11 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
 
 def _is_of_launches(detail: str) -> bool:
     """Return whether what the host did is what it does for each launch: launch calls, operators, code between them."""
-    is_launch = detail.startswith(IN_CALL) and "launch" in detail.lower()
-    return is_launch or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith(IN_OPERATOR)
+    return _is_launch(detail) or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith(IN_OPERATOR)
+
+
+def _is_launch(detail: str) -> bool:
+    return detail.startswith(IN_CALL) and "launch" in detail.lower()
 
 
 def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
@@ -164,7 +171,7 @@ def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
         return "Allocate once, or from a pool", what
     if "graphlaunch" in low:
         return "Launch larger graphs, less often", what
-    if detail.startswith(IN_CALL) and "launch" in low:
+    if _is_launch(detail):
         return "Launch less often: fuse kernels, or capture them in a CUDA or HIP graph", what
     if reason == "blocked_host":
         return "Avoid these waits of the host, so that it launches ahead", what
@@ -190,7 +197,8 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         return [Advice(words="Pin the host's memory: the copies are of pageable memory.", saved_ns=min(gain, lost))]
     overlap = fact.overlap_ns or 0
     if overlap >= 0.5 * lost and overlap >= NOTICEABLE * run.elapsed_ns:
-        words = f"Copy on a stream of its own while kernels run: up to {percent(overlap / run.elapsed_ns)} of the run."
+        how = "Start copies earlier: on their own streams, they still wait" if fact.are_apart else ON_OWN_STREAM
+        words = f"{how}: up to {percent(overlap / run.elapsed_ns)} of the run."
         return [Advice(words=words, saved_ns=min(overlap, gain))]
     words = (
         "Keep the data on the GPU, send fewer bytes, or do more work per copy: compute is too short to hide the copies."

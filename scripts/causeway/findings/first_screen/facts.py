@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
-from causeway.findings.first_screen.outliers import GapFact, SlowStepsFact, gap_facts, long_ns, slow_step_facts
+from causeway.findings.first_screen.outliers import GapFact, SlowStepsFact, between, gap_facts, long_ns, slow_step_facts
 from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
 from causeway.findings.first_screen.work import VariationFact, variation_facts
 
@@ -33,7 +33,7 @@ class DatasetFacts:
     @cached_property
     def losses(self) -> Sequence[LossFact]:
         """Parts of the devices' time that are not compute, the largest first."""
-        return loss_facts(self.tables, self.run, long_ns(self.gaps)) if self.run else ()
+        return loss_facts(self.tables, self.run, long_ns(self.gaps), between(self.gaps)) if self.run else ()
 
     @cached_property
     def gaps(self) -> Sequence[GapFact]:

@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_RANGE, MEMORY_KINDS, MIGRATIONS
+from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_MPI, IN_RANGE, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import in_document, of_table, within
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER
+from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER, form_of
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
     COPIES,
@@ -29,7 +30,7 @@ CHANGES = {COMMUNICATION: "collectives_free", COPIES: "copies_free", IDLE: "host
 """The replayed change that takes a loss away."""
 _DIGITS = re.compile(r"[0-9]+|\*+")
 MOST_UNKNOWN = 0.5
-"""Share of idle time without a known reason from which no replay stands for the loss: it keeps these gaps."""
+"""Share of idle time without a known reason or in MPI from which no replay stands for the loss: it keeps these gaps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +99,12 @@ class LossFact:
         Of idle time: the call with which the host waits for a device most often, and how often.
     long_ns : int
         Of idle time: in gaps between the same work that are each longer than a launch takes the host.
+    between : (str, int) or None
+        Of idle time: ranges between which most of it stands, and how much, ns of all devices.
     copies, collectives : sequence
         Of these losses what they are made of, most time first.
+    are_apart : bool
+        Of copies: most of their time is on streams without launches.
     waited_ns : int
         Of communication: waiting for other ranks, all devices.
     peers_ns : int
@@ -117,9 +122,11 @@ class LossFact:
     reasons: Sequence[tuple[str, str, int]] = ()
     unknown_ns: int = 0
     long_ns: int = 0
+    between: tuple[str, int] | None = None
     waits: tuple[str, int] | None = None
     copies: Sequence[CopiesFact] = ()
     collectives: Sequence[CollectivesFact] = ()
+    are_apart: bool = False
     waited_ns: int = 0
     peers_ns: int = 0
     overlap_ns: int | None = None
@@ -170,19 +177,21 @@ class LateRankFact:
     query: str
 
 
-def loss_facts(tables: RunTables, run: RunFact, long_ns: int = 0) -> list[LossFact]:
+def loss_facts(
+    tables: RunTables, run: RunFact, long_ns: int = 0, between: tuple[str, int] | None = None
+) -> list[LossFact]:
     """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first;
-    `long_ns` of the idle time is in long gaps.
+    `long_ns` of the idle time is in long gaps, so much of it `between` ranges of a name.
     """
     facts = [
-        _loss(tables, run, part, long_ns)
+        _loss(tables, run, part, long_ns, between)
         for part in (COMMUNICATION, COPIES, IDLE, OUTSIDE)
         if run.share(run.parts.get(part, 0)) >= NOTICEABLE
     ]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.part))
 
 
-def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
+def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int, between: tuple[str, int] | None) -> LossFact:
     breakdown = tables.efficiency["breakdown"]
     lost = run.parts[part]
     gain = _gain(tables, run, part)
@@ -193,7 +202,8 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
             reasons = [(reason, detail, ns * lost // known) for reason, detail, ns in reasons]
             unknown = unknown * lost // known
             known = lost
-        if not known or unknown >= MOST_UNKNOWN * known:
+        kept = unknown + sum(ns for _, detail, ns in reasons if detail.startswith(IN_MPI))
+        if not known or kept >= MOST_UNKNOWN * known:
             gain = None
         return LossFact(
             part=part,
@@ -201,12 +211,14 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int) -> LossFact:
             reasons=reasons,
             unknown_ns=unknown,
             long_ns=min(long_ns, lost),
+            between=between if between and lost >= between[1] >= lost / 2 else None,
             waits=_waits(tables),
             gain=gain,
         )
     if part == COPIES:
         overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
-        return LossFact(part=part, lost_ns=lost, copies=_copies(tables), overlap_ns=overlap, gain=gain)
+        apart = _are_apart(tables.folders)
+        return LossFact(part=part, lost_ns=lost, copies=_copies(tables), are_apart=apart, overlap_ns=overlap, gain=gain)
     if part == COMMUNICATION:
         overlap = sum(min(one["exposed_communication_ns"], one["compute_ns"]) for one in breakdown.values())
         waited = sum(group["waiting_ns"] for group in tables.stragglers["groups"]) if tables.stragglers else 0
@@ -266,13 +278,16 @@ def is_unexplained(reason: str, detail: str) -> bool:
 
 
 def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
-    """Return why devices are idle between their first and last work, and how long for no known reason, ns."""
+    """Return why devices are idle between their first and last work, and how long for no known reason, ns.
+
+    A range around a step, or around most of the run, is no reason.
+    """
     sums: Counter[tuple[str, str]] = Counter()
     outer = _outer_ranges(tables)
     for row in tables.waiting:
         if row["reason"] not in NOT_IDLE:
             name = row["detail"].removeprefix(IN_RANGE)
-            is_outer = name != row["detail"] and _DIGITS.sub("*", name) in outer
+            is_outer = name != row["detail"] and (_DIGITS.sub("*", name) in outer or form_of(name) is not None)
             sums[row["reason"], HOST_CODE if is_outer else row["detail"]] += row["wait_ns"]
     unknown = sum(ns for (reason, detail), ns in sums.items() if is_unexplained(reason, detail))
     rows = [(reason, detail, ns) for (reason, detail), ns in sums.items() if not is_unexplained(reason, detail)]
@@ -349,6 +364,22 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
             )
         )
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kind))
+
+
+def _are_apart(folders: Sequence[Path]) -> bool:
+    """Return whether copies run on streams without launches for most of their time; stream 0 may be one not known."""
+    import duckdb
+
+    sums = Counter({True: 0, False: 0})
+    for folder in folders:
+        transfers, launches = (folder / f"{name}.parquet" for name in ("transfers", "launches"))
+        if transfers.is_file() and launches.is_file():
+            query = (
+                "SELECT stream NOT IN (SELECT DISTINCT stream FROM read_parquet(?) WHERE stream > 0),"
+                " sum(duration_ns)::BIGINT FROM read_parquet(?) WHERE stream > 0 GROUP BY ALL"
+            )
+            sums.update(dict(duckdb.execute(query, [str(launches), str(transfers)]).fetchall()))
+    return sums[True] > sums[False]
 
 
 def _collectives(tables: RunTables) -> list[CollectivesFact]:

@@ -12,7 +12,7 @@ from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import file_source
 from causeway.core.schemas import Row
 from causeway.core.tables import open_table, read_table
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import MOST_OF_RUN, NOTICEABLE, RunFact, RunTables
 
 SHORTEST = 5e-4
 """Share of the run from which a gap is looked at: shorter ones are told by the reasons of idle time alone."""
@@ -24,13 +24,17 @@ WAITS = "exposed_communication"
 """The cause of a slow step in which a rank waits for another one."""
 LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching."""
+MOST_RANGES = 100_000
+"""Ranges of a name up to which gaps between them are looked for: gaps that are told are a few thousand at most."""
 STANDS_OUT = 3.0
 """Times as long as the median of its kind that a launch or copy is, to stand out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapFact:
-    """Gaps of devices between the same two pieces of work: how many and how long, ns, over `devices` devices."""
+    """Gaps of devices between the same two pieces of work: how many and how long, ns, over `devices` devices; of what
+    ranges each stands `between` one and the next.
+    """
 
     after: str
     before: str
@@ -41,6 +45,7 @@ class GapFact:
     longest_ns: int
     start_ns: int
     per_step: bool
+    between: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +110,65 @@ class _Gap:
     end: int
     after: str
     before: str
+    moved: int = 0
+
+
+_RangesByRank = Mapping[int, Mapping[str, tuple[np.ndarray, np.ndarray]]]
+"""Of each rank the starts and ends of its ranges by name, without their digits, ns on the export's clock."""
+
+
+def _ranges(folder: Path, gaps: Sequence[_Gap], run: RunFact) -> _RangesByRank:
+    """Return the ranges of ranks with gaps, but for those that fill most of the run, which stand between nothing."""
+    found: dict[int, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
+    if not gaps or not (folder / "ranges.parquet").is_file():
+        return found
+    import duckdb
+
+    rows = duckdb.execute(
+        "SELECT rank, regexp_replace(name, '[0-9]+', '*', 'g') AS without_digits, array_agg(start_ns ORDER BY start_ns)"
+        ", array_agg(start_ns + duration_ns ORDER BY start_ns) FROM read_parquet(?) GROUP BY rank, without_digits"
+        " HAVING count(*) BETWEEN 2 AND ? ORDER BY rank, without_digits",
+        [str(folder / "ranges.parquet"), MOST_RANGES],
+    ).fetchall()
+    for rank, name, starts, ends in rows:
+        times = np.array(starts, np.int64), np.maximum.accumulate(np.array(ends, np.int64))
+        if (times[1] - times[0]).sum() < MOST_OF_RUN * run.elapsed_ns:
+            found.setdefault(rank, {})[name] = times
+    return found
+
+
+def _between(gaps: Sequence[_Gap], ranges: Mapping[int, _RangesByRank]) -> str | None:
+    """Return the name of the ranges between one of which and the next each gap stands, no two gaps at one place, and no
+    range fills much of one; of several those that are longest in all. None without such ranges, or of a single gap.
+    """
+    own = [ranges.get(gap.key[0], {}).get(gap.key[1], {}) for gap in gaps]
+    names = set.intersection(*map(set, own)) if len(gaps) > 1 else set()
+    longest: dict[str, int] = {}
+    for name in names:
+        indices = set()
+        for gap, times in zip(gaps, own, strict=True):
+            starts, ends = times[name]
+            begun = np.searchsorted(starts, (gap.start + gap.end) // 2)
+            if 0 < begun < starts.size and _covers(gap, int(ends[begun - 1]), int(starts[begun])):
+                indices.add((gap.key, begun))
+        if len(indices) == len(gaps):
+            longest[name] = sum(int((times[name][1] - times[name][0]).sum()) for times in own)
+    if any(_inside(gap, starts, ends) for gap, times in zip(gaps, own, strict=True) for starts, ends in times.values()):
+        return None
+    return max(longest, key=lambda name: (longest[name], name), default=None)
+
+
+def _covers(gap: _Gap, begin: int, end: int) -> bool:
+    """Return whether most of a gap lies between two moments."""
+    return min(gap.end, end) - max(gap.start, begin) >= MOST_OF_RUN * (gap.end - gap.start)
+
+
+def _inside(gap: _Gap, starts: np.ndarray, ends: np.ndarray) -> bool:
+    """Return whether a range of some that are ordered by start fills much of a gap, and says what stands there."""
+    first = int(np.searchsorted(ends, gap.start))
+    last = int(np.searchsorted(starts, gap.end))
+    held = np.minimum(ends[first:last], gap.end) - np.maximum(starts[first:last], gap.start)
+    return bool(held.size) and int(held.max()) > (1 - MOST_OF_RUN) * (gap.end - gap.start)
 
 
 def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str]) -> list[_Gap]:
@@ -235,14 +299,17 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
         return []
     least = max(int(SHORTEST * run.elapsed_ns), 1)
     groups: dict[tuple[str, str], list[_Gap]] = defaultdict(list)
+    ranges: dict[int, _RangesByRank] = {}
     for number, folder in enumerate(tables.folders):
         if not (folder / "launches.parquet").is_file():
             continue
         names = {configuration: name for configuration, (name, _) in _names(folder).items()}
-        for gap in _without_copies(_long_gaps(folder, number, least, names), folder, least):
+        every = _without_copies(_long_gaps(folder, number, least, names), folder, least)
+        ranges[number] = _ranges(folder, every, run)
+        for gap in every:
             begins = tables.moment(folder, gap.start)
             if begins >= 0:  # not while a recording of the others had not begun
-                groups[gap.after, gap.before].append(replace(gap, start=begins, end=begins + gap.end - gap.start))
+                groups[gap.after, gap.before].append(replace(gap, moved=begins - gap.start))
     facts = []
     steps = run.steps.count if run.steps else 0
     for (after, before), every in groups.items():
@@ -261,8 +328,9 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
                     total_ns=sum(lengths),
                     median_ns=lengths[len(lengths) // 2],
                     longest_ns=lengths[-1],
-                    start_ns=longest.start,
+                    start_ns=longest.start + longest.moved,
                     per_step=steps > 2 and abs(len(gaps) / devices - steps) <= 1,
+                    between=_between(gaps, ranges),
                 )
             )
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.after, fact.before))
@@ -271,6 +339,15 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
 def long_ns(gaps: Sequence[GapFact]) -> int:
     """Return the time in gaps that are longer than launching takes the host, ns of all devices."""
     return sum(gap.total_ns for gap in gaps if gap.median_ns >= LAUNCHING_NS)
+
+
+def between(gaps: Sequence[GapFact]) -> tuple[str, int] | None:
+    """Return the ranges between which most time of gaps stands, and how much, ns of all devices; None without any."""
+    sums: dict[str, int] = defaultdict(int)
+    for gap in gaps:
+        if gap.between is not None:
+            sums[gap.between] += gap.total_ns
+    return max(sums.items(), key=lambda one: (one[1], one[0]), default=None)
 
 
 def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:

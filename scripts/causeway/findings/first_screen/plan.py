@@ -56,6 +56,8 @@ class ScreenLine:
         In words; may hold untrusted names.
     ns : int or None
         The time that the answer is about: of the run, or of all devices; None where it is about none.
+    wins_ns : int or None
+        What the run wins without the loss that the answer is about; None where that is not known.
     query : str or None
         SQL that gives a number of the answer.
     """
@@ -63,6 +65,7 @@ class ScreenLine:
     question: str
     answer: str
     ns: int | None = None
+    wins_ns: int | None = None
     query: str | None = None
 
     def as_json(self, dataset: str) -> dict[str, Any]:
@@ -72,6 +75,7 @@ class ScreenLine:
             "question": self.question,
             "answer": self.answer,
             "ns": self.ns,
+            "wins_ns": self.wins_ns,
             "query": self.query,
         }
 
@@ -138,6 +142,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
             question=WHERE,
             answer=words.of_loss(fact, run),
             ns=fact.lost_ns,
+            wins_ns=fact.gain.saved_ns if fact.gain else None,
             query=percent_query(tables.dataset, fact.part),
         )
         for fact in _where(losses)

@@ -241,13 +241,19 @@ def _collectives(fact: CollectivesFact) -> str:
     return f"{count(fact.count)} x {fact.operation}{size}{speed}"
 
 
+def _between(ranges: str) -> str:
+    """Return where gaps stand, by the name of ranges."""
+    return f"between one range {elided(ranges, LONGEST_DETAIL)} and the next"
+
+
 def loss_headline(fact: LossFact, run: RunFact) -> str:
     """Return what a part of the devices' time is lost to, and why."""
     share = percent(run.share(fact.lost_ns))
     lost = time(fact.lost_ns / run.devices)
     each = f"{lost} of {time(run.elapsed_ns)}{' per GPU' if run.devices > 1 else ''}"
     if fact.part == IDLE:
-        return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}"
+        stands = f", {time(fact.between[1] / run.devices)} of it {_between(fact.between[0])}" if fact.between else ""
+        return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}{stands}"
     if fact.part == COPIES:
         what = f". They are {_copies(fact.copies[0], run.devices)}" if fact.copies else ""
         return f"Copies outside compute {share} ({each}){what}"
@@ -331,6 +337,8 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
     )
     if each and fact.count % fact.devices:
         each = f" on {fact.devices} GPUs"
+    if fact.between is not None:
+        between = f"{_between(fact.between)}, {between}"
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
         return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"

@@ -24,7 +24,10 @@ WORK = (
     ("quantisation", r"quant|fp8|int8|scaled_"),
     ("reductions", r"reduce|sum_|cumsum|scan"),
     ("pooling", r"pool"),
-    ("elementwise", r"elementwise|vectorized|unrolled|add_|mul_|fill|copy|cat|silu|gelu|relu|threshold|triton_poi"),
+    (
+        "elementwise",
+        r"elementwise|vectorized|unrolled|add_|mul_|(?<!pre)fill|copy|cat|silu|gelu|relu|threshold|triton_poi",
+    ),
 )
 """Classes of work, the first whose pattern is in the name of the operator or the kernel."""
 _SURE = (("attention", re.compile(WORK[0][1], re.IGNORECASE)),)
@@ -36,13 +39,16 @@ EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", r
 def work_of(name: str, operator: str | None, kind: str) -> str:
     """Return the class of work that a kernel does.
 
-    >>> work_of("nvjet_tst_192x192", None, "compute"), work_of("bn_bw", "aten::cudnn_batch_norm", "compute")
+    A range that a program names says less of it than the kernel's own name.
+
+    >>> work_of("nvjet_tst_192x192", "prefill", "compute"), work_of("bn_bw", "aten::cudnn_batch_norm", "compute")
     ('matrix products', 'normalisation')
     """
     if kind == COMMUNICATION_KERNEL:
         return COLLECTIVES[0] if EXCHANGE.search(name) else COLLECTIVES[1]
-    operator = (operator or "").rpartition("::")[2]
-    for text, known in ((name, _SURE), (operator, _WORK), (name, _WORK)):
+    _, of_framework, operator = (operator or "").rpartition("::")
+    texts = ((operator, _WORK), (name, _WORK))
+    for text, known in ((name, _SURE), *(texts if of_framework else texts[::-1])):
         for work, pattern in known:
             if pattern.search(text):
                 return work

@@ -46,7 +46,7 @@ WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
 MATTERS_MOST = ("Where", "What fills the time", "Run", "Recording")
-"""The questions whose answer stands for a dataset, the first that it has."""
+"""The questions whose answer stands for a dataset, the first that it has; of its lines that whose removal wins most."""
 
 
 def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> Markup:
@@ -58,7 +58,7 @@ def datasets_table(datasets: Sequence, lines: Sequence[tuple[int, Mapping]]) -> 
     lines : sequence of (int, mapping)
         All lines of first screens with their places in the document.
     """
-    rows = [_row(view, _most(view.name, lines)) for view in datasets]
+    rows = [_row(view, line_of(view.name, lines)) for view in datasets]
     return rendered("datasets.html", rows=rows)
 
 
@@ -69,10 +69,11 @@ def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> tuple:
     return view.name, status, WORDS.get(status, status), ratio, said
 
 
-def _most(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:
+def line_of(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:
     """Return the line that stands for a dataset, with its place; None without any."""
     own = [one for one in lines if one[1]["dataset"] == dataset]
-    return next((one for question in MATTERS_MOST for one in own if one[1]["question"] == question), None)
+    of_question = ([one for one in own if one[1]["question"] == question] for question in MATTERS_MOST)
+    return max(next(filter(None, of_question), []), key=lambda one: one[1]["wins_ns"] or 0, default=None)
 
 
 UNFOLDED = 4

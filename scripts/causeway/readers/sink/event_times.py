@@ -21,6 +21,10 @@ COARSE_STARTS = 10
 """Starts alone that are all multiples of such a tick are taken for rounded in at least so many rows: nvprof prints
 starts in seconds with six decimals beside durations in nanoseconds, and few starts share a tick by chance.
 """
+COARSEST_NS = 1000
+"""Coarsest resolution in which formats print times: whole microseconds. Ticks beyond are those of a program."""
+PRINTED_STEPS = 10
+"""Into how many parts of its step the shortest text of a floating-point number divides it at most: a decimal digit."""
 
 
 def are_untimed(start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -178,12 +182,14 @@ class ClockTick:
         The greatest common divisor of all durations and of the distances of all starts, in nanoseconds; only a bound
         once it is below `COARSE_NS`; 0 where none of them is above 0.
     start_tick_ns : int
-        The same of the distances of all starts.
+        The same of the distances of all starts; exact.
     """
 
     def __init__(self) -> None:
         self.tick_ns = 0
         self.start_tick_ns = 0
+        self._launches = 0
+        self._farthest = 0
         self._origin: int | None = None
         self._days: dict[int, tuple[int, int]] = {}  # launches of a day of the clock, and their earliest start
 
@@ -192,13 +198,16 @@ class ClockTick:
         if self._origin is None:
             self._origin = int(start[0])
         first = int(start.min())
-        if first // DAY_NS == int(start.max()) // DAY_NS:
+        last = int(start.max())
+        self._launches += len(start)
+        self._farthest = max(self._farthest, abs(first), abs(last))
+        if first // DAY_NS == last // DAY_NS:
             self._note_day(first, len(start))
         else:
             _, inverse, rows = np.unique(start // DAY_NS, return_inverse=True, return_counts=True)
             for at, count in enumerate(rows.tolist()):
                 self._note_day(int(start[inverse == at].min()), count)
-        if not 0 < self.start_tick_ns < COARSE_NS:
+        if self.start_tick_ns != 1:
             self.start_tick_ns = int(np.gcd.reduce(start - self._origin, initial=self.start_tick_ns))
         if not 0 < self.tick_ns < COARSE_NS:
             tick = math.gcd(self.tick_ns, self.start_tick_ns)
@@ -207,6 +216,20 @@ class ClockTick:
     def _note_day(self, first: int, rows: int) -> None:
         known, earliest = self._days.get(first // DAY_NS, (0, first))
         self._days[first // DAY_NS] = known + rows, min(first, earliest)
+
+    @property
+    def resolution_ns(self) -> int:
+        """Up to how much a start may seem to lie before the end that it waited for, since both were rounded: a tick; of
+        times that went through double precision also a step of these, in nanoseconds and in microseconds. The shortest
+        text of such a number has a tick that is finer than the step.
+
+        Fewer launches than `COARSE_STARTS` show no tick; they count as exact to the nanosecond.
+        """
+        tick = max(self.start_tick_ns, 1) if self._launches >= COARSE_STARTS else 1
+        step = 1000 * float(np.spacing(self._farthest / 1000))
+        if step <= PRINTED_STEPS * tick:
+            tick += int(step + np.spacing(float(self._farthest)))
+        return min(tick, COARSEST_NS)
 
     @property
     def first_ns(self) -> int | None:

@@ -495,6 +495,11 @@ class Sink:
         return self._clock.start_tick_ns if is_coarse else 0
 
     @property
+    def resolution_ns(self) -> int:
+        """By how much rounding can let launches seem to overlap, ns."""
+        return self._clock.resolution_ns
+
+    @property
     def unsure_ns(self) -> int:
         """By how much the order of two ends may be wrong, ns: two ticks of a clock that is coarse, as starts and
         durations may each be half a tick off; 0 of one that is not.

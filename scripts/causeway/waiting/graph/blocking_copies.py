@@ -21,7 +21,7 @@ that is by chance, as asynchronous calls take some microseconds."""
 
 
 def wait_for_own_copies(
-    work: dict[str, np.ndarray], call: np.ndarray, calls: dict[str, np.ndarray], scratch: Scratch
+    work: dict[str, np.ndarray], call: np.ndarray, calls: dict[str, np.ndarray], resolution: int, scratch: Scratch
 ) -> None:
     """Let calls that carry out their own copy wait for its stream.
 
@@ -33,6 +33,8 @@ def wait_for_own_copies(
         The call that made each work; -1: not known.
     calls : dict of ndarray, shape (m,)
         `start`, `end` (ns) and `scope` of host calls; `scope` is changed.
+    resolution : int, ns
+        See `nodes.Graph`.
     scratch : Scratch
     """
     for part in windows(call.size):
@@ -43,7 +45,7 @@ def wait_for_own_copies(
         start = work["start"][copies]
         end = work["end"][copies]
         pageable = (end <= returned + DRAINED_NS) & (2 * (np.minimum(end, returned) - start) >= end - start)
-        unknown = (end <= returned) & (end - start >= LEAST_NS)
+        unknown = (end <= returned + resolution) & (end - start >= LEAST_NS)
         waits = np.where(work["memory"][copies] == PAGEABLE, pageable, unknown) & (calls["scope"][made_by] == NO_SCOPE)
         calls["scope"][made_by[waits]] = work["stream"][copies[waits]]
         scratch.used(part.stop - part.start)

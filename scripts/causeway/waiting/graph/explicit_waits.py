@@ -68,7 +68,7 @@ def _give(found: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarr
         usable = (target[mine] >= 0) & (origin[mine] >= 0)
         late = target[mine][usable]
         early = origin[mine][usable]
-        before = work.end[early] <= work.start[late]
+        before = work.end[early] <= work.start[late] + graph.resolution
         late = late[before]
         early = early[before]
         held = found[late]

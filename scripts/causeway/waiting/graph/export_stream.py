@@ -17,6 +17,8 @@ from causeway.waiting.graph.host_calls import (
     WHOLE_RANK,
     call_pieces,
     event_waits,
+    follows,
+    resolution_of,
     synchronised_streams,
     unseen_waits,
     with_waits,
@@ -53,8 +55,9 @@ def stream_export(
         If a table is damaged.
     """
     synchronised = synchronised_streams(folder)
+    resolution = resolution_of(folder)
     for rank in ranks:
-        known = _Calls(builder, rank, calls)
+        known = _Calls(builder, rank, calls, resolution)
         for rows in _calls_in_order(folder, builder, rank):
             known.take(rows, scopes_of(rows, synchronised))
         made_by = builder.scratch.columns(call=np.int32)
@@ -161,8 +164,9 @@ def _by_start(parts: list[Rows]) -> Rows:
 class _Calls:
     """Outermost calls of a rank, found by the numbers of all, inner ones as well, which are below `most`."""
 
-    def __init__(self, builder: GraphBuilder, rank: int, most: int) -> None:
+    def __init__(self, builder: GraphBuilder, rank: int, most: int, resolution: int) -> None:
         self._builder = builder
+        self._resolution = resolution
         self._rank = rank
         array = builder.scratch.array
         self._count = 0
@@ -187,7 +191,7 @@ class _Calls:
         self._count = _take_calls(
             rows["start"], rows["end"], thread, rows["name"], rows["waits"], scope, rows["call"], self._held,
             self._count, self._start, self._end, self._thread, self._name, self._first_waits, self._waits, self._scope,
-            self._top,
+            self._top, self._resolution,
         )  # fmt: skip
         self._builder.scratch.used(scope.size)
 
@@ -287,12 +291,12 @@ class _Calls:
 @compiled(
     int64(
         I8, I8, I4, I8, I8, I8, I8, int64[::1], int64, int64[::1], int64[::1], int32[::1], int32[::1], uint8[::1],
-        uint8[::1], int64[::1], int32[::1],
+        uint8[::1], int64[::1], int32[::1], int64,
     )
 )  # fmt: skip
 def _take_calls(
     start, end, thread, name, waits, scope, number, held, count, out_start, out_end, out_thread, out_name, first_waits,
-    out_waits, out_scope, tops,
+    out_waits, out_scope, tops, resolution,
 ):  # fmt: skip
     """Write the outermost calls, and for each call the outermost one around it; return how many
     outermost calls there are so far. What an inner call waits for counts for the outermost, if it is more.
@@ -309,14 +313,18 @@ def _take_calls(
         Outermost calls; `first_waits` is what they themselves wait for.
     tops : array of int32, shape (calls,), output
         The outermost call, by a call's number.
+    resolution : int, ns
+        By how much calls that follow each other may overlap; they do not in the output.
     """
     for i in range(start.size):
         top = held[thread[i]]
-        if top >= 0 and start[i] < out_end[top]:
+        if top >= 0 and not follows(start[i], end[i], out_start[top], out_end[top], resolution):
             if waits[i] > first_waits[top]:
                 out_waits[top] = waits[i]
                 out_scope[top] = scope[i]
         else:
+            if top >= 0:
+                out_end[top] = min(out_end[top], start[i])
             top = count
             count += 1
             held[thread[i]] = top

@@ -39,11 +39,14 @@ class GraphBuilder:
     ----------
     texts : Texts
     scratch : Scratch
+    resolution : int, ns
+        See `Graph`.
     """
 
-    def __init__(self, texts: Texts, scratch: Scratch) -> None:
+    def __init__(self, texts: Texts, scratch: Scratch, resolution: int = 0) -> None:
         self.texts = texts
         self.scratch = scratch
+        self.resolution = resolution
         times = {"start": np.int64, "end": np.int64}
         self.work = scratch.columns(
             **times, stream=np.int32, kind=np.uint8, name=np.int32, operator=np.int32, memory=np.uint8
@@ -158,7 +161,7 @@ class GraphBuilder:
         self._renumber(calls["scope"], self._streams, streams)
         self._renumber(calls["thread"], self._threads, threads)
         made_by = self.made_by.arrays()
-        wait_for_own_copies(work, made_by["call"], calls, scratch)
+        wait_for_own_copies(work, made_by["call"], calls, self.resolution, scratch)
         del work["memory"]
         ranks = sorted(self._work_of)
         row_of = {rank: row for row, rank in enumerate(ranks)}
@@ -175,6 +178,7 @@ class GraphBuilder:
             calls_of=np.array([self._calls_of[rank] for rank in ranks], np.int64).reshape(-1, 2),
             staying=[staying.of(*key) for key in threads] if staying else [],
             mpi=[staying.mpi_of(*key) for key in threads] if staying else [],
+            resolution=self.resolution,
         )  # fmt: skip
         _give_members(graph, collectives)
         return graph, explicit_waits(graph, np.concatenate(self._waits, axis=1), streams)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.codes import MIGRATIONS
+from causeway.core.tables import read_json
 from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import chunks, numbers, times
-from causeway.numeric.compiled import I8, compiled, int64, void
+from causeway.numeric.compiled import I8, boolean, compiled, int64, void
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 
@@ -32,6 +33,11 @@ Unified Runtime and Level Zero).
 ACCESS = "an access to managed memory"
 """Name of the calls that stand for the first and the last access of a rank."""
 Rows = dict[str, np.ndarray]
+
+
+def resolution_of(folder: Path) -> int:
+    """Return by how much rounding can let an export's events that follow each other seem to overlap, ns."""
+    return (read_json(folder / "capabilities.json")["time"] or {}).get("resolution_ns", 0)
 
 
 def waits_of(name: str) -> int:
@@ -141,18 +147,29 @@ def host_calls(folder: Path, texts: Texts) -> Rows:
         rows = {name: values[order] for name, values in rows.items()}
     _, threads = distinct_rows(rows["rank"], rows["thread"])
     outer = np.empty(order.size, np.int64)
-    _outermost(threads, rows["start"], rows["end"], np.full(threads.max(initial=-1) + 1, -1), outer)
+    latest = np.full(threads.max(initial=-1) + 1, -1)
+    _outermost(threads, rows["start"], rows["end"], resolution_of(folder), latest, outer)
     return rows | {"outer": outer}
 
 
-@compiled(void(I8, I8, I8, int64[::1], int64[::1]))
-def _outermost(threads, starts, ends, latest, outer):
-    """Write for each call the outermost call of its thread that began before and still runs."""
+@compiled(boolean(int64, int64, int64, int64, int64))
+def follows(start, end, outer_start, outer_end, resolution):
+    """Return whether a call began after another of its thread had ended, but for what rounding lets them overlap."""
+    return start >= outer_end or (start > outer_start and end > outer_end and start >= outer_end - resolution)
+
+
+@compiled(void(I8, I8, int64[::1], int64, int64[::1], int64[::1]))
+def _outermost(threads, starts, ends, resolution, latest, outer):
+    """Write for each call the outermost call of its thread that began before and still runs; let calls that follow each
+    other not overlap.
+    """
     for i in range(threads.size):
         held = latest[threads[i]]
-        if held >= 0 and starts[i] < ends[held]:
+        if held >= 0 and not follows(starts[i], ends[i], starts[held], ends[held], resolution):
             outer[i] = held
         else:
+            if held >= 0:
+                ends[held] = min(ends[held], starts[i])
             outer[i] = i
             latest[threads[i]] = i
 

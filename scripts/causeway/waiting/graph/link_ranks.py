@@ -132,8 +132,8 @@ def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None
         done = link(
             at, WINDOW, graph.returns, work.start, work.end, work.kind, work.stream, work.call, calls.start, calls.end,
             calls.scope, calls.launches.view(np.uint8), calls.thread, graph.stream_rank, graph.thread_rank,
-            graph.stream_device, streams, threads, links.start_up, recent, counts, links.before, links.other,
-            links.bound, links.call_before, links.call_work,
+            graph.stream_device, streams, threads, links.start_up, graph.resolution, recent, counts, links.before,
+            links.other, links.bound, links.call_before, links.call_work,
         )  # fmt: skip
         graph.scratch.used(done)
 

@@ -113,12 +113,12 @@ def _kernel_in_the_way(node, rank, start, end, kind, stream, stream_device, rece
     return best
 
 
-@compiled_borrowing(int64(int64, I8, I4, U1))
-def seen_until(c, call_end, scope, launches):
-    """Return until when work may end that a waiting call returned after, ns: its return, or of a call that carries out
-    its own copy somewhat later, for the last of it leaves the driver's buffer behind the return.
+@compiled_borrowing(int64(int64, I8, I4, U1, int64))
+def seen_until(c, call_end, scope, launches, resolution):
+    """Return until when work may end that a waiting call returned after, ns: its return, as exactly as it is known; of
+    a call that carries out its own copy somewhat later, for the last of it leaves the driver's buffer after that.
     """
-    return call_end[c] + (DRAINED_NS if launches[c] and scope[c] >= 0 else 0)
+    return call_end[c] + max(resolution, DRAINED_NS if launches[c] and scope[c] >= 0 else 0)
 
 
 @compiled_borrowing(int64(int64, int64, I8, I4, int64[:, ::1], I8, int64))
@@ -171,14 +171,14 @@ def _recorded_bound(w, previous, start, end, call, other, call_start, call_end, 
 
 @compiled_borrowing(
     int64(
-        _W8, int64, I4, I8, I8, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4,
-        _W1, _W4, _W4,
+        _W8, int64, I4, I8, I8, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8, I8, I8, int64, int64, int64[:, ::1], _W8,
+        _W4, _W4, _W1, _W4, _W4,
     )
 )  # fmt: skip
 def link(
     at, most, returns, start, end, kind, stream, call, call_start, call_end, scope, launches, thread, stream_rank,
-    thread_rank, stream_device, offsets, thread_offsets, start_up, recent, counts, before, other, bound, call_before,
-    call_work,
+    thread_rank, stream_device, offsets, thread_offsets, start_up, resolution, recent, counts, before, other, bound,
+    call_before, call_work,
 ):  # fmt: skip
     """Write what the next nodes of a rank waited for; return how many there were.
 
@@ -204,6 +204,8 @@ def link(
         Where the streams and the threads of each rank begin.
     start_up : int
         Usual start-up latency, ns.
+    resolution : int, ns
+        See `nodes.Graph`.
     recent : array of int64, shape (streams, 2), filled with -1
         Scratch: the last two pieces of work of each stream.
     counts : array of int64, shape (threads * 3,), filled with -1
@@ -227,7 +229,7 @@ def link(
         if node >= n + m:
             c = node - n - m
             rank = int64(thread_rank[thread[c]])
-            moment = seen_until(c, call_end, scope, launches)
+            moment = seen_until(c, call_end, scope, launches, resolution)
             call_work[c] = latest_ended(int64(scope[c]), rank, moment, call_start[c], end, recent, offsets)
             continue
         if node >= n:
@@ -244,7 +246,7 @@ def link(
         ready, how = _recorded_bound(node, previous, start, end, call, other, call_start, call_end, scope)
         if other[node] < 0 and (how == NO_BOUND or start[node] - ready > 2 * start_up):
             after = max(ready, start[node] - INFERRED_NS) if how != NO_BOUND or call[node] >= 0 else ready
-            found = latest_ended(ALL_STREAMS, rank, start[node], after, end, recent, offsets)
+            found = latest_ended(ALL_STREAMS, rank, start[node] + resolution, after, end, recent, offsets)
             if found < 0 and how != NO_BOUND and kind[node] == KERNEL:
                 found = _kernel_in_the_way(node, rank, start, end, kind, stream, stream_device, recent, offsets)
             if found >= 0:

@@ -98,6 +98,8 @@ class Graph:
         By row of the thread: the time of its own that stays where the host is free, ns; empty: none is known.
     mpi : list of Set
         By row of the thread: its time in MPI, ns; empty: none is known.
+    resolution : int
+        What began by that much before something ended, ns, may have waited for it: times are rounded.
     """
 
     ranks: list[int]
@@ -117,6 +119,7 @@ class Graph:
     scratch: Scratch = field(default_factory=Scratch)
     staying: list[Set] = field(default_factory=list)
     mpi: list[Set] = field(default_factory=list)
+    resolution: int = 0
 
     def __post_init__(self) -> None:
         ranks = len(self.ranks)

@@ -12,6 +12,7 @@ from causeway.events.event_blocks import chunks
 from causeway.waiting.graph.export_in_memory import joined_exports
 from causeway.waiting.graph.export_stream import OutOfOrderError, stream_export
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
+from causeway.waiting.graph.host_calls import resolution_of
 from causeway.waiting.graph.nodes import Graph, Texts
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.graph.staying import StayingTime
@@ -51,12 +52,13 @@ def read_graph(
     """
     scratch = scratch or Scratch()
     ranks = {folder: _ranks_of(folder) for folder in folders}
+    resolution = max(map(resolution_of, folders), default=0)
     try:
-        builder = GraphBuilder(Texts(), scratch)
+        builder = GraphBuilder(Texts(), scratch, resolution)
         for unit in _units(ranks):
             _read(builder, {folder: folders[folder] for folder in unit}, ranks, full_names=full_names)
     except OutOfOrderError:  # rare: tables of ours are in order
-        builder = GraphBuilder(Texts(), scratch)
+        builder = GraphBuilder(Texts(), scratch, resolution)
         builder.add(*joined_exports(folders, builder.texts, full_names=full_names))
     return builder.graph(collectives, StayingTime(folders))
 

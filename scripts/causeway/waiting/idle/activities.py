@@ -9,6 +9,7 @@ import numpy as np
 from causeway.core.codes import (
     COMPILATION,
     IN_CALL,
+    IN_MPI,
     IN_OPERATOR,
     IN_RANGE,
     IN_SAMPLED,
@@ -144,7 +145,7 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
             return f"module loading: {name}", PLAIN, False
         return f"{IN_CALL}{name}", PLAIN, bool(_GRAPH_LAUNCH.search(name))
     if table == "mpi":
-        return f"MPI: {name}", PLAIN, False
+        return f"{IN_MPI}{name}", PLAIN, False
     if table == "system_calls":
         return f"{'lock' if _LOCK.search(name) else 'system call'}: {name}", PLAIN, False
     if table == "host_operators":

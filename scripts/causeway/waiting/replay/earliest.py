@@ -43,10 +43,10 @@ def _is_beyond(node, n, m, latest, before_work, start, call_start, call_end):
     return start[node] >= before_work
 
 
-@compiled_borrowing(void(int64, int64, I8, I8, I8, I4, U1, I4, I8, int64, I8, int64[:, ::1], _W8, _W8, _W8, _W4))
+@compiled_borrowing(void(int64, int64, I8, I8, I8, I4, U1, I4, I8, int64, int64, I8, int64[:, ::1], _W8, _W8, _W8, _W4))
 def _time_return(
-    c, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning, call_ns, recent, new_end,
-    new_call_start, new_call_end, new_call_work,
+    c, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning, resolution, call_ns, recent,
+    new_end, new_call_start, new_call_end, new_call_work,
 ):  # fmt: skip
     """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
 
@@ -59,7 +59,7 @@ def _time_return(
     own = call_ns[c] if waited < 0 else min(call_end[c] - call_start[c], returning)
     finish = new_call_start[c] + own
     found = int64(-1)
-    moment = seen_until(c, call_end, scope, launches)
+    moment = seen_until(c, call_end, scope, launches, resolution)
     for one in range(first, stop):
         w = ended_by(moment, recent[one, 0], recent[one, 1], -1, end)
         if w < 0 or new_end[w] <= new_call_start[c]:
@@ -140,14 +140,15 @@ def _arrive(w, g, members, start, end, work_ns, slots, arrived, joint, new_start
 @compiled_borrowing(
     int64(
         int64[:, ::1], int64, int64, int64, int64, int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, U1, I4, I4,
-        I4, I8, I4, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
+        I4, I8, I4, int64, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4,
+        _W8,
     )
 )  # fmt: skip
 def advance(
     cursors, rank, latest, before_work, last, most, returns, start, end, stream, call, member, bound, before, other,
     call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members, start_up, between,
-    returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound, new_call_start,
-    new_call_end, new_call_work, arrival,
+    returning, resolution, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound,
+    new_call_start, new_call_end, new_call_work, arrival,
 ):  # fmt: skip
     """Write when the next nodes of a rank run; return how many there were.
 
@@ -173,6 +174,8 @@ def advance(
     start_up, between, returning : int, ns
         Usual latencies: from a call to the start of work, between work of a stream, from the end of work to the return
         of a call that waits for it.
+    resolution : int, ns
+        See `nodes.Graph`.
     work_ns, call_ns : arrays of int64, shapes (n,) and (m,), ns
         How long each lasts; of matched collectives, how long after the last rank has arrived.
     gap_ns : array of int64, shape (m,), ns
@@ -202,8 +205,8 @@ def advance(
         done += 1
         if node >= n + m:
             _time_return(
-                node - n - m, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning, call_ns,
-                recent, new_end, new_call_start, new_call_end, new_call_work,
+                node - n - m, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning,
+                resolution, call_ns, recent, new_end, new_call_start, new_call_end, new_call_work,
             )  # fmt: skip
         elif node >= n:
             c = node - n
@@ -231,14 +234,14 @@ def advance(
 @compiled_borrowing(
     void(
         _W8, I8, I8, I8, I8, int64[:, ::1], int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8,
-        I4, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
+        I4, int64, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
     )
 )  # fmt: skip
 def advance_all(
     state, meeting, meeting_work, meeting_rank, rank_of, cursors, most, returns, start, end, stream, call, member,
     bound, before, other, call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members,
-    start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end,
-    new_bound, new_call_start, new_call_end, new_call_work, arrival,
+    start_up, between, returning, resolution, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start,
+    new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
 ):  # fmt: skip
     """Write when the next nodes of all ranks run, from one collective to the next, then of each rank to its end.
 
@@ -265,8 +268,8 @@ def advance_all(
             state[2] += advance(
                 cursors, one, moment, until, stop_at, most - state[2], returns, start, end, stream, call,
                 member, bound, before, other, call_start, call_end, scope, launches, thread, call_before, call_work,
-                offsets, members, start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint,
-                new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
+                offsets, members, start_up, between, returning, resolution, work_ns, call_ns, gap_ns, recent, slots,
+                arrived, joint, new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
             )  # fmt: skip
             if state[2] >= most:
                 break
@@ -279,8 +282,8 @@ def advance_all(
         state[2] += advance(
             cursors, state[1], highest, highest, -1, most - state[2], returns, start, end, stream, call, member, bound,
             before, other, call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members,
-            start_up, between, returning, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end,
-            new_bound, new_call_start, new_call_end, new_call_work, arrival,
+            start_up, between, returning, resolution, work_ns, call_ns, gap_ns, recent, slots, arrived, joint,
+            new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
         )  # fmt: skip
         if state[2] >= most:
             return

@@ -96,8 +96,8 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
             work.member, links.bound, links.before, links.other, calls.start, calls.end, calls.scope,
             calls.launches.view(np.uint8), calls.thread, links.call_before, links.call_work,
             offsets_of(graph.stream_rank, len(graph.ranks)), graph.members, links.start_up, links.between, returning,
-            durations.work, durations.call, durations.gap, recent, slots, arrived, joint, found.start, found.end,
-            found.bound, found.call_start, found.call_end, found.call_work, found.last_arrival,
+            graph.resolution, durations.work, durations.call, durations.gap, recent, slots, arrived, joint, found.start,
+            found.end, found.bound, found.call_start, found.call_end, found.call_work, found.last_arrival,
         )  # fmt: skip
         graph.scratch.used(int(state[2]))
     return found

@@ -16,6 +16,7 @@ from variability_samples import HOSTILE, NAMES
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
 from causeway.plotting.overview.claims import findings_list, first_screen
+from causeway.plotting.overview.overview import line_of
 from queried import every_statement
 from report import write_overview
 
@@ -313,6 +314,19 @@ def test_the_first_screen_stands_first_each_question_once(made, page):
     assert re.findall("<dt>(.*?)</dt>", shown) == ["Run", "Where"]
     assert [shown.count(f">answer {at}<") for at in range(3)] == [1, 1, 1]
     assert first_screen([]) is None
+
+
+def test_a_dataset_is_told_by_the_loss_whose_removal_wins_most():
+    lines = [
+        (at, {"dataset": name, "question": question, "wins_ns": wins})
+        for at, (name, question, wins) in enumerate(
+            [("a", "Run", None), ("a", "Where", 5), ("a", "Where", 9), ("b", "Where", None), ("b", "Where", None)]
+        )
+    ]
+    assert line_of("a", lines) == lines[2]
+    assert line_of("b", lines) == lines[3]
+    assert line_of("a", lines[:1]) == lines[0]
+    assert line_of("c", lines) is None
 
 
 def test_searches_come_dataset_first_then_by_name(made):

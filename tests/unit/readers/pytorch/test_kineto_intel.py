@@ -1,7 +1,8 @@
-"""PyTorch's traces of Intel XPU, made up: no real one is at hand."""
+"""PyTorch's traces of devices of other vendors, as Intel XPU, made up: no real one is at hand."""
 
 import json
 
+import pytest
 from reading import Read
 
 
@@ -57,3 +58,19 @@ def test_a_trace_of_an_intel_device_has_queues_for_streams_and_no_shapes(tmp_pat
     assert [str(name) for name in export.calls.column("name").to_pylist()] == [name for _, name, _, _ in calls]
     shapes = export.configurations.to_pylist()
     assert {row[column] for row in shapes for column in ("grid_x", "block_x")} == {None}
+
+
+@pytest.mark.parametrize("category", ["privateuse1_runtime", "privateuse1_driver", "mtia_runtime"])
+def test_calls_of_devices_that_register_themselves_are_calls(category, tmp_path):
+    """Categories as Kineto names them (libkineto/src/ActivityType.cpp, 2025): their waits stood without an explanation."""
+    rows = (("kernel", "gemm", 0, 9, 20, 10), (category, "launch", 5, 6, 15, 1))
+    events = [
+        {"ph": "X", "cat": kind, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": lasts}
+        | {"args": {"device": 0, "stream": 9, "correlation": 3}}
+        for kind, name, pid, tid, start, lasts in rows
+    ]
+    path = tmp_path / "device.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.calls.column("name").to_pylist() == ["launch"]
+    assert export.launches.column("queue_ns").to_pylist() == [4_000]

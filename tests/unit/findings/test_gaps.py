@@ -1,0 +1,46 @@
+"""Gaps of devices on the first screen: between which ranges they stand."""
+
+import first_screen_samples as made
+import pytest
+from first_screen_samples import MS, replay, tables
+from tests.unit.waiting.waiting_samples import write_export
+
+from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.outliers import gap_facts
+from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.run_facts import run_fact
+
+
+@pytest.mark.parametrize(
+    ("ranges", "between"),
+    [
+        (["request {}"], "request *"),
+        (["request {}", "decode"], "request *"),
+        (["request {}", "wait for work"], None),
+        (["whole run"], None),
+    ],
+)
+def test_gaps_between_ranges_are_told_by_these(ranges, between, tmp_path):
+    """Five requests of 40 ms, one each 200 ms, of four launches each; a range in the gaps says what stands there."""
+    spans = {"request {}": (-1, 41), "decode": (20, 40), "wait for work": (60, 180), "whole run": (-1, 199)}
+    burst = [(200 * number, number) for number in range(5)]
+    launches = [(begin + 10 * i) * MS for begin, _ in burst for i in range(4)]
+    rows = [
+        {"start_ns": (at + spans[name][0]) * MS, "duration_ns": (spans[name][1] - spans[name][0]) * MS}
+        | {"rank": 0, "thread": 1, "kind": "range", "name": name.format(number)}
+        for at, number in burst
+        for name in ranges
+    ]
+    tables_of = {"launches": [{"start_ns": at, "duration_ns": 10 * MS, "rank": 0} for at in launches], "ranges": rows}
+    write_export(tmp_path / "e0", tables_of)
+    given = tables(folders=[tmp_path / "e0"], waiting=[made.wait(640)], replay=[replay("host_free", 640)])
+    given.efficiency.update(elapsed_ns=840 * MS, device={"n_devices": 1, "ranks": {"0": {}}})
+    given.efficiency["waterfall_ns"] = {"useful": 200 * MS, "orchestration": 640 * MS, "outside": 0}
+    (gap,) = gap_facts(given, run_fact(given))
+    assert (gap.count, gap.total_ns, gap.between) == (4, 640 * MS, between)
+    said = {line.question: line.answer for line in plan(DatasetFacts(given))}
+    for question in ("Where", "Outliers"):
+        assert ("between one range request * and the next" in said[question]) == (between is not None)
+    if between:
+        told = "host code that is not recorded 640 ms, 640 ms of it between one range request * and the next."
+        assert told in said["Where"]

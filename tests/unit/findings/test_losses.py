@@ -1,0 +1,69 @@
+"""What idle time is lost to: ranges around steps say nothing of it, and a replay that keeps MPI says nothing of MPI."""
+
+from dataclasses import replace
+
+import first_screen_samples as made
+import pytest
+from first_screen_samples import MS, idle, replay, run, tables
+from tests.unit.waiting.waiting_samples import write_export
+
+from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.losses import loss_facts
+
+
+def idle_fact(*waits):
+    given = tables(waiting=waits, replay=[replay("host_free", 3)])
+    return next(fact for fact in loss_facts(given, run()) if fact.part == "orchestration")
+
+
+@pytest.mark.parametrize("name", ["ProfilerStep#7", "iteration 3", "train_step", "timestep"])
+def test_a_range_around_a_step_is_no_reason(name):
+    fact = idle_fact(made.wait(300, detail=f"range: {name}"), made.wait(500, detail="range: save_checkpoint"))
+    assert fact.reasons == [
+        ("launch_starved", "range: save_checkpoint", 500 * MS),
+        ("launch_starved", "host code not recorded", 300 * MS),
+    ]
+
+
+@pytest.mark.parametrize(("mpi_ms", "is_known"), [(700, False), (200, True)])
+def test_a_replay_that_keeps_mpi_does_not_stand_for_its_removal(mpi_ms, is_known):
+    """Two ranks exchange halos for 28 % of the run: that removing it wins less than 1 % was said."""
+    fact = idle_fact(made.wait(mpi_ms, "launch_starved", "MPI: MPI_Sendrecv"), made.wait(800 - mpi_ms))
+    assert (fact.gain is not None) == is_known
+    assert fact.unknown_ns == 0
+
+
+def test_one_launch_of_milliseconds_loads_code_and_no_graph_shortens_it():
+    """One hipLaunchKernel of 6.6 ms before a new kernel, in a trace of 9 ms: "launch less often" was said."""
+    fact = replace(idle([("launch_starved", "in hipLaunchKernel", 800)], won_ms=390), long_ns=700 * MS)
+    (step,) = advice(run(launches=100), [], [fact], [], [])
+    assert step.words == (
+        "Launch each kernel once before: a call takes that long where it loads code: hipLaunchKernel 400 ms."
+    )
+
+
+def test_a_step_against_many_small_reasons_names_the_largest():
+    """Nothing stood behind the colon."""
+    fact = idle(
+        [("launch_starved", f"range: part {letter}", 80 + at) for at, letter in enumerate("abcdefgh")], won_ms=300
+    )
+    (step,) = advice(run(launches=100), [], [fact], [], [])
+    assert step.words == "Do it earlier, on another thread, or less often: part h 43.5 ms."
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"), [([7, 14], "Start copies earlier: on their own streams"), ([7, 7], "Copy on")]
+)
+def test_copies_on_streams_of_their_own_are_not_sent_there(streams, said, tmp_path):
+    kernels, copies = streams
+    row = {"start_ns": 0, "duration_ns": 50 * MS, "rank": 0, "device": 0}
+    write_export(tmp_path / "e0", {"launches": [row | {"stream": kernels}], "transfers": [row | {"stream": copies}]})
+    direction = {"kind": 1, "copies": 1, "bytes": MS, "duration_ns": 100 * MS, "sized_ns": MS, "limit_gb_per_s": None}
+    given = tables(
+        efficiency=made.efficiency(copies=[direction]),
+        folders=[tmp_path / "e0"],
+        replay=[replay("copies_free", 50)],
+    )
+    fact = next(fact for fact in loss_facts(given, run()) if fact.part == "transfers")
+    (step,) = advice(run(), [], [fact], [], [])
+    assert step.words.startswith(said)
