@@ -7,8 +7,8 @@ import numpy as np
 from causeway.comparison.change_estimates import Choices
 from causeway.comparison.compare import run
 from causeway.comparison.groups import compare_groups
-from causeway.comparison.matching import match_kernels
-from causeway.comparison.run_totals import measure
+from causeway.comparison.runs.matching import match_kernels
+from causeway.comparison.runs.run_totals import measure
 from causeway.comparison.sides import Side
 from variability_tables import write_export
 

@@ -2,7 +2,6 @@
 
 Series of runs stand in `efficiency`.
 
-Imports run from left to right: `compare` > `over_time` > `cause_changes`, `groups` > `change_verdicts` >
-`change_estimates` > `sides` > `run_totals` > `launches`, `matching` > `gate`, `names`, `recordings`,
-`replay_changes`, `resampling`.
+Imports run from left to right: `compare` > `operator_changes` > `over_time` > `cause_changes`, `groups` >
+`change_verdicts` > `change_estimates` > `sides` > `runs` > `gate`, `replay_changes`, `resampling`.
 """

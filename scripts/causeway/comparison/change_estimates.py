@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from causeway.comparison.resampling import Resampled, resample
-from causeway.comparison.run_totals import COUNT, DEVIATION, SPREAD, Series
+from causeway.comparison.runs.run_totals import COUNT, DEVIATION, SPREAD, Series
 from causeway.comparison.sides import EqualMix, Side, half_change, launches_of
 
 METRICS = {"time_per_launch": DEVIATION, "variability": SPREAD}

@@ -10,11 +10,12 @@ import pyarrow as pa
 from causeway.comparison.cause_changes import compare_causes, read_causes
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
-from causeway.comparison.matching import Match, match_kernels
+from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
-from causeway.comparison.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.replay_changes import SIDES, compare_replays, read_replays, replayed_times
-from causeway.comparison.run_totals import Run, measure
+from causeway.comparison.runs.matching import Match, match_kernels
+from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
+from causeway.comparison.runs.run_totals import Run, measure
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError, NotComparableError
 from causeway.core.formatting import name_in_sentence
@@ -106,7 +107,7 @@ def run(
     else:
         measured = [[runs[name] for name in side if name in runs] for side in names]
         matches = match_kernels(baseline.kernels, candidate.kernels)
-        document, rows = _compared(measured, gaps, matches, efficiency, causes, replays, choices, steps or {})
+        document, rows = _compared(measured, gaps, matches, folders, efficiency, causes, replays, choices, steps or {})
         document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
@@ -149,7 +150,17 @@ def _not_compared(
 ) -> dict:
     """Return the document of two runs with nothing to compare: what is known of each, and why."""
     unknown = dict.fromkeys(
-        ("assumption", "same_content", "matched", "change_ns", "causes", "attributions", "replays", "replayed")
+        (
+            "assumption",
+            "same_content",
+            "matched",
+            "change_ns",
+            "operators",
+            "causes",
+            "attributions",
+            "replays",
+            "replayed",
+        )
     )
     return {
         "schema_version": "1",
@@ -171,6 +182,7 @@ def _compared(
     measured: Sequence[Sequence[Run]],
     unread: Sequence[Mapping[str, str]],
     matches: Sequence[Match],
+    folders: Mapping[str, Sequence[str]],
     efficiency: Mapping[str, str],
     causes: Sequence[Mapping[str, str]],
     replays: Mapping[str, str],
@@ -208,6 +220,8 @@ def _compared(
             [side[0] for side in names], [[steps[name] for name in side] for side in names], settings, seed
         )
     rows += lone_rows(sides, matches)
+    operators = compare_operators(sides, folders, steps, settings, seed)
+    rows += operators.rows
     rows = _without_claims_of_one_recording(rows, sides, shared)
     pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
     parts = decomposition(sides, matches, pairs)
@@ -232,9 +246,10 @@ def _compared(
         "matches": [_match(match, sides) for match in matches if match.how != EXACT or match.note],
         "matched": {how: sum(match.how == how for match in matches) for how in MATCHES},
         "verdicts": _counts(rows),
-        "left_out": left_out,
+        "left_out": left_out | operators.left_out,
         "decomposition": parts,
         "change_ns": {part: sum(row[part] for row in parts) for part in PARTS},
+        "operators": operators.document,
         "causes": compare_causes([read_causes(side) for side in causes], rate) if all(causes) else None,
         "replays": replayed,
         "replayed": replayed and replayed_times(both),
@@ -242,6 +257,7 @@ def _compared(
             *(f"{one['dataset']} is in no number: {one['why']}." for one in unread),
             *(sentence for side in measured for one in side for sentence in _incomplete(one)),
             *_gaps(sides, matches, every, efficiency, causes, replayed),
+            *operators.gaps,
         ],
     }
     return document, rows

@@ -1,12 +1,13 @@
 """Every group of both sides at every level, matched, estimated and judged: the rows of `comparison.parquet`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
 from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
 from causeway.comparison.gate import OTHER_WORK
-from causeway.comparison.matching import BLOCKS, Match, match_configurations
+from causeway.comparison.runs.matching import Match, match_configurations
+from causeway.comparison.runs.run_totals import LEVELS
 from causeway.comparison.sides import (
     EqualMix,
     Side,
@@ -38,10 +39,30 @@ class Pair:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """What the groups are called in rows: the whole, levels, metrics, configurations, one configuration in words."""
+
+    whole: str
+    levels: Mapping[str, str]
+    metrics: Mapping[str, str]
+    parts: str
+    words: Callable[[Sequence], str]
+
+
 def shape_words(shape: Sequence) -> str:
     """Return a launch configuration in words: grid, block, and its label if it has one."""
     sides = ["x".join(str(value) for value in shape[first : first + 3] if value is not None) or "?" for first in (0, 3)]
     return f"grid {sides[0]}, block {sides[1]}" + (f", {shape[-1]}" if shape[-1] else "")
+
+
+OF_LAUNCHES = Grouping(
+    "all kernels",
+    {level: level for level in LEVELS},
+    {"time_per_launch": "time_per_launch", "variability": "variability"},
+    "configurations",
+    shape_words,
+)
 
 
 def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict[int, tuple[int, str, Match]]:
@@ -54,14 +75,22 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
         if match.baseline is not None and match.candidate is not None:
             ours = by_kernel[0].get(match.baseline, {})
             theirs = by_kernel[1].get(match.candidate, {})
-            pairs |= {one: (other, how, match) for one, other, how in match_configurations(ours, theirs, BLOCKS)}
+            pairs |= {
+                one: (other, how, match)
+                for one, other, how in match_configurations(ours, theirs, sides[0].main.leading)
+            }
     return pairs
 
 
-def pairs_of(sides: Sequence[Side], matches: Sequence[Match], configurations: Mapping[int, tuple]) -> Iterator[Pair]:
+def pairs_of(
+    sides: Sequence[Side],
+    matches: Sequence[Match],
+    configurations: Mapping[int, tuple],
+    grouping: Grouping = OF_LAUNCHES,
+) -> Iterator[Pair]:
     """Yield the groups that both sides have, level by level."""
     baseline, candidate = (side.main for side in sides)
-    yield Pair("run", (0, 0), ("all kernels", "all kernels"), EXACT)
+    yield Pair("run", (0, 0), (grouping.whole, grouping.whole), EXACT)
     for level, before, after in (
         ("rank", baseline.ranks, candidate.ranks),
         ("region", baseline.regions, candidate.regions),
@@ -76,7 +105,7 @@ def pairs_of(sides: Sequence[Side], matches: Sequence[Match], configurations: Ma
             yield Pair("kernel", (match.baseline, match.candidate), names, match.how, match.note)
     for one, (other, how, match) in configurations.items():
         ours, theirs = (
-            f"{run.kernels.names[kernel]} | {shape_words(shape)}"
+            f"{run.kernels.names[kernel]} | {grouping.words(shape)}"
             for run, (kernel, shape) in zip((baseline, candidate), _of(sides, one, other), strict=True)
         )
         words = [match.note] if match.note else []
@@ -98,21 +127,23 @@ class Judged:
     shares: list[float]
     mixed: EqualMix
 
-    def uncovered(self, metric: str) -> str:
-        """Return why too little of the group is in configurations that both sides have; empty where enough is."""
+    def uncovered(self, metric: str, called: str) -> str:
+        """Return why too little of the group is in configurations (`called` so) that both sides have; empty where
+        enough is.
+        """
         parts = [(self.mixed.covered, "time is in")]
         if metric == "variability":
             parts.append((self.mixed.covered_deviations, "deviations are of"))
         share, what = min(parts)
         if share >= COVERED:
             return ""
-        return f"only {100 * share:.0f} % of the {what} configurations that both sides have: {OTHER_WORK}"
+        return f"only {100 * share:.0f} % of the {what} {called} that both sides have: {OTHER_WORK}"
 
 
 def compare_groups(
-    sides: Sequence[Side], matches: Sequence[Match], choices: Choices, seed: int
+    sides: Sequence[Side], matches: Sequence[Match], choices: Choices, seed: int, grouping: Grouping = OF_LAUNCHES
 ) -> tuple[list[dict], dict[str, int]]:
-    """Return the rows of all groups, and how many groups of a level were left out.
+    """Return the rows of all groups, and how many groups of a level were left out, by what rows call it.
 
     Parameters
     ----------
@@ -120,12 +151,16 @@ def compare_groups(
     matches : sequence of Match
     choices : Choices
     seed : int
+    grouping : Grouping
+        Levels and metrics that it does not name are left out.
     """
     configurations = configuration_pairs(sides, matches)
     to_candidate = {one: other for one, (other, *_) in configurations.items()}
     levels: dict[str, list[Judged]] = {}
     has_common = any(match.how not in (NEW, GONE) for match in matches)
-    for pair in pairs_of(sides, matches, configurations) if has_common else ():
+    for pair in pairs_of(sides, matches, configurations, grouping) if has_common else ():
+        if pair.level not in grouping.levels:
+            continue
         mixed = at_equal_mix(sides, pair.level, pair.groups, to_candidate)
         if mixed is None or min(time for side in mixed.times for time in side) <= 0:
             continue
@@ -142,12 +177,12 @@ def compare_groups(
     for level, judged in levels.items():
         judged.sort(key=lambda one: -max(total for _, total in one.totals))
         kept[level] = judged[: MOST.get(level, len(judged))]
-        left_out[level] = len(judged) - len(kept[level])
+        left_out[grouping.levels[level]] = len(judged) - len(kept[level])
         for one in kept[level]:
             rng = generator_64(seed, sides[0].main.dataset, sides[1].main.dataset, level, *one.pair.names)
             one.found = estimates(sides, level, one.pair.groups, one.mixed, choices, rng)
     rows = []
-    for metric in ("time_per_launch", "variability"):
+    for metric in grouping.metrics:
         weights = [(one.found.get(metric), max(total for _, total in one.totals)) for one in kept.get("kernel", [])]
         least = typical_floor([(estimate.floor, weight) for estimate, weight in weights if estimate is not None])
         for level, judged in kept.items():
@@ -156,15 +191,17 @@ def compare_groups(
             )  # sums over many kernels are steadier than any of them
             mine = [one for one in judged if metric in one.found]
             chosen = choices if metric == "time_per_launch" else choices.of_variability()
-            rows += _judged_rows(mine, metric, None if own else least, chosen)
+            rows += _judged_rows(mine, metric, None if own else least, chosen, grouping)
     return rows, left_out
 
 
-def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, choices: Choices) -> list[dict]:
+def _judged_rows(
+    judged: Sequence[Judged], metric: str, least: float | None, choices: Choices, grouping: Grouping
+) -> list[dict]:
     """Return the rows of one family of tests; no floor is below `least`."""
     found = [one.found[metric].with_floor(least) for one in judged]
     found = [
-        replace(estimate, low=None, high=None, error=None) if one.uncovered(metric) else estimate
+        replace(estimate, low=None, high=None, error=None) if one.uncovered(metric, grouping.parts) else estimate
         for one, estimate in zip(judged, found, strict=True)
     ]
     p_values = [p_value(estimate, choices) for estimate in found]
@@ -172,11 +209,12 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
     for one, estimate, p, q in zip(judged, found, p_values, adjusted(p_values), strict=True):
         values = [total / launches for launches, total in one.totals] if metric == "time_per_launch" else one.shares
         sentence = verdict(estimate, q, choices)
-        other_work = one.uncovered(metric)
+        other_work = one.uncovered(metric, grouping.parts)
         sentence = (sentence[0], other_work) if other_work else sentence
         shown = replace(estimate, floor=claim_floor(estimate, choices))
         unit = "ns" if metric == "time_per_launch" else "ratio"
-        row = row_of(one.pair, metric, unit, values, shown, p, q, sentence)
+        pair = replace(one.pair, level=grouping.levels[one.pair.level])
+        row = row_of(pair, grouping.metrics[metric], unit, values, shown, p, q, sentence)
         if other_work:
             row["note"] = "; ".join(filter(None, [row["note"], other_work]))
         row |= {
@@ -244,7 +282,7 @@ def _expm1(value: float) -> float:
     return math.expm1(min(value, 700.0))
 
 
-def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
+def lone_rows(sides: Sequence[Side], matches: Sequence[Match], grouping: Grouping = OF_LAUNCHES) -> list[dict]:
     """Return the rows of kernels and ranks that only one side has."""
     rows = []
     for match in matches:
@@ -254,6 +292,7 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
             side = sides[index]
             rows.append(
                 _lone(
+                    grouping,
                     "kernel",
                     side.main.kernels.names[number],
                     match.how,
@@ -262,19 +301,22 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
                     match.note,
                 )
             )
-    for index, how in ((0, GONE), (1, NEW)):
+    for index, how in ((0, GONE), (1, NEW)) if "rank" in grouping.levels else ():
         others = sides[1 - index].main.ranks
         for number, rank in enumerate(sides[index].main.ranks):
             if rank not in others:
-                rows.append(_lone("rank", str(rank), how, index, launches_of(sides[index].totals(0, "rank", number))))
+                totals = launches_of(sides[index].totals(0, "rank", number))
+                rows.append(_lone(grouping, "rank", str(rank), how, index, totals))
     return rows
 
 
-def _lone(level: str, name: str, how: str, index: int, totals: tuple[int, int], note: str = "") -> dict:
-    pair = Pair(level, (-1, -1), (name, name), how, note)
+def _lone(
+    grouping: Grouping, level: str, name: str, how: str, index: int, totals: tuple[int, int], note: str = ""
+) -> dict:
+    pair = Pair(grouping.levels[level], (-1, -1), (name, name), how, note)
     row = row_of(
         pair,
-        "time_per_launch",
+        grouping.metrics["time_per_launch"],
         "ns",
         (0.0, 0.0),
         Estimate(0.0),

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from causeway.comparison.matching import BLOCKS, match_configurations, match_kernels, pairs_in
-from causeway.comparison.run_totals import Run, Series
+from causeway.comparison.runs.matching import match_configurations, match_kernels, pairs_in
+from causeway.comparison.runs.run_totals import Run, Series
 from causeway.core.names.build_numbers import without_build_numbers
 
 
@@ -97,7 +97,7 @@ def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
     found["configuration"] = {
         ours: theirs
         for kernel, other in found["kernel"].items()
-        for ours, theirs, _ in match_configurations(shapes.get(kernel, {}), others.get(other, {}), BLOCKS)
+        for ours, theirs, _ in match_configurations(shapes.get(kernel, {}), others.get(other, {}), main.leading)
     }
     return found
 

@@ -96,6 +96,7 @@ MATCHES = (EXACT, NORMALISED, SEQUENCE, NEW, GONE)
 SAME = "same"
 CHANGE_WORDS = {
     "time_per_launch": ("slower", "faster"),
+    "time_per_call": ("slower per call", "faster per call"),
     "variability": ("more variable", "steadier"),
     "efficiency": ("less efficient", "more efficient"),
     "span": ("longer", "shorter"),

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from causeway.core.formatting import name_in_sentence, time
+from causeway.core.formatting import elided, name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import (
@@ -30,6 +30,7 @@ LEVELS = ("run", "kernel")
 """Levels whose changes are findings."""
 METRIC_NAMES = {
     "time_per_launch": "time for the same launches",
+    "time_per_call": "time for the same operator calls",
     "variability": "variability",
     "efficiency": "parallel efficiency of the devices",
     "span": "span",
@@ -37,6 +38,8 @@ METRIC_NAMES = {
     "copies": "time in copies, over all devices",
     "idle": "idle time, over all devices",
 }
+LONGEST_INPUT = 60
+"""Characters of an operator's input in a headline."""
 UNITS = {"efficiency": "percentage points"}
 OTHER_PARTS = ("launches_ns", "configurations_ns", "lone_ns")
 """Parts of a change of the GPU time that are none of the same launches."""
@@ -50,11 +53,15 @@ KERNEL_SUGGESTIONS = {
     ),
     CHANGE_WORDS["variability"][0]: "Look at the causes of this kernel's variability on both sides.",
 }
+SLOWER_OPERATORS = "Look at which operators take longer, and with which input, in the comparison's table."
 RUN_SUGGESTIONS = {
     CHANGE_WORDS["time_per_launch"][0]: (
         "Look at which kernels are slower, in the comparison's table; if all are, at the clocks and what runs beside"
         " them."
     ),
+    CHANGE_WORDS["time_per_call"][
+        0
+    ]: "Look at which operators take longer, in the comparison's table, and with which input.",
     CHANGE_WORDS["variability"][0]: (
         "Look at which kernels vary more, in the comparison's table, and at their causes on both sides."
     ),
@@ -91,17 +98,31 @@ def comparison_findings(document: Row, rows: Sequence[Row]) -> list[Finding]:
     """
     if document["why"] is not None:
         return [_not_compared(document)]
-    changed = [index for index, row in enumerate(rows) if row["verdict"] in CHANGES]
+    by_operator = _has_no_common_kernel(document)
+    changed = [
+        index
+        for index, row in enumerate(rows)
+        if row["verdict"] in CHANGES and (by_operator or row["metric"] != "time_per_call")
+    ]
     claimed = [index for index in changed if _is_noticeable(document, rows[index])]
     whole = [index for index in claimed if rows[index]["level"] == "run"]
     kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
+    operators = [index for index in claimed if rows[index]["level"] == _level_of_operators(document)]
+    operators.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     found = [_change(document, rows, index) for index in whole]
-    found += _changed_work(document) if claimed and not _has_no_common_kernel(document) else []
+    found += _changed_work(document) if claimed and not by_operator else []
     found += [_change(document, rows, index) for index in kernels[:MOST]]
-    if _has_no_common_kernel(document):
+    if by_operator:
+        found += [_change(document, rows, index) for index in operators[:MOST]]
         return [*found, _no_common_kernel(document)]
     return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
+
+
+def _level_of_operators(document: Row) -> str | None:
+    """Return the level of the rows that say what became of operators: with each input, where inputs were recorded."""
+    operators = document["operators"]
+    return None if operators is None else "operator" if operators["without_shapes"] else "operator_shape"
 
 
 def _not_compared(document: Row) -> Finding:
@@ -126,7 +147,7 @@ def _is_noticeable(document: Row, row: Row) -> bool:
         return bool(abs(row["change_percent"]) >= 100 * NOTICEABLE)
     if row["metric"] == "variability" and max(row["baseline_value"], row["candidate_value"]) < NOTICEABLE:
         return False
-    if row["level"] != "kernel":
+    if row["level"] not in ("kernel", "operator", "operator_shape"):
         return True
     sides = ("baseline", "candidate")
     return any(row[f"{side}_total_ns"] >= NOTICEABLE * document[side]["gpu_time_ns"] for side in sides)
@@ -196,14 +217,18 @@ def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
     row = rows[index]
     baseline, candidate = _datasets(document)
     whole = row["level"] == "run"
-    subject = candidate if whole else f"Kernel {name_in_sentence(row['candidate'])}"
+    kind = "Kernel" if row["level"] == "kernel" else "Operator"
+    subject = candidate if whole else f"{kind} {name_in_sentence(row['candidate'])}"
     name = short(candidate if whole else row["candidate"])
+    if row["level"] == "operator_shape":
+        known = next(one for one in document["operators"]["shapes"] if one["name"] == row["candidate"])
+        name = f"{short(known['operator'])} {elided(known['dims'] or 'without a known input', LONGEST_INPUT)}"
     return _finding(
         document,
         rows,
         index,
         key=f"{row['metric']}/{'run' if whole else _short_hash(row['candidate'])}",
-        scope_name=None if whole else row["candidate"],
+        scope_name=row["candidate"] if row["level"] == "kernel" else None,
         subject=name,
         quantity=METRIC_NAMES[row["metric"]],
         headline=(
@@ -275,7 +300,8 @@ def _no_common_kernel(document: Row) -> Finding:
         headline=f"{short(candidate)} has no kernel in common with {short(baseline)}: {gpu_times}.",
         sentence=(
             f"{baseline} and {candidate} have no kernel in common, so that no launches are the same: {gpu_times}. Span,"
-            " copies, idle time, steps and efficiency are compared, as far as both were measured."
+            " copies, idle time, steps, efficiency, and operators by name and input are compared, as far as both were"
+            " measured."
         ),
         verdict=INCONCLUSIVE,
         evidence=Evidence(
@@ -286,7 +312,11 @@ def _no_common_kernel(document: Row) -> Finding:
         if percent is not None
         else Evidence(table=path, query=within(path, before), value=times[0]),
         assumption=document["assumption"],
-        suggestion="Compare runs of the same kernels, or look at which kernels take the time on each side.",
+        suggestion=(
+            SLOWER_OPERATORS
+            if document["operators"]
+            else "Compare runs of the same kernels, or record operators with their input shapes on both sides."
+        ),
     )
 
 

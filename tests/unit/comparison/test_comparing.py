@@ -6,9 +6,9 @@ import pytest
 
 from causeway.comparison.change_estimates import Choices, Estimate, between_runs
 from causeway.comparison.change_verdicts import p_value, verdict
-from causeway.comparison.launches import Launches
 from causeway.comparison.resampling import resample
-from causeway.comparison.run_totals import measure
+from causeway.comparison.runs.launches import Launches
+from causeway.comparison.runs.run_totals import measure
 from causeway.core.errors import CausewayError
 from causeway.numeric.effective_size import blocked_correlation_time
 from causeway.numeric.seeds import generator_64
@@ -118,7 +118,7 @@ def test_a_dataset_without_gpu_times_is_refused_in_one_sentence(tmp_path):
 
 
 def test_cells_hold_the_exact_sums_however_many_launches_share_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("causeway.comparison.run_totals.CELLS", 64)
+    monkeypatch.setattr("causeway.comparison.runs.run_totals.CELLS", 64)
     folder = write_run(tmp_path, 1, iterations=300)
     run = measure("a", [folder])
     assert [series.cells.shape[0] for series in run.series("kernel", 0)] == [60]  # 5 launches a cell

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.comparison.run_totals import measure
+from causeway.comparison.runs.run_totals import measure
 from causeway.core.tables import read_json, read_table
 from causeway.findings.comparison import comparison_findings
 from comparison_runs import compared, findings, write_comparison, write_run

@@ -19,7 +19,6 @@ STUDIES = (ROOT / "lab" / "scaling", ROOT / "lab" / "validation")
 MODULES = sorted(path for folder in (PACKAGE, *STUDIES) for path in folder.rglob("*.py"))
 MISSING = {
     "causal/preparation": 14,
-    "comparison": 6,
     "efficiency": 1,
     "efficiency/device_time": 1,
     "levels/explorer": 1,

@@ -471,7 +471,7 @@ STEPS = StepsFact(
 
 
 def compared(**changes):
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
     side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
     document |= {
         "baseline": {"dataset": "a", "launches": 100} | side,
@@ -511,7 +511,7 @@ def test_runs_that_were_not_compared_have_no_such_lines():
 
 def test_devices_of_two_makers_are_compared_by_operator():
     """Their kernels bear no common name, so that no launch is the same."""
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
     for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
         document[side] = {"dataset": name, "launches": 9, "span_ns": 10**9, "devices": [{"name": name, "number": 1}]}
     operator = {"level": "operator", "name": "aten::mm"}

@@ -8,7 +8,7 @@ from layouts.rocprofv3_samples import make_run, write_csv
 from reading import Read
 from test_filters import reduce
 
-from causeway.comparison.run_totals import measure
+from causeway.comparison.runs.run_totals import measure
 from causeway.core.reduced import EFFICIENCY, STRAGGLERS
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
 from causeway.efficiency.measure_efficiency import measure_efficiency

@@ -113,6 +113,7 @@ def compared(names, ranks=2):
         "matches": [{"how": "normalised", "baseline": names[0], "candidate": names[0], "note": "one of two instances"}],
         "decomposition": parts,
         "change_ns": change,
+        "operators": None,
         "replayed": {side: {"time_ns": 4 * 10**9, "device_time_ns": 3 * 10**9} for side in ("baseline", "candidate")},
         "not_compared": ["No region is on both sides."],
         "replays": [

@@ -18,8 +18,14 @@ MOST_KERNELS = 3
 FEWEST_OF_P99 = 100
 """Steps of which a hundredth is one."""
 SIDES = ("baseline", "candidate")
-ALWAYS = ("Median step", "Run", "The same launches")
+SAME_LAUNCHES = "The same launches"
+SAME_CALLS = "The same operator calls"
+"""Said where no kernel is known to be on both sides."""
+ALWAYS = ("Median step", "Run", SAME_LAUNCHES, SAME_CALLS)
 """Changes that are said however small they are."""
+MOST_OPERATORS = 3
+LONGEST_INPUT = 60
+"""Characters of an operator's input."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +45,32 @@ class ChangeFact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CallFact:
+    """The kernels' time in one call of an operator with one input (None: with any) in both runs, ns: the change with
+    its interval, numbers of calls, and what it makes of all calls of the candidate, and of a step of one rank, ns.
+    `before` is the operator's name in the baseline.
+    """
+
+    operator: str
+    before: str
+    dims: str | None
+    change: ChangeFact
+    calls: tuple[int, int]
+    whole_ns: int
+    step_ns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ComparedRuns:
-    """What is said of a pair: its changes; reasons of idle time, operators and kernels that changed most, before and
-    after, ns of all devices; numbers of launches, both models, the slowest steps of each, and whether repeats were
-    measured.
+    """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
+    time, operators and kernels that changed most, before and after, ns of all devices; numbers of launches and of
+    calls, both models, the slowest steps of each, whether repeats were measured, and the runs without input shapes.
     """
 
     changes: Sequence[ChangeFact]
+    calls: Sequence[CallFact]
+    numbers_of_calls: tuple[int, int]
+    unshaped: Sequence[str]
     reasons: Sequence[tuple[str, int, int]]
     operators: Sequence[tuple[str, int, int]]
     kernels: Sequence[tuple[str, int, int]]
@@ -95,22 +120,16 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         "span": "Run",
         "idle": "Idle, all GPUs",
         "copies": "Copies, all GPUs",
-        "time_per_launch": "The same launches",
+        "time_per_launch": SAME_LAUNCHES,
+        "time_per_call": SAME_CALLS,
     }
     changes = [
-        ChangeFact(
-            what=names[row["metric"]],
-            before=row["baseline_value"],
-            after=row["candidate_value"],
-            percent=row["change_percent"],
-            low=row["low_percent"],
-            high=row["high_percent"],
-            verdict=row["verdict"],
-            query=cell("change_percent", table, index),
-        )
+        _change_of(names[row["metric"]], row, cell("change_percent", table, index))
         for index, row in enumerate(rows)
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
+    by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
+    changes = [one for one in changes if one.what != SAME_CALLS or (not by_kernel and one.low is not None)]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     kernels = [
@@ -118,8 +137,12 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         for row in document["decomposition"]
         if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= least
     ]
+    operators = document["operators"]
     return ComparedRuns(
         changes=changes,
+        calls=[one for one in _calls(operators, rows, table) if abs(one.whole_ns) >= least] if operators else (),
+        numbers_of_calls=(operators["baseline"]["calls"], operators["candidate"]["calls"]) if operators else (0, 0),
+        unshaped=operators["without_shapes"] if operators else (),
         reasons=_side_by_side([_reasons(side) for side in sides], least),
         operators=_side_by_side([_operators(side) for side in sides], least),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
@@ -157,6 +180,46 @@ def _operators(side: PairSide) -> dict[str, int]:
     return {row["name"]: row["gpu_ns"] for row in side.operators if row["level"] == "operator" and row["name"]}
 
 
+def _change_of(what: str, row: Row, query: str) -> ChangeFact:
+    return ChangeFact(
+        what=what,
+        before=row["baseline_value"],
+        after=row["candidate_value"],
+        percent=row["change_percent"],
+        low=row["low_percent"],
+        high=row["high_percent"],
+        verdict=row["verdict"],
+        query=query,
+    )
+
+
+def _calls(operators: Row, rows: Sequence[Row], table: str) -> list[CallFact]:
+    """Return the calls of operators that both runs have, by input where all runs recorded inputs: those whose change
+    makes most of all calls first.
+    """
+    by_name = {row["operator"]: row for row in operators["decomposition"]}
+    by_input = {row["name"]: row for row in operators["shapes"]}
+    found = []
+    for index, row in enumerate(rows):
+        known = None
+        if row["level"] == "operator_shape":
+            known = by_input.get(row["candidate"])
+        elif row["level"] == "operator" and operators["without_shapes"]:
+            known = by_name.get(row["candidate"])
+        if known is not None and row["change_percent"] is not None:
+            fact = CallFact(
+                operator=known["operator"],
+                before=known.get("baseline_operator", row["baseline"]),
+                dims=known.get("dims"),
+                change=_change_of(row["candidate"], row, cell("change_percent", table, index)),
+                calls=(row["baseline_launches"], row["candidate_launches"]),
+                whole_ns=known["time_ns"],
+                step_ns=known["step_ns"],
+            )
+            found.append(fact)
+    return sorted(found, key=lambda fact: (-abs(fact.whole_ns), fact.change.what))
+
+
 def _slowest(sides: Sequence[PairSide]) -> tuple[str, float, float] | None:
     """Return the 99th percentile of the steps of both sides, or the longest where one has fewer than a hundred."""
     before, after = (side.steps for side in sides)
@@ -191,7 +254,7 @@ def _signed(percent: float) -> str:
 
 def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     """Return what changed, line by line, with the query of the change that the line is about: step time, the run, idle
-    time with its reasons, copies, kernels; then what the numbers rest on.
+    time with its reasons, copies, operators by input, kernels; then what the numbers rest on.
     """
     lines: list[tuple[str, str | None]] = []
     if fact.models[0] != fact.models[1]:
@@ -206,20 +269,12 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             words += f", {_pair(*fact.slowest)}"
         if change.what == "Idle, all GPUs" and fact.reasons:
             words += f": {', '.join(_pair(*row) for row in fact.reasons[:MOST_REASONS])}"
-        if change.what == "The same launches" and change.percent is not None:
+        if change.what in (SAME_LAUNCHES, SAME_CALLS) and change.percent is not None:
             lines += _of_operators(fact)
-            counts = (
-                ""
-                if fact.launches[0] == fact.launches[1]
-                else f", {count(fact.launches[0])} to {count(fact.launches[1])} of them"
-            )
-            words = f"The same launches take {_signed(change.percent)}{_interval(change)}{counts}"
-        if change.verdict not in (INCONCLUSIVE, SAME):
-            words += ", beyond noise"
-        elif change.verdict == SAME:
-            words += ", the same within noise"
-        lines.append((f"{words}.", change.query))
-    if not any(change.what == "The same launches" for change in fact.changes):
+            numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
+            words = f"{change.what} take {_signed(change.percent)}{_interval(change)}{_numbers(numbers, ' of them')}"
+        lines.append((f"{words}{_noise(change)}.", change.query))
+    if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
         lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
         named = ", ".join(_pair(kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS])
@@ -229,12 +284,45 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     return lines
 
 
+def _numbers(numbers: tuple[int, int], of_what: str) -> str:
+    return "" if numbers[0] == numbers[1] else f", {count(numbers[0])} to {count(numbers[1])}{of_what}"
+
+
+def _noise(change: ChangeFact) -> str:
+    if change.verdict == SAME:
+        return ", the same within noise"
+    return "" if change.verdict == INCONCLUSIVE else ", beyond noise"
+
+
 def _of_operators(fact: ComparedRuns) -> list[tuple[str, str | None]]:
-    """Return which operators take other times; nothing where none does."""
-    if not fact.operators:
-        return []
-    named = ", ".join(_pair(elided(name, LONGEST), *ns) for name, *ns in fact.operators[:MOST_KERNELS])
-    return [(f"Kernels by operator: {named}.", None)]
+    """Return which operators take other times: a call with the same input, then all kernels of each that is not named
+    so; nothing where none does.
+    """
+    lines: list[tuple[str, str | None]] = []
+    shown = fact.calls[:MOST_OPERATORS]
+    if shown:
+        by = (
+            f"name alone, as {' and '.join(fact.unshaped)} recorded no input shapes" if fact.unshaped else "input shape"
+        )
+        lines.append((f"Operators by {by}, time per call: {'; '.join(map(_call, shown))}.", shown[0].change.query))
+    named = {name for one in shown for name in (one.operator, one.before)}
+    others = [row for row in fact.operators if row[0] not in named]
+    if others:
+        words = ", ".join(_pair(elided(name, LONGEST), *ns) for name, *ns in others[:MOST_KERNELS])
+        lines.append((f"Kernels by {'other ' if shown else ''}operator: {words}.", None))
+    return lines
+
+
+def _call(fact: CallFact) -> str:
+    """Return a call of an operator before and after, and what the change is worth."""
+    name = elided(fact.operator, LONGEST) + ("" if fact.dims is None else f" {elided(fact.dims, LONGEST_INPUT)}")
+    worth = fact.whole_ns if fact.step_ns is None else fact.step_ns
+    where = f"in {count(fact.calls[1])} calls" if fact.step_ns is None else "a step"
+    signed = f"{'+' if worth > 0 else '−' if worth < 0 else ''}{time(abs(worth)) if worth else '0'} {where}"
+    numbers = _numbers(fact.calls, " calls")
+    change = fact.change
+    percent = "" if change.percent is None else f" ({_signed(change.percent)}{_interval(change)})"
+    return f"{name} {time(change.before)} to {time(change.after)}{percent}{numbers}, {signed}{_noise(change)}"
 
 
 def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:

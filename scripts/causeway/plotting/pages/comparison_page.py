@@ -47,6 +47,7 @@ OWN_LAUNCHES = (
 """What stands below tables with both: two means may differ by more, or less, than the change."""
 METRICS = {
     "time_per_launch": "time for the same launches",
+    "time_per_call": "time for the same operator calls",
     "efficiency": "parallel efficiency",
     "span": "span",
     "step": "time of a step",
@@ -99,6 +100,8 @@ def draw_comparison(
         kernels=kernels,
         short=short_names([row["candidate"] or row["baseline"] for row in kernels], LABEL),
         whole=[row for row in rows if row["level"] in ("run", "rank") and row["change_percent"] is not None],
+        operators=of_operators(comparison, rows),
+        unshaped=", ".join(comparison["operators"]["without_shapes"]) if comparison["operators"] else "",
         longer=[side for side in SIDES if _is_longer((comparison["replayed"] or {}).get(side))],
         attributed=short_names([one["kernel"] for key in ("kernels", "silent") for one in attributed[key]], LABEL),
         # the rest of one side alone is no cause that came or went
@@ -114,6 +117,27 @@ def draw_comparison(
 def _is_longer(replayed: Mapping | None) -> bool:
     """Return whether a replayed run holds more than the work of its devices."""
     return replayed["time_ns"] != replayed["device_time_ns"] if replayed else False
+
+
+def of_operators(comparison: Mapping, rows: Sequence[Mapping]) -> list[dict]:
+    """Return the rows of operators, those with the most time first: with each input, or by name alone where a run
+    recorded no inputs; those of one side alone and those without a common input, too. `step_ns` is beside them: what
+    the change is worth in a step of the candidate, of a rank.
+    """
+    operators = comparison["operators"]
+    if operators is None:
+        return []
+    by_input = not operators["without_shapes"]
+    known = {row["name"]: row["step_ns"] for row in operators["shapes"]}
+    if not by_input:
+        known = {row["operator"]: row["step_ns"] for row in operators["decomposition"]}
+    with_input = {row["operator"] for row in operators["shapes"]}
+    shown = []
+    for row in rows:
+        name = row["candidate"] or row["baseline"]
+        if row["level"] == "operator_shape" or (row["level"] == "operator" and name not in with_input):
+            shown.append(dict(row) | {"step_ns": known.get(name)})
+    return sorted(shown, key=lambda row: -max(row["baseline_total_ns"] or 0, row["candidate_total_ns"] or 0))
 
 
 def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:

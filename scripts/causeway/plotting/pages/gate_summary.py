@@ -31,6 +31,7 @@ from causeway.plotting.pages.comparison_page import (
     OWN_LAUNCHES,
     SIDES,
     counts_of_verdicts,
+    of_operators,
     value_words,
 )
 
@@ -222,6 +223,11 @@ def _pair(
     if whole:
         cells = ([METRICS[row["metric"]], *_cells(row)] for row in whole)
         lines += [*table(["whole run", *SIDES, "change", "verdict"], cells), "", words(OWN_LAUNCHES), ""]
+    operators = [row for row in of_operators(document, rows) if row["change_percent"] is not None]
+    if operators:
+        cells = ([code_span(row["candidate"]), *_cells(row)] for row in operators[:MOST_KERNELS])
+        title = f"operator ({min(len(operators), MOST_KERNELS)} of {len(operators)} with the most time)"
+        lines += [*table([title, *SIDES, "same calls", "verdict"], cells), ""]
     kernels = of_kernels(rows)
     if kernels:
         short = short_names([row["candidate"] for row in kernels[:MOST_KERNELS]], NAME_LENGTH)

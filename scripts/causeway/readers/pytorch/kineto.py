@@ -40,7 +40,7 @@ from causeway.readers.pytorch.event_fields import (
     stated_size,
     times_ns,
 )
-from causeway.readers.pytorch.operator_events import COMPILES, MODULE_CALL, OperatorCodes, are_annotations
+from causeway.readers.pytorch.operator_events import AS_WRITTEN, COMPILES, MODULE_CALL, OperatorCodes, are_annotations
 from causeway.readers.pytorch.paddle_events import PaddleEvents
 from causeway.readers.pytorch.range_counters import RangeCounters
 from causeway.readers.pytorch.refusals import UnreadEvents, without_kernel
@@ -95,7 +95,7 @@ class KinetoReader:
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
         self.own_arguments = {
-            kind: ArgumentDecoder(self.map[f"{kind[:-1]}_arguments"], as_text=("dims", "types", "strides"))
+            kind: ArgumentDecoder(self.map[f"{kind[:-1]}_arguments"], as_text=AS_WRITTEN)
             for kind in ("operators", "synchronisations", "calls")
         }
         self.operator_codes = OperatorCodes(sink.operator_names)

@@ -27,6 +27,8 @@ MODULE_CALL = "nn.Module: "
 COMPILES = "compile_inner (dynamo_timed)"
 """How the name of an operator ends that is all that torch.compile does before a function runs for new inputs."""
 OF_OPERATORS = ("operator", "cpu_op")
+AS_WRITTEN = ("dims", "older_dims", "types", "strides")
+"""Arguments whose text is kept."""
 _ANNOTATION = re.compile(r"#|^DistributedDataParallel\.forward$")
 """What names of annotations hold and those of operators do not: `ProfilerStep#7`, `Optimizer.step#SGD.step`,
 `enumerate(DataLoader)#...`, `## forward ##`. Until PyTorch 1.8 both have the category `Operator`; with `cpu_op`, too,
@@ -89,7 +91,13 @@ class OperatorCodes:
             name, phase = self._name(event.name)
             if not phase and type(one.sequence) is int and one.sequence >= 0:
                 phase = BACKWARD if one.forward_thread else FORWARD
-            rows.append((name, OPERATOR | phase, self._inputs(one.dims, one.types, one.strides)))
+            rows.append(
+                (
+                    name,
+                    OPERATOR | phase,
+                    self._inputs(one.older_dims if one.dims is None else one.dims, one.types, one.strides),
+                )
+            )
         names, flags, inputs = np.array(rows, np.int64).reshape(-1, 3).T
         return names, flags, inputs
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.comparison.run_totals import measure
+from causeway.comparison.runs.run_totals import measure
 from causeway.core.clock import Clock
 from causeway.efficiency.ranks import duration_cells, rank_roles
 from causeway.numeric.mpi import Ranks

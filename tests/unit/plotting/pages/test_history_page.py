@@ -72,7 +72,7 @@ def test_a_kernel_is_worse_since_the_first_run_without_a_gap():
 def test_what_was_not_compared_is_said():
     page = draw_history_page(history({"k": ["same"]}), "results")
     ((row,),) = tables_of(page)
-    assert row[2:] == ["–"] * 6, "efficiency, span, step, copies, idle, variability"
+    assert row[2:] == ["–"] * 7, "operator calls, efficiency, span, step, copies, idle, variability"
     assert "No comparison claims that a kernel is worse in it." in text_of(page)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from causeway.comparison.matching import Kernels, Match, match_configurations, match_kernels
-from causeway.comparison.names import normalised
+from causeway.comparison.runs.matching import Kernels, Match, match_configurations, match_kernels
+from causeway.comparison.runs.names import normalised
 
 
 def kernels(names, order=None, count=100):

@@ -12,6 +12,8 @@ LAMBDA = re.compile(r"\{lambda[^{}]*\}(?:#\d+)?|\[lambda[^\[\]]*\](?:::operator 
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ANONYMOUS = re.compile(r"\(anonymous namespace\)|\{anonymous\}|<unnamed>|_global__n__[0-9a-f_]+|::_n_[0-9a-f_]+")
 SUFFIX = re.compile(r"\s*\[clone[^\]]*\]|\.(?:kd|isra|part|constprop|cold)(?:\.\d+)*$")
+LIBRARY = re.compile(r"(?<=::)_?(?:cudnn|miopen)_")
+"""A maker's library in the name of an operator of PyTorch."""
 OPEN = "<("
 CLOSE = ">)"
 
@@ -48,3 +50,12 @@ def normalised(name: str) -> str:
     text = _outside(text).strip()
     text = text.rsplit(" ", 1)[-1]  # without the return type
     return ARCHITECTURE.sub("arch", text)
+
+
+def without_library(operator: str) -> str:
+    """Return an operator's name without the library of the device's maker.
+
+    >>> without_library("aten::miopen_batch_norm"), without_library("aten::cudnn_batch_norm")
+    ('aten::batch_norm', 'aten::batch_norm')
+    """
+    return LIBRARY.sub("", operator)

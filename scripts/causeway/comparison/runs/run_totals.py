@@ -9,15 +9,16 @@ series and, by a factor of a power of two, on the ranks of its run: of two serie
 cells sum to the coarser ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from causeway.comparison.launches import LaunchBatch, Launches
-from causeway.comparison.matching import BLOCKS, Kernels
-from causeway.comparison.recordings import Recording
+from causeway.comparison.runs.launches import LaunchBatch, Launches
+from causeway.comparison.runs.matching import BLOCKS, Kernels
+from causeway.comparison.runs.recordings import Recording
 from causeway.core.errors import NotComparableError
 from causeway.numeric.compiled import I8, compiled, int64, void
 
@@ -59,6 +60,30 @@ class Series:
         return np.add.reduceat(self.cells, begins, axis=0)
 
 
+class Streamed(Protocol):
+    """What is measured in passes over its batches: the launches of a dataset, or its calls of operators. Attributes as
+    in `Launches`.
+    """
+
+    regions: list[str]
+    kernels: list[str]
+    configurations: list[tuple]
+    recordings: list[Recording]
+    devices: dict[tuple[int, int], str | None]
+    incomplete: list[tuple[str, bool]]
+
+    @property
+    def dataset(self) -> str:
+        """Its name."""
+
+    @property
+    def ranks(self) -> list[int]:
+        """All ranks, in order."""
+
+    def batches(self) -> Iterator[LaunchBatch]:
+        """Yield all launches, or calls."""
+
+
 @dataclass
 class Run:
     """One dataset, measured.
@@ -82,6 +107,8 @@ class Run:
         Names of its devices by rank and number.
     incomplete : list of (str, bool)
         Exports that were not read whole, each with whether it was refused.
+    leading : int
+        Leading values of a shape that must agree where no shape agrees as a whole; 0: shapes agree as a whole or not.
     """
 
     dataset: str
@@ -94,6 +121,7 @@ class Run:
     recordings: list[Recording]
     devices: dict[tuple[int, int], str | None]
     incomplete: list[tuple[str, bool]]
+    leading: int = BLOCKS
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
@@ -166,21 +194,31 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
     NotComparableError
         If there is nothing to measure.
     """
-    launches = Launches(dataset, folders)
+    return measured(Launches(dataset, folders))
+
+
+def measured(launches: Streamed, leading: int = BLOCKS) -> Run:
+    """Return what is streamed, measured; `leading` as in `Run`: with 0 the order of kernels is not kept.
+
+    Raises
+    ------
+    NotComparableError
+        If there is nothing to measure.
+    """
     kernel_of = np.array([kernel for kernel, _ in launches.configurations], np.int64)
-    strata, first, follows, ends = _first_pass(launches, kernel_of)
+    strata, first, follows, ends = _first_pass(launches, kernel_of, bool(leading))
     if not strata.size:
-        raise NotComparableError(f"dataset {dataset} cannot be compared: its exports hold no kernel launch")
+        raise NotComparableError(f"dataset {launches.dataset} cannot be compared: its exports hold no kernel launch")
     span = max(high - low for low, high in ends.values()) if ends else None
     number = np.zeros(len(launches.kernels), np.int64)
     np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])
     order = np.array([first.get(kernel, len(first)) for kernel in range(len(launches.kernels))], np.int64)
     shapes: list[set[tuple]] = [set() for _ in launches.kernels]
     for kernel, shape in launches.configurations:
-        shapes[kernel].add(shape[:BLOCKS])
+        shapes[kernel].add(shape[:leading])
     kernels = Kernels(launches.kernels, number, order, follows, [frozenset(one) for one in shapes])
     run = Run(
-        dataset=dataset,
+        dataset=launches.dataset,
         kernels=kernels,
         configurations=launches.configurations,
         regions=launches.regions,
@@ -190,23 +228,24 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
         recordings=launches.recordings,
         devices=launches.devices,
         incomplete=launches.incomplete,
+        leading=leading,
     )
     _second_pass(launches, run, kernel_of)
     return run
 
 
 def _first_pass(
-    launches: Launches, kernel_of: np.ndarray
+    launches: Streamed, kernel_of: np.ndarray, in_order: bool
 ) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
     """Return the strata, whose deviations the second pass adds, each kernel's position in the order of first launches,
-    who follows whom, and first start and last end by rank.
+    who follows whom (where `in_order`), and first start and last end by rank.
     """
     ranks = len(launches.ranks)
     regions = len(launches.regions) + 1
     kernels = len(launches.kernels)
     sums: dict[int, list[int]] = {}
     first: dict[int, int] = {}
-    follows = np.zeros((kernels, kernels), np.int64) if kernels <= FOLLOWED else None
+    follows = np.zeros((kernels, kernels), np.int64) if in_order and kernels <= FOLLOWED else None
     ends: dict[int, tuple[int, int]] = {}
     for batch in launches.batches():
         code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
@@ -259,7 +298,7 @@ def _widen(ends: dict[int, tuple[int, int]], rank: np.ndarray, start: np.ndarray
         ends[one] = min(low, known[0]), max(high, known[1])
 
 
-def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
+def _second_pass(launches: Streamed, run: Run, kernel_of: np.ndarray) -> None:
     """Fill the cells of every level, and the deviations of the strata."""
     ranks = len(run.ranks)
     regions = len(run.regions) + 1

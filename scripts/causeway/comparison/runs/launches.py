@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.comparison.recordings import device_names, recording_of
+from causeway.comparison.runs.recordings import device_names, recording_of
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import elided
@@ -40,10 +40,19 @@ class Names:
 
 @dataclass(frozen=True)
 class LaunchBatch:
-    """Launches in the order of their start; `start` is None where the export has no times, or not those of the program.
-    int64 arrays of equal length.
+    """Launches in the order of their start.
 
-    `duration` is in ns; `region` is -1 outside any; `stream` numbers rank, device and stream together.
+    Attributes
+    ----------
+    start : ndarray of int64, shape (n,), ns, or None
+        None where the export has no times, or not those of the program.
+    duration : ndarray of int64, shape (n,), ns
+    configuration, rank : ndarray of int64, shape (n,)
+        Numbers of the dataset.
+    region : ndarray of int64, shape (n,)
+        -1 outside any.
+    stream : ndarray of int64, shape (n,)
+        Numbers rank, device and stream together.
     """
 
     start: np.ndarray | None

@@ -10,11 +10,11 @@ name is exact only if it is launched with the same grids and blocks.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from causeway.comparison.names import normalised
+from causeway.comparison.runs.names import normalised, without_library
 from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.vocabulary import EXACT, GONE, NEW, NORMALISED, SEQUENCE
@@ -77,6 +77,25 @@ def match_kernels(baseline: Kernels, candidate: Kernels) -> list[Match]:
         taken = {*pairs, *alike[0]}, {*pairs.values(), *alike[1]}
         found += _by_key(baseline, candidate, key, how, *taken)
     found += _by_neighbours(baseline, candidate, found)
+    return _with_the_rest(baseline, candidate, found, alike)
+
+
+def match_operators(baseline: Kernels, candidate: Kernels) -> list[Match]:
+    """Return every operator of both runs, in a match or alone, in the order of `match_kernels`: by their exact names,
+    then by names without the maker's library. A match needs to be the only one: `aten::miopen_batch_norm` is
+    `aten::cudnn_batch_norm` where each run has one of them.
+    """
+    found = _by_key(baseline, candidate, str, EXACT, set(), set())
+    pairs = pairs_in(found)
+    loose = _by_key(baseline, candidate, without_library, NORMALISED, set(pairs), set(pairs.values()))
+    found += [replace(one, note="by names without the maker's library") for one in loose if not one.note]
+    return _with_the_rest(baseline, candidate, found, ({}, {}))
+
+
+def _with_the_rest(
+    baseline: Kernels, candidate: Kernels, found: Sequence[Match], alike: tuple[dict[int, str], dict[int, str]]
+) -> list[Match]:
+    """Return matches in the baseline's order, then the gone, then the new; `alike` are notes on these."""
     pairs = dict(sorted(pairs_in(found).items()))
     by_baseline = {match.baseline: match for match in found}
     gone = set(range(len(baseline.names))) - pairs.keys()
@@ -275,10 +294,10 @@ def match_configurations(
         Configurations by the tuple of their shape.
     blocks : int
         How many leading values of the shape are the grid and the block, which alone must agree where nothing agrees as
-        a whole: registers and memory change with the compiler.
+        a whole: registers and memory change with the compiler. 0: shapes agree as a whole or not at all.
     """
     found = [(baseline[shape], candidate[shape], EXACT) for shape in baseline if shape in candidate]
-    if found:
+    if found or not blocks:
         return found
     ours, theirs = ({shape[:blocks]: number for shape, number in side.items()} for side in (baseline, candidate))
     if len(ours) == len(baseline) and len(theirs) == len(candidate):

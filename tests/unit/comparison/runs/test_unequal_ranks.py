@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.comparison.run_totals import measure
+from causeway.comparison.runs.run_totals import measure
 from causeway.core.tables import read_json, read_table
 from comparison_runs import KERNELS, compared, write_comparison, write_run
 
@@ -72,8 +72,8 @@ def test_cells_of_runs_of_any_number_of_ranks_sum_to_the_same_launches(iteration
     """With at most 64 cells over all ranks, but 8 of each: every series, brought to the coarsest width, is what plain
     sums over so many launches give.
     """
-    monkeypatch.setattr("causeway.comparison.run_totals.CELLS", 64)
-    monkeypatch.setattr("causeway.comparison.run_totals.LEAST_CELLS", 8)
+    monkeypatch.setattr("causeway.comparison.runs.run_totals.CELLS", 64)
+    monkeypatch.setattr("causeway.comparison.runs.run_totals.LEAST_CELLS", 8)
     series = {}
     deviations = {}
     for ranks in (1, 2, 3, 5, 12):

@@ -1,0 +1,6 @@
+"""Each run of a comparison by itself: its launches and calls of operators, measured; which kernel is which.
+
+What two runs differ in stands in `comparison`.
+
+Imports run from left to right: `run_totals` > `operator_calls`, `matching` > `launches`, `names` > `recordings`.
+"""
