@@ -38,6 +38,7 @@ from causeway.causal.effects.user_interventions import (
     user_interventions_of,
     without_scope,
 )
+from causeway.causal.examination.as_published import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification
 from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_model, scope_model, write_model
@@ -61,6 +62,9 @@ DOCUMENTS = (
     *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
+
+AS_PUBLISHED = "as_published.parquet"
+"""With `causes.as_published` beside them."""
 
 Found = tuple[Sequence[Outcome], ScopeModel]
 """The outcome of one search for each scope that it stands for, and the model of all of them."""
@@ -112,7 +116,8 @@ class CauseSearch:
     def documents(self) -> list[Path]:
         """Return the files and folders that the search writes."""
         folder = self.folder / "causal"
-        return [*(folder / name for name in DOCUMENTS), *(folder / kernel.id for kernel in self.chosen())]
+        names = [*DOCUMENTS, *([AS_PUBLISHED] if self.causes.get("as_published") else [])]
+        return [*(folder / name for name in names), *(folder / kernel.id for kernel in self.chosen())]
 
     def models(self, scopes: Sequence[str]) -> list[Path]:
         """Return the files of the models of some scopes."""
@@ -206,11 +211,28 @@ def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Ker
         All rows and columns of `row_blocks`.
     kernels : sequence of Kernel
     """
-    chosen = [
-        capped(of_kernel(blocks, kernel.id), search.causes["max_rows"], search.seed_of_rows(kernel.id))
-        for kernel in kernels
-    ]
-    return PackedFeatures(search.features, pa.concat_tables([blocks.slice(0, 0), *chosen]))
+    return PackedFeatures(search.features, capped_blocks(search, blocks, [kernel.id for kernel in kernels]))
+
+
+def capped_blocks(search: CauseSearch, blocks: pa.Table, kernels: Sequence[str]) -> pa.Table:
+    """Return the blocks of some kernels with at most `causes.max_rows` rows of each.
+
+    Parameters
+    ----------
+    search : CauseSearch
+    blocks : Table
+        All rows and columns of `row_blocks`.
+    kernels : sequence of str
+        Their ids.
+
+    Returns
+    -------
+    Table
+        Some rows of `blocks` with all columns, by kernel.
+    """
+    most = search.causes["max_rows"]
+    chosen = [capped(of_kernel(blocks, kernel), most, search.seed_of_rows(kernel)) for kernel in kernels]
+    return pa.concat_tables([blocks.slice(0, 0), *chosen])
 
 
 def write_found(search: CauseSearch, found: Found, draft: Path) -> None:
@@ -297,7 +319,8 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     (whole,) = correct([uncorrected[DATASET_SCOPE]])
     shares = {kernel.id: kernel.share for kernel in chosen}
     whole = borne_out(whole, kernels, shares, totals_of(search.kernels).collectives, kernel_names(search.kernels))
-    whole = with_kernels_variance(whole, variance_shares(search.folder / "configurations.parquet"))
+    variances = variance_shares(search.folder / "configurations.parquet")
+    whole = with_kernels_variance(whole, variances)
     scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
     refused = without_scope(user_interventions_of(search.causes["what_if"]), scopes)
     examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))
@@ -311,8 +334,13 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
     write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
-    effects = across_kernels_rows(effects_over_kernels(kernels))
+    effects = across_kernels_rows(effects_over_kernels(kernels, variances))
     write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
+    if search.causes.get("as_published"):
+        blocks = row_blocks(search.features)
+        parts = capped_blocks(search, blocks, blocks.column("kernel").unique().to_pylist())
+        published = published_rows(read_features(search.features, parts), list(shares), search.target)
+        write_rows(published, folder / AS_PUBLISHED, "as_published", facts)
     write_json({"scopes": [kernel.id for kernel in chosen]}, folder / "scopes.json", schema="scopes")
 
 

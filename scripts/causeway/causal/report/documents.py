@@ -311,6 +311,7 @@ def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
             "largest_percent": row.largest,
             "between_std": row.between_std,
             "i_squared": row.i_squared,
+            "variance_percent": row.variance,
             **_ends("cost", row.cost, "_ns"),
             "sentence": row.sentence,
         }

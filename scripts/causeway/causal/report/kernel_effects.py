@@ -5,7 +5,7 @@ these, and its effect is summed up here: in how many kernels, how large there, h
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,9 @@ class KernelEffects:
         Standard deviation of the effect between kernels, percent; None with one kernel.
     i_squared : float or None
         Share of the effects' variance that is not error, percent; None with one kernel.
+    variance : float or None
+        Percent of the dataset's variance within configurations, in the value's own unit squared, that the cause
+        explains in these kernels by their own searches; None if nothing varies.
     cost : Estimate or None
         GPU time of the run, ns: the sum over the kernels but collectives, whose time includes waiting; None if the
         value measured is no time, or without other kernels.
@@ -60,6 +63,7 @@ class KernelEffects:
     largest: float | None
     between_std: float | None
     i_squared: float | None
+    variance: float | None
     cost: Estimate | None
 
     @property
@@ -72,6 +76,8 @@ class KernelEffects:
         """The row in words."""
         name = with_level(self.feature, self.level)
         words = f"{name} acts in {len(self.kernels)} of {self.n_searched} kernels"
+        if self.variance is not None:
+            words += f" and explains {formatting.percent(self.variance)} of the dataset's variance there"
         if self.mean_change is None:
             return f"{words}."
         ends = (self.mean_change.low, self.mean_change.high) if self.has_interval else ()
@@ -95,30 +101,31 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
 
     References
     ----------
-    R. DerSimonian, N. Laird, Meta-analysis in clinical trials, Controlled Clinical Trials 7 (1986) 177, for the
-    variance between groups. G. Knapp, J. Hartung, Improved tests for a random effects meta-regression with a single
-    covariate, Stat. Med. 22 (2003) 2693, for the interval, with their factor not below 1.
+    R. Paule, J. Mandel, Consensus values and weighting factors, J. Res. Natl. Bur. Stand. 87 (1982) 377, for the
+    variance between groups (statsmodels). G. Knapp, J. Hartung, Improved tests for a random effects meta-regression
+    with a single covariate, Stat. Med. 22 (2003) 2693, for the interval, with their factor not below 1.
     """
-    df = effects.size - 1
-    fixed = 1.0 / errors**2
-    q = float(fixed @ (effects - fixed @ effects / fixed.sum()) ** 2)
-    between = max(0.0, (q - df) / float(fixed.sum() - (fixed @ fixed) / fixed.sum()))
-    weights = 1.0 / (errors**2 + between)
-    mean = float(weights @ effects / weights.sum())
-    factor = max(1.0, float(weights @ (effects - mean) ** 2) / df)
-    half = float(stdtrit(df, UPPER)) * math.sqrt(factor / float(weights.sum()))
-    i_squared = 100.0 * max(0.0, (q - df) / q) if q > 0 else 0.0
+    from statsmodels.stats.meta_analysis import combine_effects
+
+    with np.errstate(divide="ignore"):  # of equal effects
+        found = combine_effects(effects, errors**2, method_re="iterated")
+    mean = float(found.mean_effect_re)
+    error = math.sqrt(max(found.var_eff_w_re, found.var_hksj_re))
+    half = float(stdtrit(effects.size - 1, UPPER)) * error
     low = max(mean - half, NOTHING_LEFT) if effects.min() >= NOTHING_LEFT else mean - half
-    return Estimate(value=mean, low=low, high=mean + half), math.sqrt(between), i_squared
+    estimate = Estimate(value=mean, low=low, high=mean + half)
+    return estimate, math.sqrt(found.tau2), 100.0 * max(0.0, float(found.i2))
 
 
-def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:
+def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, float]) -> list[KernelEffects]:
     """Return each cause that is supported in a kernel, with what it does in all kernels together.
 
     Parameters
     ----------
     outcomes : sequence of Outcome
         Of the kernels of a dataset and target, corrected for their number.
+    variances : mapping of str to float
+        As of `scopes.variance_shares`.
 
     Returns
     -------
@@ -133,13 +140,15 @@ def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:
         for arrow in outcome.arrows:
             if arrow.verdict == SUPPORTED:
                 found.setdefault((arrow.name, arrow.level), []).append((outcome.scope, arrow))
-    rows = [_summary(feature, level, own, n_searched) for (feature, level), own in found.items()]
+    rows = [_summary(feature, level, own, n_searched, variances) for (feature, level), own in found.items()]
     return sorted(
         rows, key=lambda row: (-(row.cost.value if row.cost else 0.0), -len(row.kernels), row.feature, row.level)
     )
 
 
-def _summary(feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_searched: int) -> KernelEffects:
+def _summary(
+    feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_searched: int, variances: Mapping[str, float]
+) -> KernelEffects:
     """Return the summary of one cause, given with the scopes of the kernels in which it acts."""
     timed = [(scope, arrow.in_time) for scope, arrow in own if arrow.in_time is not None]
     means = [effect.mean for _, effect in timed]
@@ -160,6 +169,9 @@ def _summary(feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_sea
         largest=max(values, default=None),
         between_std=None if between is None else six_digits(between),
         i_squared=None if i_squared is None else six_digits(i_squared),
+        variance=six_digits(math.fsum(variances[scope.scope] * arrow.variance.value for scope, arrow in own))
+        if variances
+        else None,
         cost=_total([one.cost for scope, one in timed if one.cost is not None and not scope.is_collective]),
     )
 
