@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.attribution.slow_table import write_slow_launches
+from causeway.causal.attribution.slow_launches import write_slow_launches
 from causeway.causal.data.outcome import Outcome, Scope
-from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
 from causeway.causal.data.scopes import (
     DATASET_SCOPE,
     Kernel,
@@ -42,15 +42,14 @@ from causeway.causal.examination.as_published import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification
 from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_model, scope_model, write_model
-from causeway.causal.preparation.program_order import with_kernel_names
-from causeway.causal.report.across_kernels import correct
+from causeway.causal.preparation.known_relations import with_kernel_names
+from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
-from causeway.causal.report.kernel_agreement import agreement, contradictions
-from causeway.causal.report.kernel_effects import effects_over_kernels
-from causeway.causal.report.kernel_support import borne_out, with_kernels_variance
+from causeway.causal.report.kernel_effects import agreement, contradictions, effects_over_kernels
+from causeway.core.errors import TableError
 from causeway.core.logs import LOG
 from causeway.core.names.prior_knowledge import added
-from causeway.core.tables import write_json
+from causeway.core.tables import read_json, write_json
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parts import Parts
 from causeway.numeric.process import give_back, share_one_heap
@@ -68,6 +67,25 @@ AS_PUBLISHED = "as_published.parquet"
 
 Found = tuple[Sequence[Outcome], ScopeModel]
 """The outcome of one search for each scope that it stands for, and the model of all of them."""
+
+
+def write_outcomes(outcomes: Sequence[Outcome], path: str | Path) -> None:
+    """Write outcomes as a JSON document."""
+    write_json({"outcomes": msgspec.to_builtins(tuple(outcomes))}, path)
+
+
+def read_outcomes(path: str | Path) -> tuple[Outcome, ...]:
+    """Read what `write_outcomes` wrote.
+
+    Raises
+    ------
+    TableError
+        If the document lacks a field, or holds one of another type or with a word that is none of its vocabulary.
+    """
+    try:
+        return msgspec.convert(read_json(path), dict[str, tuple[Outcome, ...]])["outcomes"]
+    except (msgspec.ValidationError, KeyError) as error:
+        raise TableError(f"{path}: holds no outcomes of this version ({error}); delete it and run again") from None
 
 
 @dataclass(frozen=True, kw_only=True)
