@@ -9,6 +9,7 @@ CAUSES = (
     *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
     *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
     *("dataset/model.parquet", "dataset/slow_launches.parquet"),
+    *(["as_published.parquet"] if config["causes"]["as_published"] else []),
 )
 
 

@@ -5,15 +5,20 @@ stall_reasons.parquet, datasets.json, provenance.json, schemas/, checksums.json.
 counter or table column, write_overview.
 """
 
-TARGET_FIGURES = [name for name, figure in FIGURES.items() if figure.per == "target"]
+TARGET_FIGURES = [name for name, figure in FIGURES.items() if figure.per == "target" and figure.in_all]
 FIGURE_TABLES = {
     "bins": "bins.parquet",
     "ranking": "ranking.parquet",
     "kernels": "kernels.parquet",
     "scopes": "causal/scopes.json",
     "agreement": "causal/agreement.parquet",
+    "across_kernels": "causal/across_kernels.parquet",
+    **({"as_published": "causal/as_published.parquet"} if config["causes"]["as_published"] else {}),
 }
 """What the figures of a target are drawn from, in its folder."""
+
+PUBLISHED_AXES = ["grid_x", "transfer_copy_kind"]
+"""Axes of Figure 4 of arXiv 2510.18300."""
 
 
 localrules:
@@ -140,7 +145,7 @@ rule write_overview:
         launches=config["levels"]["explorer_launches"],
         coordinates={
             "rows": config["figures"]["coordinates_rows"],
-            "axes": config["figures"]["coordinates_axes"],
+            "axes": config["figures"]["coordinates_axes"] or (PUBLISHED_AXES if config["causes"]["as_published"] else []),
             "seed": config["seed"],
         },
         listing=as_parameter(listing()),

@@ -77,7 +77,7 @@ ROOMS = {
         "comparison/gate.py": ("comparison/test_gate.py",),
         "comparison/change_verdicts.py": ("comparison/test_change_verdicts.py",),
         "causal/statistics/multiple_testing.py": ("causal/discovery/test_multiple_testing.py",),
-        "causal/statistics/sensitivity.py": ("causal/discovery/test_multiple_testing.py",),
+        "causal/discovery/arrows.py": ("causal/discovery/test_multiple_testing.py",),
         "causal/discovery/verdicts.py": ("causal/discovery/test_multiple_testing.py",),
         "causal/report/across_kernels.py": ("causal/report/test_across_kernels.py",),
     },

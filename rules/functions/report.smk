@@ -134,6 +134,15 @@ FIGURES = {
             overview="causes examined",
         ),
         Figure(
+            name="as_published",
+            per="target",
+            file="figures/as_published.html",
+            category=WHY,
+            label="causes as published, and ours",
+            overview="as published",
+            in_all=config["causes"]["as_published"],
+        ),
+        Figure(
             name="agreement",
             per="target",
             file="figures/agreement.svg",
@@ -317,7 +326,7 @@ def overview_links():
             "words": figure.overview,
         }
         for figure in FIGURES.values()
-        if figure.overview
+        if figure.overview and figure.in_all
     ]
 
 

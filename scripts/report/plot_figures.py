@@ -20,7 +20,7 @@ from causeway.plotting.figures.device_time import draw_step_waterfall, draw_wait
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
 from causeway.plotting.figures.kernels import draw_kernels
 from causeway.plotting.figures.steps import draw_steps
-from causeway.plotting.pages.causes_page import draw_causal_graphs, draw_examined_causes
+from causeway.plotting.pages.causes_page import draw_as_published, draw_causal_graphs, draw_examined_causes
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -78,6 +78,8 @@ def draw_target(job, folder: Path) -> None:
     shares = kernels.select(["kernel", "target_share"]).to_pylist()
     draw_graphs(folder, searches, shares, f"{target_name(target)}, {dataset}")
     draw_examined(folder, searches, names, dataset)
+    if any(Path(path) == folder / "figures" / "as_published.html" for path in job.output):
+        draw_published(folder, searches, dataset)
 
 
 def draw_graphs(folder: Path, searches: list[Search], kernels: list[dict], subject: str) -> None:
@@ -112,8 +114,17 @@ def draw_examined(folder: Path, searches: list[Search], names: dict[str, str], d
         folder.name,
     )
     write(matrix, path := folder / "figures" / "agreement.svg")
-    page = draw_examined_causes(searches, svg_of(path), f"Causes of {target} examined, {dataset}", names)
+    title = f"Causes of {target} examined, {dataset}"
+    over_kernels = read_table(folder / "causal" / "across_kernels.parquet", "across_kernels")["sentence"].to_pylist()
+    page = draw_examined_causes(searches, svg_of(path), title, names, over_kernels)
     write(page, folder / "figures" / "examined_causes.html")
+
+
+def draw_published(folder: Path, searches: list[Search], dataset: str) -> None:
+    """Draw the graphs as published beside ours, where the configuration asks for them."""
+    rows = read_table(folder / "causal" / "as_published.parquet", "as_published").to_pylist()
+    title = f"Causes of {target_name(folder.name)} as published, and ours, {dataset}"
+    write(draw_as_published(searches, rows, title), folder / "figures" / "as_published.html")
 
 
 if "snakemake" in globals():

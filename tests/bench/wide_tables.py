@@ -17,7 +17,7 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
-from causeway.causal.data.outcome_file import read_outcomes  # noqa: E402
+from causeway.causal.search_causes import read_outcomes  # noqa: E402
 from causeway.core.tables import SCHEMAS, write_table  # noqa: E402
 from lab.scripts.measure_method import claims_of  # noqa: E402
 from lab.validation.cases import CASES  # noqa: E402
@@ -29,7 +29,7 @@ ENTRY = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from causeway.causal.data.outcome_file import write_outcomes
+from causeway.causal.search_causes import write_outcomes
 from causeway.causal.data.scopes import row_blocks
 from causeway.causal.search_causes import CauseSearch, search_dataset
 from causeway.numeric.process import share_one_heap

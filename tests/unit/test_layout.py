@@ -206,7 +206,6 @@ TWICE = {
     "bins": "a figure is called what it draws",
     "comparison": "a figure and a kind of finding",
     "efficiency": "a figure and a kind of finding",
-    "kernel_agreement": "a figure",
     "kernels": "a figure and a kind of finding",
     "nsys_sqlite": "the same form of file: `simulate` writes whole exports, `levels` a window",
     "quality": "a kind of finding",

@@ -10,7 +10,7 @@ from causeway.core.tables import read_json
 from support import run_snakemake, write_analysis
 
 pytestmark = pytest.mark.slow
-SETTINGS = "causes: {batches: 1, kernels_count: 2, what_if: [{name: half, set: {x: 0.5}}]}\n"
+SETTINGS = "causes: {as_published: true, batches: 1, kernels_count: 2, what_if: [{name: half, set: {x: 0.5}}]}\n"
 N = 400
 LEVELS = 10_000
 RNG = np.random.default_rng(811)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.attribution.slow_table import write_slow_launches
+from causeway.causal.attribution.slow_launches import write_slow_launches
 from causeway.causal.data.outcome import Outcome, Scope
-from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
 from causeway.causal.data.scopes import (
     DATASET_SCOPE,
     Kernel,
@@ -38,18 +38,18 @@ from causeway.causal.effects.user_interventions import (
     user_interventions_of,
     without_scope,
 )
+from causeway.causal.examination.as_published import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification
 from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_model, scope_model, write_model
-from causeway.causal.preparation.program_order import with_kernel_names
-from causeway.causal.report.across_kernels import correct
+from causeway.causal.preparation.known_relations import with_kernel_names
+from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
-from causeway.causal.report.kernel_agreement import agreement, contradictions
-from causeway.causal.report.kernel_effects import effects_over_kernels
-from causeway.causal.report.kernel_support import borne_out, with_kernels_variance
+from causeway.causal.report.kernel_effects import agreement, contradictions, effects_over_kernels
+from causeway.core.errors import TableError
 from causeway.core.logs import LOG
 from causeway.core.names.prior_knowledge import added
-from causeway.core.tables import write_json
+from causeway.core.tables import read_json, write_json
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parts import Parts
 from causeway.numeric.process import give_back, share_one_heap
@@ -62,8 +62,30 @@ DOCUMENTS = (
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
 
+AS_PUBLISHED = "as_published.parquet"
+"""With `causes.as_published` beside them."""
+
 Found = tuple[Sequence[Outcome], ScopeModel]
 """The outcome of one search for each scope that it stands for, and the model of all of them."""
+
+
+def write_outcomes(outcomes: Sequence[Outcome], path: str | Path) -> None:
+    """Write outcomes as a JSON document."""
+    write_json({"outcomes": msgspec.to_builtins(tuple(outcomes))}, path)
+
+
+def read_outcomes(path: str | Path) -> tuple[Outcome, ...]:
+    """Read what `write_outcomes` wrote.
+
+    Raises
+    ------
+    TableError
+        If the document lacks a field, or holds one of another type or with a word that is none of its vocabulary.
+    """
+    try:
+        return msgspec.convert(read_json(path), dict[str, tuple[Outcome, ...]])["outcomes"]
+    except (msgspec.ValidationError, KeyError) as error:
+        raise TableError(f"{path}: holds no outcomes of this version ({error}); delete it and run again") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +134,8 @@ class CauseSearch:
     def documents(self) -> list[Path]:
         """Return the files and folders that the search writes."""
         folder = self.folder / "causal"
-        return [*(folder / name for name in DOCUMENTS), *(folder / kernel.id for kernel in self.chosen())]
+        names = [*DOCUMENTS, *([AS_PUBLISHED] if self.causes.get("as_published") else [])]
+        return [*(folder / name for name in names), *(folder / kernel.id for kernel in self.chosen())]
 
     def models(self, scopes: Sequence[str]) -> list[Path]:
         """Return the files of the models of some scopes."""
@@ -206,11 +229,28 @@ def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Ker
         All rows and columns of `row_blocks`.
     kernels : sequence of Kernel
     """
-    chosen = [
-        capped(of_kernel(blocks, kernel.id), search.causes["max_rows"], search.seed_of_rows(kernel.id))
-        for kernel in kernels
-    ]
-    return PackedFeatures(search.features, pa.concat_tables([blocks.slice(0, 0), *chosen]))
+    return PackedFeatures(search.features, capped_blocks(search, blocks, [kernel.id for kernel in kernels]))
+
+
+def capped_blocks(search: CauseSearch, blocks: pa.Table, kernels: Sequence[str]) -> pa.Table:
+    """Return the blocks of some kernels with at most `causes.max_rows` rows of each.
+
+    Parameters
+    ----------
+    search : CauseSearch
+    blocks : Table
+        All rows and columns of `row_blocks`.
+    kernels : sequence of str
+        Their ids.
+
+    Returns
+    -------
+    Table
+        Some rows of `blocks` with all columns, by kernel.
+    """
+    most = search.causes["max_rows"]
+    chosen = [capped(of_kernel(blocks, kernel), most, search.seed_of_rows(kernel)) for kernel in kernels]
+    return pa.concat_tables([blocks.slice(0, 0), *chosen])
 
 
 def write_found(search: CauseSearch, found: Found, draft: Path) -> None:
@@ -297,7 +337,8 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     (whole,) = correct([uncorrected[DATASET_SCOPE]])
     shares = {kernel.id: kernel.share for kernel in chosen}
     whole = borne_out(whole, kernels, shares, totals_of(search.kernels).collectives, kernel_names(search.kernels))
-    whole = with_kernels_variance(whole, variance_shares(search.folder / "configurations.parquet"))
+    variances = variance_shares(search.folder / "configurations.parquet")
+    whole = with_kernels_variance(whole, variances)
     scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
     refused = without_scope(user_interventions_of(search.causes["what_if"]), scopes)
     examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))
@@ -311,8 +352,13 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
     write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
-    effects = across_kernels_rows(effects_over_kernels(kernels))
+    effects = across_kernels_rows(effects_over_kernels(kernels, variances))
     write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
+    if search.causes.get("as_published"):
+        blocks = row_blocks(search.features)
+        parts = capped_blocks(search, blocks, blocks.column("kernel").unique().to_pylist())
+        published = published_rows(read_features(search.features, parts), list(shares), search.target)
+        write_rows(published, folder / AS_PUBLISHED, "as_published", facts)
     write_json({"scopes": [kernel.id for kernel in chosen]}, folder / "scopes.json", schema="scopes")
 
 

@@ -4,12 +4,17 @@ from types import SimpleNamespace
 
 from causeway.causal.data.assemble_features import assemble_target
 from causeway.causal.data.outcome import Outcome
-from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
 from causeway.causal.data.scopes import kernel_names, row_blocks, totals_of
-from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.across_kernels import borne_out, correct
 from causeway.causal.report.documents import graph_document, table_rows
-from causeway.causal.report.kernel_support import borne_out
-from causeway.causal.search_causes import CauseSearch, packed_features, search_dataset, search_kernel
+from causeway.causal.search_causes import (
+    CauseSearch,
+    packed_features,
+    read_outcomes,
+    search_dataset,
+    search_kernel,
+    write_outcomes,
+)
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
 from ingest import align_clocks

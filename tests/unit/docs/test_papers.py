@@ -48,6 +48,6 @@ def test_every_key_of_the_configuration_exists():
 def test_the_configuration_of_the_published_way_is_valid():
     schema = yaml.safe_load((ROOT / "config" / "schemas" / "config.schema.yaml").read_text(encoding="utf-8"))
     chosen = yaml.safe_load(PAGE.split("```yaml\n")[1].split("```")[0])
-    assert set(chosen) == {"ranking", "figures"}
+    assert set(chosen) == {"causes", "ranking"}
     for part, keys in chosen.items():
         jsonschema.validate(keys, schema["properties"][part])

@@ -2,6 +2,5 @@
 
 dowhy is imported inside functions alone: it takes seconds, and is not there on every Python.
 
-Imports run from left to right: `compared_runs` > `slow_table` > `slow_launches`, `run_changes` > `kernel_rows`,
-`mechanisms`.
+Imports run from left to right: `run_changes` > `slow_launches` > `kernel_rows`, `mechanisms`.
 """

@@ -2,7 +2,6 @@
 
 Columns are prepared in `preparation`.
 
-Imports run from left to right: `assemble_features` > `features`, `outcome_file` > `operator_context`, `step_context` >
-`deviation`, `launch_context`, `outcome`, `scopes` > `counter_names`, `feature_labels`, `feature_roles`, `in_flight`,
-`observations`, `six_digits`.
+Imports run from left to right: `assemble_features` > `features` > `operator_context`, `step_context` >
+`launch_context`, `outcome`, `scopes` > `feature_names`, `in_flight`, `observations`, `six_digits`.
 """

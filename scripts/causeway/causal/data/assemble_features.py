@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.counter_names import UNSEARCHED
+from causeway.causal.data.feature_names import UNSEARCHED
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext, exports_of, features_of, traced
 from causeway.core.logs import LOG
 from causeway.core.reduced import CONTEXT_FEATURES, why_not

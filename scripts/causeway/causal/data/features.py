@@ -13,8 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.feature_labels import grids_and_blocks, kernels_and_grids
-from causeway.causal.data.feature_roles import LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER, TIME_BETWEEN_LAUNCHES
+from causeway.causal.data.feature_names import (
+    LAUNCHED_AFTER,
+    LAUNCHED_SECOND_AFTER,
+    TIME_BETWEEN_LAUNCHES,
+    grids_and_blocks,
+    kernels_and_grids,
+)
 from causeway.causal.data.launch_context import (
     BYTES_BY_KIND,
     COMPUTED_FROM,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.data.feature_roles import KERNEL_IN_FLIGHT, LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER
+from causeway.causal.data.feature_names import KERNEL_IN_FLIGHT, LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER
 from causeway.causal.data.in_flight import ALONE, LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
 from causeway.core.codes import NO_OTHER

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.causal.data.feature_roles import INPUT_ELEMENTS, LAYOUT
+from causeway.causal.data.feature_names import INPUT_ELEMENTS, LAYOUT
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.core.codes import NUMBERED_RANGE
 from causeway.core.formatting import elided

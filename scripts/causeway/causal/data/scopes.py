@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.data.counter_names import UNSEARCHED, leaked_by_name
+from causeway.causal.data.feature_names import UNSEARCHED, leaked_by_name
 from causeway.causal.data.observations import Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 
-from causeway.causal.data.feature_roles import LAUNCH_IN_STEP
+from causeway.causal.data.feature_names import LAUNCH_IN_STEP
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.core.clock import Clock
 from causeway.core.tables import read_table, table_metadata

@@ -2,7 +2,6 @@
 
 One step of a selection stands in `selection`; what its result means in words, in `report`.
 
-Imports run from left to right: `discover` > `equivalents`, `total_effects` > `arrows` >
-`between_configurations`, `beyond_single_columns`, `cluster_representative`, `effects_of_time`, `lag_recheck`,
-`leakage_recheck`, `mean_and_scale`, `scope_p_value`, `verdicts`.
+Imports run from left to right: `discover` > `equivalents`, `mean_and_scale` > `arrows` > `between_configurations`,
+`effects_of_time`, `leakage_recheck`, `verdicts`.
 """

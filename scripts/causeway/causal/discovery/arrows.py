@@ -35,7 +35,6 @@ from causeway.causal.selection.linear_model import Test
 from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
-from causeway.causal.statistics.sensitivity import robustness_value
 from causeway.numeric.seeds import derived_seed
 
 ROUNDING = 1e-6
@@ -44,6 +43,22 @@ ONE_SIDED = 0.62
 """Part of the half width of a slope's interval at which nine in ten draws have its sign: 1.28 / (1.645 x 1.25)."""
 EVERYTHING = Estimate(value=100.0, low=100.0, high=100.0)
 """What is unexplained without a cause, percent."""
+
+
+def robustness_value(partial_r2: float) -> float:
+    """Return the share of the residual variance of both cause and target that a hidden common cause must explain to
+    undo the effect, 0 to 1.
+
+    `RV = (sqrt(f^4 + 4 f^2) - f^2) / 2` with `f^2 = R^2 / (1 - R^2)`.
+
+    References
+    ----------
+    C. Cinelli, C. Hazlett, Making sense of sensitivity, J. R. Stat. Soc. B 82 (2020) 39, equation 9 with q = 1.
+    """
+    if partial_r2 >= 1:
+        return 1.0
+    f2 = max(partial_r2, 0.0) / (1 - max(partial_r2, 0.0))
+    return float((np.sqrt(f2**2 + 4 * f2) - f2) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)

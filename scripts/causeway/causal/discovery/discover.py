@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.deviation import clipped_deviation, configuration_spread, standardised_deviation
-from causeway.causal.data.feature_roles import HOST_RECORD
-from causeway.causal.data.observations import Dropped, Feature, Observations
+from causeway.causal.data.feature_names import HOST_RECORD
+from causeway.causal.data.observations import (
+    Dropped,
+    Feature,
+    Observations,
+    clipped_deviation,
+    configuration_spread,
+    standardised_deviation,
+)
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.arrows import (
@@ -18,26 +24,27 @@ from causeway.causal.discovery.arrows import (
     without_controls,
 )
 from causeway.causal.discovery.between_configurations import configuration_effects
-from causeway.causal.discovery.beyond_single_columns import association_beyond
-from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.effects_of_time import effects_of_time
-from causeway.causal.discovery.equivalents import with_whole_class
-from causeway.causal.discovery.lag_recheck import without_slow_waves
+from causeway.causal.discovery.equivalents import promote_better_members, with_whole_class
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
-from causeway.causal.discovery.mean_and_scale import run_stages
-from causeway.causal.discovery.scope_p_value import scope_p_value
-from causeway.causal.discovery.total_effects import mediated_parents
-from causeway.causal.discovery.verdicts import detectable_share
+from causeway.causal.discovery.mean_and_scale import mediated_parents, run_stages
+from causeway.causal.discovery.verdicts import association_beyond, detectable_share, scope_p_value
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.categorical import pooling_notes
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
-from causeway.causal.preparation.known_relations import against_sign, idle_where_alone, ruled_out
-from causeway.causal.preparation.places import clocks_of_places
+from causeway.causal.preparation.known_relations import (
+    TOLD_BY_RECORD,
+    against_sign,
+    clocks_of_places,
+    idle_where_alone,
+    ruled_out,
+    superfluous_orders,
+)
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.preparation.program_order import TOLD_BY_RECORD, superfluous_orders
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
+from causeway.causal.selection.lagged import without_slow_waves
 from causeway.causal.selection.stages import Stages
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import counted

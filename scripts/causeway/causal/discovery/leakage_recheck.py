@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from causeway.causal.data.counter_names import computed_name
+from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
 from causeway.causal.preparation.exact_images import is_exact, is_image

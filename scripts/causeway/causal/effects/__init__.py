@@ -2,7 +2,7 @@
 
 Whether a cause is one is decided in `discovery`.
 
-Imports run from left to right: `unclear_means`, `user_interventions` > `interventions` > `intervention_values`,
-`shares` > `time_effects` > `tails` > `levels`, `scope_times` > `kernel_times` > `evidence`, `nearby_launches`,
-`time_model` > `cause_columns`.
+Imports run from left to right: `user_interventions` > `interventions` > `intervention_values` > `time_effects` >
+`shares`, `tails` > `scope_times` > `kernel_times` > `time_model` > `cause_columns`, `evidence`, `levels`,
+`nearby_launches`.
 """

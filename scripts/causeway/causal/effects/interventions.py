@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from causeway.causal.data.feature_roles import PROGRAM_ORDER
+from causeway.causal.data.feature_names import PROGRAM_ORDER
 from causeway.causal.data.observations import Observations
 from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, Verdict, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence

@@ -41,6 +41,7 @@ def learn(
     seed: int = 1,
     weights: np.ndarray | None = None,
     n_effective: float | None = None,
+    determined: float = DETERMINED,
 ) -> list[Edge]:
     """Learn the graph among columns.
 
@@ -58,6 +59,8 @@ def learn(
     weights : ndarray, shape (n_rows,), positive
     n_effective : float
         What the rows are worth after weights and autocorrelation; n_rows if None.
+    determined : float
+        Share of a column that those before it leave, below which it takes no part.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def learn(
         raise ValueError(f"names of nodes must be unique: {list(names)}")
     weights = np.ones(len(scores)) if weights is None else weights
     size = float(len(scores) if n_effective is None else n_effective)
-    columns = _usable(scores, weights)
+    columns = _usable(scores, weights, determined)
     if len(columns) < 2 or size < max(MIN_ROWS, len(columns) + 2):
         return []
     levels = np.zeros(len(names), dtype=int) if ranks is None else np.asarray(ranks, dtype=int)
@@ -98,14 +101,14 @@ def learn(
     return edges
 
 
-def _usable(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _usable(scores: np.ndarray, weights: np.ndarray, determined: float) -> np.ndarray:
     """Return the columns that vary and do not follow from those before them."""
     roots = np.sqrt(weights / weights.sum())[:, None]
     centred = (scores - np.average(scores, axis=0, weights=weights)) * roots
     lengths = np.sqrt((centred**2).sum(axis=0))
     varying = np.flatnonzero(lengths > 1e-9 * np.maximum(np.abs(scores).max(axis=0, initial=0.0), 1e-300))
     unit = centred[:, varying] / lengths[varying]
-    return varying[independent_columns(unit.T @ unit, DETERMINED)]
+    return varying[independent_columns(unit.T @ unit, determined)]
 
 
 def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from causeway.causal.data.feature_roles import IN_FLIGHT
+from causeway.causal.data.feature_names import IN_FLIGHT
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.core.feature_registry import DEVICE_METRICS

@@ -3,6 +3,10 @@
 Which levels have an indicator depends on how many rows they hold, never on the target, and all of them count as degrees
 of freedom of its tests. Places (ranks, devices, nodes, streams, runs) mostly hold as many rows each: all have one, and
 of more than `MAX_PLACES` several with consecutive numbers share one.
+
+What a single launch has, or about one of each rank, is nothing to compare the others with. The first launch of a
+process follows another kernel, has another input, waits for what is set up once. That it takes another time says
+nothing of the launches behind it: none of them can be a first one.
 """
 
 import math
@@ -12,11 +16,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.observations import Candidate, Dropped, Feature
-from causeway.causal.preparation.repeated_values import MIN_LEVEL_ROWS, is_repeated
+from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
 from causeway.core.formatting import count
 from causeway.events.distinct_texts import distinct_texts
 
+MIN_LEVEL_ROWS = 4
+"""Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
+category.
+"""
+MIN_PER_RANK = 2
+"""The same on average of the ranks that have it: of one row a rank nothing is repeated there."""
 MIN_LEVEL_SHARE = 0.01
 MAX_LEVELS = 30
 MAX_PLACES = 64
@@ -37,6 +46,52 @@ LONG = 12
 """Characters of a level, on average, from which they are."""
 
 
+def ranks_of(columns: Sequence[Feature], n_rows: int) -> np.ndarray:
+    """Return the number of each row's rank, 0, 1, ...; int, shape (n_rows,). Without several ranks all are 0."""
+    rank = next((one for one in columns if one.name == "rank" and one.values.dtype == object), None)
+    return np.zeros(n_rows, np.int64) if rank is None else distinct_texts(rank.values.tolist(), "")[1]
+
+
+def is_repeated(rows: np.ndarray, ranks: np.ndarray) -> bool:
+    """Tell whether rows are enough to be compared with others: at least `MIN_LEVEL_ROWS` in all, and `MIN_PER_RANK` on
+    the ranks that have any.
+
+    Parameters
+    ----------
+    rows : ndarray of bool, shape (n_rows,)
+    ranks : ndarray of int, shape (n_rows,)
+        As of `ranks_of`.
+
+    >>> ranks = np.repeat([0, 1, 2, 3], 5)
+    >>> is_repeated(np.arange(20) % 5 == 0, ranks), is_repeated(np.arange(20) % 5 < 2, ranks)
+    (False, True)
+    """
+    count = np.count_nonzero(rows)
+    return bool(count >= MIN_LEVEL_ROWS and count >= MIN_PER_RANK * np.unique(ranks[rows]).size)
+
+
+def differing_rows(values: np.ndarray, known: np.ndarray, rows: Observations) -> np.ndarray:
+    """Return which known values differ from the median of their configuration, which is the commonest value where
+    nearly all are one.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows,)
+        Without NaN.
+    known : ndarray of bool, shape (n_rows,)
+    rows : Observations
+
+    Returns
+    -------
+    ndarray of bool, shape (n_rows,)
+    """
+    order = np.lexsort((values, rows.configuration))
+    counts = np.bincount(rows.configuration)
+    firsts = np.cumsum(counts) - counts
+    middle = values[order][np.minimum(firsts + counts // 2, values.size - 1)]
+    return known & (values != middle[rows.configuration])
+
+
 def category_candidates(
     columns: list[tuple[str, Feature]], ranks: np.ndarray | None = None
 ) -> tuple[list[Candidate], list[Dropped]]:
@@ -47,7 +102,7 @@ def category_candidates(
     columns : list of (name, Feature)
         With values of type object: text, None where missing (a level of its own, `NOT_KNOWN`).
     ranks : ndarray of int, shape (n_rows,), or None
-        As of `repeated_values.ranks_of`; None for rows of one rank.
+        As of `ranks_of`; None for rows of one rank.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.data.deviation import robust_scale
+from causeway.causal.data.observations import robust_scale
 from causeway.causal.preparation.affine_images import affine_images
 from causeway.causal.preparation.exact_images import decimal_step, is_image
 from causeway.causal.selection.forward import forward

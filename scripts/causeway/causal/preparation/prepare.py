@@ -11,16 +11,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.counter_names import divided_by_time, leaked_by_name
+from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
-from causeway.causal.preparation.categorical import category_candidates
-from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
+from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.exact_images import has_time_unit, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
-from causeway.causal.preparation.numeric_columns import NumericColumn, final_values, numeric_column, winsorised
+from causeway.causal.preparation.numeric_columns import (
+    NumericColumn,
+    better_standardised,
+    final_values,
+    numeric_column,
+    standardised_within_configuration,
+    winsorised,
+)
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.preparation.repeated_values import differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
 from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, normal_scores
 from causeway.causal.statistics.clustering import cluster_columns, medoids

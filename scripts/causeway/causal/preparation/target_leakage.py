@@ -3,7 +3,7 @@
 A column is a leaked feature if it was calculated from the measured value: the time in other units, cycles = time x
 clock, a rate = amount / time. Such columns are found in four steps:
 
-1. *by name* (`data.counter_names`): names that profilers give to times, cycles and rates per time;
+1. *by name* (`data.feature_names`): names that profilers give to times, cycles and rates per time;
 2. *by data* (`leaked_features`, here): within configurations the column follows from the measured value and at most
    two other columns, does not without the measured value, and gives the time back but for rounding
    (`preparation.exact_images`). This is an exact relation. What merely determines the time is no leak: it may be its

@@ -2,6 +2,5 @@
 
 What the outcomes hold is found in `discovery` and `examination`; figures and pages stand in `plotting`.
 
-Imports run from left to right: `across_kernels`, `documents` > `kernel_agreement`, `kernel_effects` > `reasons` >
-`sentences` > `kernel_support`.
+Imports run from left to right: `documents` > `kernel_effects` > `reasons` > `across_kernels`, `sentences`.
 """

@@ -9,8 +9,7 @@ import pyarrow as pa
 from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
 from causeway.causal.data.six_digits import six_digits
 from causeway.causal.models.scope_model import VALUES
-from causeway.causal.report.kernel_agreement import Agreement
-from causeway.causal.report.kernel_effects import KernelEffects
+from causeway.causal.report.kernel_effects import Agreement, KernelEffects
 from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
 from causeway.causal.report.sentences import assumption_of, sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
@@ -311,6 +310,7 @@ def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
             "largest_percent": row.largest,
             "between_std": row.between_std,
             "i_squared": row.i_squared,
+            "variance_percent": row.variance,
             **_ends("cost", row.cost, "_ns"),
             "sentence": row.sentence,
         }

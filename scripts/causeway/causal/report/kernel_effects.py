@@ -2,15 +2,19 @@
 
 The search over all kernels together finds what only all of them can show. What acts in a few kernels alone is found in
 these, and its effect is summed up here: in how many kernels, how large there, how different between them.
+
+Where a cause acts one way in a kernel and another way in the whole dataset, both say so.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import stdtrit
 
+from causeway.causal.data.feature_names import ABOUT
 from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope
 from causeway.causal.data.six_digits import six_digits
 from causeway.causal.effects.scope_times import NOTHING_LEFT
@@ -18,12 +22,111 @@ from causeway.causal.report.reasons import with_level
 from causeway.core import formatting
 from causeway.core.vocabulary import SUPPORTED
 
+VERBS = {"+": "raises", "-": "lowers"}
+
+State = Literal["same", "opposite", "undecided", "another level", "not comparable", "kernel only", "dataset only"]
 UPPER = 0.95
 """Probability below the upper end of a 90 % interval."""
 FEWEST_KERNELS = 3
 """Kernels from which the mean over them has an interval: that of two has one degree of freedom, and reaches 6.3
 standard errors to each side, which says nothing of the two.
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How a cause of a kernel or of the whole dataset compares in the two; a row of `agreement.parquet`.
+
+    Attributes
+    ----------
+    kernel, feature : str
+    in_kernel, in_dataset : Arrow or None
+        None where the feature is no cause.
+    """
+
+    kernel: str
+    feature: str
+    in_kernel: Arrow | None
+    in_dataset: Arrow | None
+
+    @property
+    def level(self) -> str:
+        """The level of a category that stands out, in the kernel if it is a cause there; empty for numbers."""
+        arrow = self.in_kernel or self.in_dataset
+        return arrow.level if arrow else ""
+
+    @property
+    def state(self) -> State:
+        """How the two compare: `undecided` if either has no single direction, `another level` if the signs are about
+        different levels of a category, `not comparable` if one sign is about the target and one about the measured
+        value.
+        """
+        here = self.in_kernel
+        there = self.in_dataset
+        if here is None or there is None:
+            return "dataset only" if here is None else "kernel only"
+        if here.level != there.level:
+            return "another level"
+        if "?" in (here.sign, there.sign):
+            return "undecided"
+        if here.sign_of != there.sign_of:
+            return "not comparable"
+        return "same" if here.sign == there.sign else "opposite"
+
+    @property
+    def sign_of(self) -> str | None:
+        """What the signs are about, None if that differs or neither has one."""
+        decided = (arrow for arrow in (self.in_kernel, self.in_dataset) if arrow is not None and arrow.sign != "?")
+        found = {arrow.sign_of for arrow in decided}
+        return found.pop() if len(found) == 1 else None
+
+
+def agreement(kernels: Sequence[Outcome], whole: Outcome) -> list[Agreement]:
+    """Return for each cause of a kernel or of the dataset how the two compare, by kernel, then feature.
+
+    Parameters
+    ----------
+    kernels : sequence of Outcome
+    whole : Outcome
+        Of the whole dataset; all of them corrected.
+    """
+    in_dataset = {arrow.name: arrow for arrow in whole.arrows}
+    rows = []
+    for outcome in kernels:
+        own = {arrow.name: arrow for arrow in outcome.arrows}
+        rows += [
+            Agreement(
+                kernel=outcome.scope.scope,
+                feature=feature,
+                in_kernel=own.get(feature),
+                in_dataset=in_dataset.get(feature),
+            )
+            for feature in sorted(own.keys() | in_dataset.keys())
+        ]
+    return rows
+
+
+def contradictions(rows: Sequence[Agreement], whole: str) -> dict[str, list[str]]:
+    """Return by scope the reasons that name a cause acting one way in a kernel and the other way in the dataset.
+
+    Parameters
+    ----------
+    rows : sequence of Agreement
+    whole : str
+        The scope of the whole dataset.
+    """
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.in_kernel and row.in_dataset and row.state == "opposite":
+            feature = with_level(row.feature, row.level)
+            here = VERBS[row.in_kernel.sign]
+            there = VERBS[row.in_dataset.sign]
+            about = ABOUT[row.sign_of]
+            in_kernel = f"{feature} {here} {about} here and {there} it in the whole dataset"
+            in_dataset = f"{feature} {there} {about} over all kernels and {here} it in {row.kernel}"
+            found.setdefault(row.kernel, []).append(in_kernel)
+            found.setdefault(whole, []).append(in_dataset)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +149,9 @@ class KernelEffects:
         Standard deviation of the effect between kernels, percent; None with one kernel.
     i_squared : float or None
         Share of the effects' variance that is not error, percent; None with one kernel.
+    variance : float or None
+        Percent of the dataset's variance within configurations, in the value's own unit squared, that the cause
+        explains in these kernels by their own searches; None if nothing varies.
     cost : Estimate or None
         GPU time of the run, ns: the sum over the kernels but collectives, whose time includes waiting; None if the
         value measured is no time, or without other kernels.
@@ -60,6 +166,7 @@ class KernelEffects:
     largest: float | None
     between_std: float | None
     i_squared: float | None
+    variance: float | None
     cost: Estimate | None
 
     @property
@@ -72,6 +179,8 @@ class KernelEffects:
         """The row in words."""
         name = with_level(self.feature, self.level)
         words = f"{name} acts in {len(self.kernels)} of {self.n_searched} kernels"
+        if self.variance is not None:
+            words += f" and explains {formatting.percent(self.variance)} of the dataset's variance there"
         if self.mean_change is None:
             return f"{words}."
         ends = (self.mean_change.low, self.mean_change.high) if self.has_interval else ()
@@ -95,30 +204,31 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
 
     References
     ----------
-    R. DerSimonian, N. Laird, Meta-analysis in clinical trials, Controlled Clinical Trials 7 (1986) 177, for the
-    variance between groups. G. Knapp, J. Hartung, Improved tests for a random effects meta-regression with a single
-    covariate, Stat. Med. 22 (2003) 2693, for the interval, with their factor not below 1.
+    R. Paule, J. Mandel, Consensus values and weighting factors, J. Res. Natl. Bur. Stand. 87 (1982) 377, for the
+    variance between groups (statsmodels). G. Knapp, J. Hartung, Improved tests for a random effects meta-regression
+    with a single covariate, Stat. Med. 22 (2003) 2693, for the interval, with their factor not below 1.
     """
-    df = effects.size - 1
-    fixed = 1.0 / errors**2
-    q = float(fixed @ (effects - fixed @ effects / fixed.sum()) ** 2)
-    between = max(0.0, (q - df) / float(fixed.sum() - (fixed @ fixed) / fixed.sum()))
-    weights = 1.0 / (errors**2 + between)
-    mean = float(weights @ effects / weights.sum())
-    factor = max(1.0, float(weights @ (effects - mean) ** 2) / df)
-    half = float(stdtrit(df, UPPER)) * math.sqrt(factor / float(weights.sum()))
-    i_squared = 100.0 * max(0.0, (q - df) / q) if q > 0 else 0.0
+    from statsmodels.stats.meta_analysis import combine_effects
+
+    with np.errstate(divide="ignore"):  # of equal effects
+        found = combine_effects(effects, errors**2, method_re="iterated")
+    mean = float(found.mean_effect_re)
+    error = math.sqrt(max(found.var_eff_w_re, found.var_hksj_re))
+    half = float(stdtrit(effects.size - 1, UPPER)) * error
     low = max(mean - half, NOTHING_LEFT) if effects.min() >= NOTHING_LEFT else mean - half
-    return Estimate(value=mean, low=low, high=mean + half), math.sqrt(between), i_squared
+    estimate = Estimate(value=mean, low=low, high=mean + half)
+    return estimate, math.sqrt(found.tau2), 100.0 * max(0.0, float(found.i2))
 
 
-def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:
+def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, float]) -> list[KernelEffects]:
     """Return each cause that is supported in a kernel, with what it does in all kernels together.
 
     Parameters
     ----------
     outcomes : sequence of Outcome
         Of the kernels of a dataset and target, corrected for their number.
+    variances : mapping of str to float
+        As of `scopes.variance_shares`.
 
     Returns
     -------
@@ -133,13 +243,15 @@ def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:
         for arrow in outcome.arrows:
             if arrow.verdict == SUPPORTED:
                 found.setdefault((arrow.name, arrow.level), []).append((outcome.scope, arrow))
-    rows = [_summary(feature, level, own, n_searched) for (feature, level), own in found.items()]
+    rows = [_summary(feature, level, own, n_searched, variances) for (feature, level), own in found.items()]
     return sorted(
         rows, key=lambda row: (-(row.cost.value if row.cost else 0.0), -len(row.kernels), row.feature, row.level)
     )
 
 
-def _summary(feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_searched: int) -> KernelEffects:
+def _summary(
+    feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_searched: int, variances: Mapping[str, float]
+) -> KernelEffects:
     """Return the summary of one cause, given with the scopes of the kernels in which it acts."""
     timed = [(scope, arrow.in_time) for scope, arrow in own if arrow.in_time is not None]
     means = [effect.mean for _, effect in timed]
@@ -160,6 +272,9 @@ def _summary(feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_sea
         largest=max(values, default=None),
         between_std=None if between is None else six_digits(between),
         i_squared=None if i_squared is None else six_digits(i_squared),
+        variance=six_digits(math.fsum(variances[scope.scope] * arrow.variance.value for scope, arrow in own))
+        if variances
+        else None,
         cost=_total([one.cost for scope, one in timed if one.cost is not None and not scope.is_collective]),
     )
 

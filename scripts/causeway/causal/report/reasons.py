@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from causeway.causal.data.feature_labels import ABOUT
+from causeway.causal.data.feature_names import ABOUT
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.data.scopes import NOT_SEARCHED

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from causeway.causal.data.feature_labels import called, capital
+from causeway.causal.data.feature_names import called, capital
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import VALUE, Arrow, Association, Ends, Estimate, Node, Outcome, Scope, WhatIf
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW

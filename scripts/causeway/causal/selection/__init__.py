@@ -2,6 +2,6 @@
 
 In which order and on what it runs stands in `discovery`.
 
-Imports run from left to right: `drifts` > `lagged` > `stages` > `backward`, `design_cache` > `forward` >
-`linear_model` > `problem`.
+Imports run from left to right: `lagged` > `stages` > `backward` > `forward` > `design_cache`, `linear_model` >
+`problem`.
 """

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
-from causeway.causal.data.counter_names import derived_name
+from causeway.causal.data.feature_names import derived_name
 from causeway.causal.data.observations import Candidate
 from causeway.causal.selection.forward import MIN_PARTIAL_R2, MIN_TEST_SIZE, significance_level
 from causeway.causal.selection.linear_model import LinearModel, Test, effective_test_size, linear_model_of

@@ -169,8 +169,22 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             *columns("mean_change_percent mean_change_low mean_change_high", F64, "percent", nullable=True),
             *columns("smallest_percent largest_percent between_std", F64, "percent", nullable=True),
             column("i_squared", F64, "percent", nullable=True),
+            # of the dataset's variance within configurations, in the value's own unit squared
+            column("variance_percent", F64, "percent", nullable=True),
             *columns("cost_ns cost_low cost_high", F64, "ns of GPU time over the run", nullable=True),
             column("sentence", TEXT),
+        ]
+    ),
+    # with `causes: as_published`: the arrows of the graph of each rank and scope as arXiv 2510.18300 draws it, the
+    # largest first; of a graph without any a row without a feature
+    "as_published": pa.schema(
+        [
+            column("rank", U32),
+            column("scope", TEXT),
+            column("launches", I64),  # of the most variable bins
+            column("feature", TEXT, nullable=True),
+            column("slope", F64, "standard deviations of the target", nullable=True),
+            column("contribution_percent", F64, "percent", nullable=True),
         ]
     ),
 }

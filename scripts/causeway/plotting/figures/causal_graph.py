@@ -99,7 +99,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     hover += [] if edge.get("q_value") is None else [formatting.q_value(edge["q_value"])]
     return Arrow(
         source=edge["source"],
-        colour=theme.UNDECIDED if rest or verdict != SUPPORTED else sign_colour(edge),
+        colour=theme.UNDECIDED if rest or verdict not in (SUPPORTED, None) else sign_colour(edge),
         width=1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0),
         head="none" if edge["kind"] == "undirected" else "empty" if not rest and edge["sign"] == "-" else "normal",
         dashed=fragile,

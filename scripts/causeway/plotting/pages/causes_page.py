@@ -238,7 +238,9 @@ def scope_of(search: Search, scope: str, short: Mapping[str, str]) -> dict:
     }
 
 
-def draw_examined_causes(searches: Sequence[Search], matrix: Markup, title: str, names: Mapping[str, str]) -> Markup:
+def draw_examined_causes(
+    searches: Sequence[Search], matrix: Markup, title: str, names: Mapping[str, str], over_kernels: Sequence[str] = ()
+) -> Markup:
     """Return the page.
 
     Parameters
@@ -250,6 +252,8 @@ def draw_examined_causes(searches: Sequence[Search], matrix: Markup, title: str,
     title : str
     names : mapping of str to str
         Full names of all kernels by id, also of those without a search of their own.
+    over_kernels : sequence of str
+        What causes of single kernels do in all of them, in words.
     """
     graphs = [search.graph for search in searches]
     known = {**names, **{graph["scope"]: graph["scope_name"] for graph in graphs if graph.get("scope_name")}}
@@ -257,7 +261,8 @@ def draw_examined_causes(searches: Sequence[Search], matrix: Markup, title: str,
     by_id = {kernel: short[name] for kernel, name in known.items()}
     scopes = [scope_of(search, scope_label(search.graph, short), by_id) for search in searches]
     refuters = list(REFUTERS.values())
-    return rendered("examined.html", title=title, matrix=matrix, scopes=scopes, refuters=refuters)
+    values = {"title": title, "matrix": matrix, "scopes": scopes, "refuters": refuters, "over_kernels": over_kernels}
+    return rendered("examined.html", **values)
 
 
 def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Markup]:
@@ -285,3 +290,86 @@ def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Marku
     n_with_causes = sum(any(edge["source"] != UNEXPLAINED for edge in graph["edges"]) for graph in graphs)
     drawn["index.html"] = rendered("graphs.html", title=title, graphs=shown, n_with_causes=n_with_causes)
     return drawn
+
+
+def draw_as_published(searches: Sequence[Search], rows: Sequence[Mapping], title: str) -> Markup:
+    """Return the page with the graphs as published beside ours.
+
+    Parameters
+    ----------
+    searches : sequence of Search
+        The dataset's first.
+    rows : sequence of mappings
+        Of `as_published.parquet`.
+    title : str
+    """
+    short = short_names(search.graph["scope_name"] for search in searches if search.graph.get("scope_name"))
+    scopes = []
+    for search in searches:
+        own = [row for row in rows if row["scope"] == search.graph["scope"]]
+        label = scope_label(search.graph, short)
+        ranks = [[row for row in own if row["rank"] == rank] for rank in sorted({row["rank"] for row in own})]
+        scopes.append(
+            {
+                "id": search.graph["scope"],
+                "label": label,
+                "launches": formatting.counted(search.graph["n_rows"], "launch"),
+                "published": [_published(of_rank, search.graph, label) for of_rank in ranks],
+                "ours": draw_causal_graph(search.graph, label, alone=False),
+                "features": [
+                    {"name": name, "published": _shares(name, own), "ours": _ours(name, search)}
+                    for name in dict.fromkeys(row["feature"] for row in own if row["feature"])
+                ],
+            }
+        )
+    return rendered("as_published.html", title=title, scopes=scopes)
+
+
+def _published(rows: Sequence[Mapping], ours: Mapping, label: str) -> dict:
+    """Return what the page shows of the graph of one rank."""
+    first = rows[0]
+    parts = dict.fromkeys(("variance_low", "variance_high", "robustness", "stability"))
+    target = ours["target_node"]
+    edges = [
+        {
+            "source": row["feature"],
+            "target": target,
+            "kind": "directed",
+            "sign": "+" if row["slope"] > 0 else "-",
+            "variance_percent": row["contribution_percent"],
+            **parts,
+        }
+        for row in rows
+        if row["feature"]
+    ]
+    graph = {
+        "target_node": target,
+        "edges": edges,
+        "nodes": [],
+        "n_rows": first["launches"],
+        "verdict": "no arrow",
+        "sentences": [],
+        "reasons": [] if edges else ["no column has an arrow"],
+    }
+    launches = formatting.counted(first["launches"], "launch")
+    return {"rank": first["rank"], "launches": launches, "svg": draw_causal_graph(graph, label, alone=False)}
+
+
+def _shares(name: str, rows: Sequence[Mapping]) -> str:
+    """Return in words how much a column explains in each rank as published, with a minus where it lowers."""
+    return "; ".join(
+        f"{row['rank']}: {'−' if row['slope'] < 0 else ''}{formatting.percent(row['contribution_percent'])}"
+        for row in rows
+        if row["feature"] == name
+    )
+
+
+def _ours(name: str, search: Search) -> str:
+    """Return in words what our search makes of a column."""
+    for row in search.contributions:
+        if name == row["feature"] or name in (row["members"] or []):
+            stands = "" if name == row["feature"] else f"stands behind {row['feature']}: "
+            share = formatting.percent(row["variance_percent"], row["variance_low"], row["variance_high"])
+            return f"{stands}{share}, {row['verdict']}"
+    reasons = [one["reason"] for one in search.graph["dropped"] if one["feature"] == name]
+    return reasons[0] if reasons else "no cause"

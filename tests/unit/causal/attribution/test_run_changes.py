@@ -5,10 +5,9 @@ import pytest
 from attribution_samples import drawn, rows_of, write_target
 
 from causeway.causal.attribution import run_changes as module
-from causeway.causal.attribution.compared_runs import attributed_changes
 from causeway.causal.attribution.mechanisms import evenly
-from causeway.causal.attribution.run_changes import MECHANISM, run_change
-from causeway.causal.attribution.slow_table import NO_DOWHY
+from causeway.causal.attribution.run_changes import MECHANISM, attributed_changes, run_change
+from causeway.causal.attribution.slow_launches import NO_DOWHY
 from causeway.core.tables import SCHEMAS, write_table
 
 CAUSES = ["beside", "clock_mhz"]

@@ -7,8 +7,14 @@ import pytest
 from attribution_samples import drawn, rows_of, write_target
 
 from causeway.causal.attribution import slow_launches as module
-from causeway.causal.attribution.slow_launches import SLOWEST, slow_launches
-from causeway.causal.attribution.slow_table import NO_CAUSE, NO_DOWHY, NO_TIMES, write_slow_launches
+from causeway.causal.attribution.slow_launches import (
+    NO_CAUSE,
+    NO_DOWHY,
+    NO_TIMES,
+    SLOWEST,
+    slow_launches,
+    write_slow_launches,
+)
 from causeway.causal.data.outcome import CONFIGURATION
 from causeway.core.tables import read_table, table_metadata
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.causal.data.feature_labels import kernels_and_grids
+from causeway.causal.data.feature_names import kernels_and_grids
 from causeway.causal.data.launch_context import ChosenLaunches, LaunchesBefore, add_launches_in_flight
 from causeway.core.tables import SCHEMAS, write_table
 

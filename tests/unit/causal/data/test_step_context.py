@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planted_steps import SHIFT, STEPS, table
 
-from causeway.causal.data.feature_labels import grids_and_blocks
+from causeway.causal.data.feature_names import grids_and_blocks
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.causal.data.step_context import StepWindows, add_steps
 from causeway.core.clock import Clock

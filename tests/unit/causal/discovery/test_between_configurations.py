@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.data.deviation import configuration_spread, standardised_deviation
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import Candidate, configuration_spread, standardised_deviation
 from causeway.causal.discovery.between_configurations import configuration_effects
 
 

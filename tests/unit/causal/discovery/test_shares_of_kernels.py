@@ -11,8 +11,8 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.scopes import variance_shares
 from causeway.causal.discovery.discover import discover
+from causeway.causal.report.across_kernels import with_kernels_variance
 from causeway.causal.report.documents import contribution_rows, graph_document
-from causeway.causal.report.kernel_support import with_kernels_variance
 from causeway.core.tables import write_table
 from variability_tables import table_of
 

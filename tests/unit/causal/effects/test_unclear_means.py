@@ -11,8 +11,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Examination, Scope, TimeEffect
 from causeway.causal.discovery import arrows
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.unclear_means import UNCLEAR, without_unclear_costs, without_unclear_means
-from causeway.causal.examination.examine import examine
+from causeway.causal.examination.examine import UNCLEAR, examine, without_unclear_costs, without_unclear_means
 from causeway.causal.report.documents import table_rows
 
 CLEAR = estimate(262, 60, 464)

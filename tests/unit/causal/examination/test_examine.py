@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.arrows import robustness_value
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.examination import examine as steps
@@ -19,7 +20,6 @@ from causeway.causal.examination.falsification import block_slopes, falsify, hel
 from causeway.causal.examination.heterogeneity import cochran, heterogeneity, label_of
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope
-from causeway.causal.statistics.sensitivity import robustness_value
 from causeway.numeric.process import single_threaded
 
 pytestmark = [

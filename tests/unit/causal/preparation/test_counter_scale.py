@@ -9,7 +9,7 @@ from causal_tables import rows_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
+from causeway.causal.preparation.numeric_columns import better_standardised, standardised_within_configuration
 from causeway.causal.preparation.prepare import prepare
 from causeway.causal.selection.design_cache import DesignCache
 

@@ -10,7 +10,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.categorical import category_candidates, in_numbers, listed, pooling_notes
-from causeway.causal.preparation.places import clocks_of_places
+from causeway.causal.preparation.known_relations import clocks_of_places
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 

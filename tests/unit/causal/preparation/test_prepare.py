@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from causal_tables import make_table, rows_of
 
-from causeway.causal.data.counter_names import divided_by_time, leaked_by_name
+from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature
 from causeway.causal.preparation import target_leakage
 from causeway.causal.preparation.categorical import category_candidates

@@ -6,7 +6,7 @@ from causal_documents import arrow
 
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Outcome, Scope
-from causeway.causal.preparation.program_order import superfluous_orders, variance_between, with_kernel_names
+from causeway.causal.preparation.known_relations import superfluous_orders, variance_between, with_kernel_names
 
 ROWS = 240
 LAYERS = 8

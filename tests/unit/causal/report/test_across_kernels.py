@@ -9,7 +9,7 @@ from causal_documents import arrow, estimate, outcome, what_if
 from causeway.causal.data.outcome import Edge, Examination, GroupSlope, Node, Refutation, TimeEffect
 from causeway.causal.report.across_kernels import TRIFLE, correct
 from causeway.causal.report.documents import graph_document, table_rows, write_scope
-from causeway.causal.report.kernel_agreement import agreement, contradictions
+from causeway.causal.report.kernel_effects import agreement, contradictions
 from causeway.core.tables import read_json, read_table
 
 

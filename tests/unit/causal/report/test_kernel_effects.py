@@ -1,15 +1,17 @@
-"""The random-effects summary of what causes do in single kernels, against statsmodels and by hand."""
+"""The random-effects summary of what causes do in single kernels, against their definition and by hand."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome
+from scipy.optimize import brentq
 from scipy.stats import t
 
 from causeway.causal.data.outcome import TimeEffect
 from causeway.causal.report.documents import across_kernels_rows
 from causeway.causal.report.kernel_effects import effects_over_kernels, random_effects
+from causeway.core.formatting import percent
 from causeway.core.vocabulary import INCONCLUSIVE
 
 
@@ -26,21 +28,28 @@ def kernel(scope, *causes, p_value=1e-6):
 
 
 @pytest.mark.parametrize("seed", range(7))
-def test_the_mean_over_kernels_is_that_of_dersimonian_and_laird(seed):
-    library = pytest.importorskip(
-        "statsmodels.stats.meta_analysis", reason="statsmodels is no part of the base install"
-    )
+def test_the_mean_over_kernels_is_that_of_paule_and_mandel(seed):
+    """Their variance between kernels makes the weighted sum of squares what it should be, one less than the kernels."""
     random = np.random.default_rng(seed)
     errors = random.uniform(0.2, 2.0, 6)
     effects = 3.0 + random.normal(0, 2.5, 6) + errors * random.normal(0, 1, 6)
     mean, between, i_squared = random_effects(effects, errors)
-    other = library.combine_effects(effects, errors**2, method_re="dl", use_t=True)
-    assert other.tau2 > 0
-    assert mean.value == pytest.approx(other.mean_effect_re)
-    assert between**2 == pytest.approx(other.tau2)
-    assert i_squared == pytest.approx(100 * other.i2)
-    half = t.ppf(0.95, 5) * max(other.sd_eff_w_re_hksj, other.sd_eff_w_re)  # the interval is not narrowed
+
+    def squares(variance):
+        weights = 1 / (errors**2 + variance)
+        return weights @ (effects - np.average(effects, weights=weights)) ** 2
+
+    assert between**2 == pytest.approx(brentq(lambda variance: squares(variance) - 5, 0, 100), rel=1e-3)
+    weights = 1 / (errors**2 + between**2)
+    assert mean.value == pytest.approx(np.average(effects, weights=weights))
+    assert i_squared == pytest.approx(100 * (1 - 5 / squares(0.0)))
+    factor = max(1.0, weights @ (effects - mean.value) ** 2 / 5)  # Knapp and Hartung; the interval is not narrowed
+    half = t.ppf(0.95, 5) * np.sqrt(factor / weights.sum())
     assert (mean.low, mean.high) == pytest.approx((mean.value - half, mean.value + half))
+
+
+def test_equal_effects_do_not_differ_between_kernels():
+    assert random_effects(np.array([3.0, 3.0, 3.0]), np.array([1.0, 2.0, 1.0]))[1:] == (0.0, 0.0)
 
 
 def test_effects_that_differ_less_than_their_errors_are_weighted_by_these_alone():
@@ -59,7 +68,8 @@ def test_a_cause_of_two_of_three_kernels_is_summed_up_over_these():
             kernel("b", ("dram_bytes", 6.0, 1.0, 1e6), ("rank", 1.0, 0.5, 1e5)),
             kernel("c"),
             outcome("refused", None),
-        ]
+        ],
+        {"a": 0.5, "b": 0.25, "c": 0.25},
     )
     first, second = rows
     assert (first.feature, first.kernels, first.n_searched) == ("dram_bytes", ("a", "b"), 3)
@@ -68,7 +78,11 @@ def test_a_cause_of_two_of_three_kernels_is_summed_up_over_these():
     assert first.cost.value == 3e6
     assert first.cost.low == pytest.approx(3e6 - np.hypot(3e5, 3e5), rel=1e-5)
     assert first.cost.high == pytest.approx(3e6 + np.hypot(4e5, 4e5), rel=1e-5)
-    assert first.sentence.startswith("dram_bytes acts in 2 of 3 kernels: mean time +5")
+    share = arrow("dram_bytes").variance.value
+    assert first.variance == pytest.approx(0.75 * share)
+    assert first.sentence.startswith(
+        f"dram_bytes acts in 2 of 3 kernels and explains {percent(0.75 * share)} of the dataset's variance there: mean time"
+    )
     assert (second.kernels, second.mean_change.value, second.i_squared) == (("b",), 1.0, None)
     table = across_kernels_rows(rows)
     assert [row["searched"] for row in table] == [3, 3]
@@ -77,17 +91,17 @@ def test_a_cause_of_two_of_three_kernels_is_summed_up_over_these():
 
 def test_what_is_not_supported_does_not_count_as_acting():
     doubtful = replace(arrow("x"), in_time=in_time(4.0, 1.0, 1e6), verdict=INCONCLUSIVE)
-    assert effects_over_kernels([outcome("a", 1e-6, [doubtful]), kernel("b")]) == []
+    assert effects_over_kernels([outcome("a", 1e-6, [doubtful]), kernel("b")], {}) == []
 
 
 def test_a_cause_whose_effect_in_time_is_not_known_is_counted_only():
-    (row,) = effects_over_kernels([outcome("a", 1e-6, [arrow("x")]), kernel("b")])
+    (row,) = effects_over_kernels([outcome("a", 1e-6, [arrow("x")]), kernel("b")], {})
     assert row.sentence == "x acts in 1 of 2 kernels."
     assert (row.mean_change, row.smallest, row.cost, row.between_std) == (None, None, None, None)
 
 
 def test_one_kernel_needs_no_summary():
-    assert effects_over_kernels([kernel("a", ("x", 4.0, 1.0, 1e6))]) == []
+    assert effects_over_kernels([kernel("a", ("x", 4.0, 1.0, 1e6))], {}) == []
 
 
 def test_what_collectives_cost_is_not_counted():
@@ -95,9 +109,9 @@ def test_what_collectives_cost_is_not_counted():
     late = kernel("gemm", ("rank", 8.0, 0.5, 9e6))
     waits = kernel("all_reduce", ("rank", -43.0, 1.0, 29e6))
     waits = replace(waits, scope=replace(waits.scope, is_collective=True))
-    (row,) = effects_over_kernels([late, waits])
+    (row,) = effects_over_kernels([late, waits], {})
     assert (row.kernels, row.cost.value) == (("gemm", "all_reduce"), 9e6)
-    (row,) = effects_over_kernels([kernel("c"), waits])
+    (row,) = effects_over_kernels([kernel("c"), waits], {})
     assert row.cost is None
 
 
@@ -109,7 +123,7 @@ def test_the_mean_over_two_kernels_has_no_interval(number, has_interval):
     assert t.ppf(0.95, 1) > 6.3
     changes = (7.8, -43.0, 1.0)[:number]
     found = [kernel(f"k{at}", ("rank", change, 1.0, 1e6)) for at, change in enumerate(changes)]
-    (row,) = effects_over_kernels([*found, kernel("without")])
+    (row,) = effects_over_kernels([*found, kernel("without")], {})
     assert ("[" in row.sentence) == has_interval
     (written,) = across_kernels_rows([row])
     assert [written[f"mean_change_{end}"] is not None for end in ("percent", "low", "high")] == [

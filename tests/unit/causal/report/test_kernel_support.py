@@ -6,7 +6,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.outcome import Examination, GroupSlope, Node, TimeEffect
-from causeway.causal.report.kernel_support import borne_out
+from causeway.causal.report.across_kernels import borne_out
 from causeway.causal.report.sentences import sentences_of
 
 

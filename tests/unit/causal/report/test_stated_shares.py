@@ -12,7 +12,7 @@ from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.examination.examine import examine
 from causeway.causal.report.documents import agreement_rows
-from causeway.causal.report.kernel_agreement import agreement
+from causeway.causal.report.kernel_effects import agreement
 from causeway.numeric.process import single_threaded
 
 

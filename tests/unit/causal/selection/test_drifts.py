@@ -10,7 +10,7 @@ from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document
-from causeway.causal.selection.drifts import p_value_beside_waves, stretches
+from causeway.causal.selection.lagged import p_value_beside_waves, stretches
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 1000

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.statistics.shrinkage import ERROR_LARGER, shrunk_mean
+from causeway.causal.effects.scope_times import ERROR_LARGER, shrunk_mean
 
 
 def test_the_mean_shrinks_by_its_error():

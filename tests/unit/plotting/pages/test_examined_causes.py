@@ -10,11 +10,14 @@ from plotting_samples import as_svg
 from variability_samples import kernels_table
 
 from causeway.causal.report.documents import write_rows
+from causeway.core.results import read_searches
+from causeway.core.tables import SCHEMAS
 from causeway.plotting.drawing import theme
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
 from causeway.plotting.pages.causes_page import (
     MOST_SLOW,
     differing_estimates,
+    draw_as_published,
     refutations_of,
     share_bars,
     slow_of,
@@ -162,6 +165,9 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
         rows = [SLOPE, SLOPE | {"group": unsearched, "label": None}] if folder.name == "dataset" else []
         write_rows(rows, folder / "heterogeneity.parquet", "heterogeneity", {})
     write_rows([], root / "causal" / "agreement.parquet", "agreement", {})
+    over = dict.fromkeys(SCHEMAS["across_kernels"].names) | {"feature": "x", "kernels": ["k"], "searched": 2}
+    over["sentence"] = "x acts in 1 of 2 kernels."
+    write_rows([over], root / "causal" / "across_kernels.parquet", "across_kernels", {})
     pages = []
     names = dict(zip(*(kernels_table()[column].to_pylist() for column in ("kernel", "name")), strict=True))
     for _ in range(2):
@@ -173,6 +179,7 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     assert text.count("<section") == 3
     assert "http" not in text.replace("http://www.w3.org", "")
     assert "x by kernel" in text
+    assert text.index("x acts in 1 of 2 kernels.") < text.index("<section")
     assert unsearched not in text, "its name, also where the kernel has no search of its own"
 
 
@@ -184,3 +191,31 @@ def test_estimates_that_differ_are_shown_and_others_are_not():
         "x: dowhy's regression of the launches near both levels gives +2.0 % [+1.0, +3.0], the model of log time +10.0 %"
         " [+9.0, +11.0]"
     ]
+
+
+def test_graphs_as_published_stand_beside_ours_with_what_ours_says_of_each_column(tmp_path):
+    root = samples.write_dataset(tmp_path / "results", scopes=1) / "kernel_variability"
+    searches = read_searches([root / "causal" / "scopes.json"]).popitem()[1]
+    whole, kernel = (search.graph["scope"] for search in searches)
+    named = next(row["feature"] for row in searches[0].contributions if row["verdict"] == "supported")
+    same = {"rank": 0, "scope": whole, "launches": 40}
+    rows = [
+        same | {"feature": named, "slope": -0.6, "contribution_percent": 34.0},
+        same | {"feature": "sm_cycles", "slope": 0.5, "contribution_percent": 20.0},
+        same | {"rank": 1, "feature": "sm_cycles", "slope": 0.4, "contribution_percent": 12.0},
+        same | {"scope": kernel, "feature": None, "slope": None, "contribution_percent": None},
+    ]
+    searches[0].graph["dropped"].append({"feature": "sm_cycles", "reason": "cycles"})
+    text = draw_as_published(searches, rows, "title")
+    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in re.findall(r"<tr><td.*?</tr>", text)]
+    assert [(name.removeprefix("<code>").removesuffix("</code>"), share) for name, share, _ in lines] == [
+        (named, "0: −34 %"),
+        ("sm_cycles", "0: 20 %; 1: 12 %"),
+    ]
+    assert "supported" in lines[0][2]
+    assert lines[1][2] == "cycles"
+    assert all(words in text for words in ("rank 0, 40 launches", "rank 1, 40 launches", "No column has an arrow"))
+    drawings = text.split('<section id="')[1].split("<figcaption>")
+    assert theme.LOWERS in drawings[0]
+    assert theme.LOWERS not in drawings[1]
+    assert "supported" not in drawings[0] + drawings[1], "an arrow as published has no verdict"
