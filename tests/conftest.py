@@ -14,8 +14,8 @@ from numba.core import config as numba_config
 
 from causeway.numeric.compiled import functions as compiled_functions
 from float_sums import checked_sum
+from looks import Watched
 from support import DATA, ROOT, why_not_fleet
-from watching import Watched
 
 # Compiled code looks where it reads and writes, in this process alone: programs that tests start are as users run them.
 # Its cache lies apart: numba finds what it keeps by the source, not by this choice, and would load what does not look.

@@ -15,8 +15,7 @@ from causeway.plotting.interactive import plots
 from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.pages import interactive_page
 from causeway.plotting.pages.interactive_page import write_index, write_page
-from looks import unreadable
-from watching import Watched
+from looks import Watched, unreadable
 
 TARGET = "kernel_variability"
 PAGE = "dataset-demo.html"

@@ -156,7 +156,7 @@ def test_the_scheduler_works_once_per_job_unless_the_user_limits_it(tmp_path, li
         f'include: "{ROOT}/rules/functions/scheduling.smk"\n'
         "onstart:\n    lift_job_limit()\n"
         'rule all:\n    input: expand("{i}", i=range(15))\n'
-        'rule one:\n    output: "{i}"\n    shell: "sleep 0.3; touch {output}"\n'
+        'rule one:\n    output: "{i}"\n    shell: "sleep 0.1; touch {output}"\n'
     )
     run = run_snakemake(tmp_path, "--cores", "1", "--verbose", *limit, root=tmp_path)
     assert run.returncode == 0, run.stdout

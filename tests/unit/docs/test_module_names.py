@@ -113,10 +113,10 @@ def external(stem):
 def missing_in_docstrings(tree):
     """Return the modules and files of ours that the docstrings of a module name and that do not exist."""
     text = docstrings(tree)
-    known = bound_in(tree)
     dotted = [name for name in re.findall(r"`([a-z]\w*(?:\.\w+)+)(?:\([^`]*\))?`", text) if "__" not in name]
     dotted = [name for name in dotted if name.split(".")[-1] not in SUFFIXES and name not in OTHER]
-    dotted = [name for name in dotted if name.split(".")[0] not in known | {"causeway"}]
+    known = bound_in(tree) | {"causeway"} if dotted else set()
+    dotted = [name for name in dotted if name.split(".")[0] not in known]
     absent = [
         name for name in dotted if not (defined(name) if name.split(".")[0] in STEMS else external(name.split(".")[0]))
     ]

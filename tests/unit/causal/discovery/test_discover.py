@@ -15,6 +15,7 @@ from causeway.causal.report.documents import write_scope
 from causeway.core.tables import read_table
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
+TABLES = pytest.mark.parametrize("tables", [2, pytest.param(4, marks=pytest.mark.slow)])
 
 
 def found(table, **options):
@@ -30,13 +31,14 @@ def signs(table, outcome):
 
 
 @pytest.mark.usefixtures("exact_shares")
+@TABLES
 @pytest.mark.parametrize(
     "p", [pytest.param(30, marks=pytest.mark.slow), 100, pytest.param(500, marks=pytest.mark.slow)]
 )
-def test_parents_signs_shares_and_aliases(p):
+def test_parents_signs_shares_and_aliases(p, tables):
     sums = np.zeros(3)
     pairs = []
-    for seed in range(9100, 9104):
+    for seed in range(9100, 9100 + tables):
         table = make_table(seed, p=p)
         outcome = found(table)
         sums += counts(table, outcome)
@@ -51,9 +53,10 @@ def test_parents_signs_shares_and_aliases(p):
     assert len(decided) >= 0.8 * len(pairs)
 
 
-def test_few_rows_and_loud_noise():
-    tables = [make_table(seed, p=300, n=500, noise=2, n_causes=10) for seed in range(9200, 9204)]
-    sums = sum(counts(table, found(table)) for table in tables)
+@TABLES
+def test_few_rows_and_loud_noise(tables):
+    drawn = [make_table(seed, p=300, n=500, noise=2, n_causes=10) for seed in range(9200, 9200 + tables)]
+    sums = sum(counts(table, found(table)) for table in drawn)
     assert f1(sums) >= 0.7
     assert sums[1] / max(sums[0] + sums[1], 1) <= 0.1
 

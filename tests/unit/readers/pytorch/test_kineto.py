@@ -24,11 +24,17 @@ from support import DATA
 
 FILES = sorted((DATA / "kineto").rglob("*.json.gz")) if DATA.is_dir() else []
 NO_KERNELS = ("rank_non_gpu.json.gz", "cupti_profiler.json.gz")
+LARGE = ("merged_4ranks_all_events", "resnet50_num_workers_4")
+"""Traces of which a smaller one of the same program is read in every run."""
 
 
 def real(files):
     why = pytest.mark.skip(reason="the folder of real exports, ../shared/data, is absent")
-    return [pytest.param(path, id=path.name.split(".")[0]) for path in files] or [pytest.param(None, marks=why)]
+    slow = [pytest.mark.slow if path.name.startswith(LARGE) else () for path in files]
+    params = [
+        pytest.param(path, id=path.name.split(".")[0], marks=mark) for path, mark in zip(files, slow, strict=True)
+    ]
+    return params or [pytest.param(None, marks=why)]
 
 
 def events_of(path):
@@ -306,12 +312,13 @@ def test_windows_of_any_size_give_the_same_events(tmp_path, monkeypatch, window)
         assert (text.facts, text.damaged, text.cut) == ({"rank": 123456}, 0, None)
 
 
+@pytest.mark.parametrize("rounds", [20, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", ["kineto.json", "kineto.json.gz", "kineto counters"])
-def test_events_read_all_at_once_are_those_read_one_by_one(tmp_path, monkeypatch, source):
+def test_events_read_all_at_once_are_those_read_one_by_one(tmp_path, monkeypatch, source, rounds):
     """Mutated traces through both ways of reading: the same tables, issues and refusals."""
     monkeypatch.setattr(chrome_json, "WINDOW_BYTES", 1000)
     read = 0
-    for number in range(60):
+    for number in range(rounds):
         folder = tmp_path / str(number)
         folder.mkdir()
         path = LAYOUTS[source](folder, "kernel(int)", 12)
@@ -323,7 +330,7 @@ def test_events_read_all_at_once_are_those_read_one_by_one(tmp_path, monkeypatch
         assert fast.capabilities == slow.capabilities
         assert all(getattr(fast, name).equals(getattr(slow, name)) for name in fast.names)
         read += fast.status != "refused"
-    assert read > 20
+    assert read > rounds / 3
 
 
 def test_a_damaged_event_does_not_end_the_trace(tmp_path):

@@ -16,6 +16,7 @@ from support import DATA, ROOT
 
 FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
 CHECKED = sorted(set(FILES) - {"cupti_profiler.json.gz", "rank_non_gpu.json.gz"})  # those without a launch
+LARGE = ("merged_4ranks_all_events", "resnet50_num_workers_4")
 CALLS = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime"}
 
 
@@ -57,7 +58,7 @@ def expected(path):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if "4ranks_all" in name else ()) for name in CHECKED]
+    "name", [pytest.param(name, marks=pytest.mark.slow if name.startswith(LARGE) else ()) for name in CHECKED]
 )
 def test_every_launch_has_the_operators_around_its_call(name, tmp_path):
     read = Read(FILES[name], tmp_path / "out")
