@@ -27,7 +27,7 @@ from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStep
 from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import variation_facts
-from causeway.findings.first_screen.work_classes import work_of
+from causeway.findings.first_screen.work_classes import OTHER, work_of
 from causeway.levels.windows.window import _slowest_step
 
 
@@ -329,6 +329,17 @@ def test_a_single_copy_that_stands_out_is_named_with_its_memory():
         "2 copies host to device of 4.2 GB from pinned memory take up to 152 ms, usually 2 ms, the longest at 700 ms"
         " (15 % of the run)"
     )
+
+
+def test_an_only_kernel_is_named_once():
+    render = work.WorkFact(name="render", total_ns=150 * MS, launches=750)
+    other = work.WorkFact(name=OTHER, total_ns=150 * MS, launches=750)
+    assert words.of_work([other], [render]) == "150 ms of kernels: render 100 % in 750 launches."
+    some = replace(render, filled=0.5)
+    assert words.of_work([other], [some]).endswith("in 750 launches; its blocks fill 50 % of a device.")
+    products = replace(render, name="matrix products")
+    said = words.of_work([products], [render])
+    assert said == "150 ms of kernels: matrix products 100 %. Most in one kernel, render: 100 % in 750 launches."
 
 
 @pytest.mark.parametrize(

@@ -392,15 +392,18 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     known = [fact for fact in classes if fact.name != OTHER]
     is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
     shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:4]
-    words = ", ".join(f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown)
+    parts = [f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown]
     first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
     if first is None or 2 * first.total_ns < 0.1 * total:
-        return f"{time(total)} of kernels: {words}."
+        return f"{time(total)} of kernels: {', '.join(parts)}."
     filled = (
         "" if first.filled is None or first.filled >= 0.95 else f"; its blocks fill {percent(first.filled)} of a device"
     )
-    most = f"{first.name}: {percent(first.total_ns / total)} in {counted(first.launches, 'launch')}{filled}"
-    return f"{time(total)} of kernels: {words}. Most in one kernel, {most}."
+    launches = f"in {counted(first.launches, 'launch')}{filled}"
+    if shown == [first]:
+        return f"{time(total)} of kernels: {parts[0]} {launches}."
+    most = f"{first.name}: {percent(first.total_ns / total)} {launches}"
+    return f"{time(total)} of kernels: {', '.join(parts)}. Most in one kernel, {most}."
 
 
 BOUND = 0.6
