@@ -27,10 +27,8 @@ MORE = {
     "variability/rows/transfer_links.py": {"_match": 12, "_sweep": 13},
     "waiting/graph/explicit_waits.py": {"_follow": 15},
     "waiting/graph/export_stream.py": {"_join": 11, "_take_calls": 17},
-    "waiting/graph/links.py": {"_kernel_in_the_way": 9, "_recorded_bound": 9, "link": 26},
     "waiting/idle/gaps.py": {"_host_time": 10, "_split_gap": 15, "_write": 9, "take_events": 21},
     "waiting/idle/stack_sweep.py": {"take_activities": 9},
-    "waiting/path/walk.py": {"walk": 19},
 }
 """Functions that still take more: the list only becomes shorter."""
 

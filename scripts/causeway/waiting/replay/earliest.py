@@ -14,7 +14,6 @@ import numpy as np
 from causeway.numeric.compiled import (
     I4,
     I8,
-    U1,
     Record,
     UniTuple,
     boolean,
@@ -34,40 +33,8 @@ from causeway.waiting.graph.links import (
     pass_node,
     seen_until,
 )
+from causeway.waiting.graph.node_records import BOUNDS, NODES
 from causeway.waiting.graph.nodes import NO_SCOPE
-
-
-class Recorded(NamedTuple):
-    """The run as it was recorded: `returns`, work and calls as in `Graph`, what bound them as in `Links`.
-
-    Attributes
-    ----------
-    returns : ndarray of int32, shape (waiting calls,)
-    start, end : ndarray of int64, shape (n,), ns
-    stream, call, member : ndarray of int32, shape (n,)
-    bound : ndarray of uint8, shape (n,)
-    before, other : ndarray of int32, shape (n,)
-    call_start, call_end : ndarray of int64, shape (m,), ns
-    scope : ndarray of int32, shape (m,)
-    launches : ndarray of uint8, shape (m,)
-    call_before, call_work : ndarray of int32, shape (m,)
-    """
-
-    returns: Annotated[np.ndarray, I4]
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    stream: Annotated[np.ndarray, I4]
-    call: Annotated[np.ndarray, I4]
-    member: Annotated[np.ndarray, I4]
-    bound: Annotated[np.ndarray, U1]
-    before: Annotated[np.ndarray, I4]
-    other: Annotated[np.ndarray, I4]
-    call_start: Annotated[np.ndarray, I8]
-    call_end: Annotated[np.ndarray, I8]
-    scope: Annotated[np.ndarray, I4]
-    launches: Annotated[np.ndarray, U1]
-    call_before: Annotated[np.ndarray, I4]
-    call_work: Annotated[np.ndarray, I4]
 
 
 class Lengths(NamedTuple):
@@ -92,17 +59,20 @@ class Lengths(NamedTuple):
     gap_ns: Annotated[np.ndarray, I8]
 
 
-class Streams(NamedTuple):
-    """The streams of each rank.
+class RankPlaces(NamedTuple):
+    """Where the nodes and the streams of each rank are.
 
     Attributes
     ----------
+    cursors : ndarray of int64, shape (ranks, 6)
+        `Graph.cursors`; moved on.
     offsets : ndarray of int64, shape (ranks + 1,)
         Where the streams of each rank begin.
     recent : ndarray of int64, shape (streams, 2), filled with -1
         Scratch: the last two pieces of work of each stream.
     """
 
+    cursors: Annotated[np.ndarray, int64[:, ::1]]
     offsets: Annotated[np.ndarray, I8]
     recent: Annotated[np.ndarray, int64[:, ::1]]
 
@@ -162,6 +132,7 @@ class Until(NamedTuple):
 
     Attributes
     ----------
+    rank : int
     latest, before_work : int, ns
         Calls and returns are taken up to `latest`, work before `before_work`.
     last : int
@@ -170,13 +141,14 @@ class Until(NamedTuple):
         Nodes that are taken at once.
     """
 
+    rank: Annotated[int, int64]
     latest: Annotated[int, int64]
     before_work: Annotated[int, int64]
     last: Annotated[int, int64]
     most: Annotated[int, int64]
 
 
-RECORDED, LENGTHS, STREAMS, MEETINGS, REPLAY, UNTIL = map(Record, (Recorded, Lengths, Streams, Meetings, Replay, Until))
+LENGTHS, RANK_PLACES, MEETINGS, REPLAY, UNTIL = map(Record, (Lengths, RankPlaces, Meetings, Replay, Until))
 
 
 @compiled_borrowing(int64(int64, boolean, int64))
@@ -195,26 +167,26 @@ def _is_beyond(node, n, m, latest, before_work, start, call_start, call_end):
     return start[node] >= before_work
 
 
-@compiled_borrowing(void(int64, int64, RECORDED, LENGTHS, STREAMS, REPLAY))
-def _time_return(c, rank, recorded, lengths, streams, new):
+@compiled_borrowing(void(int64, int64, NODES, BOUNDS, LENGTHS, RANK_PLACES, REPLAY))
+def _time_return(c, rank, nodes, bounds, lengths, places, new):
     """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
 
     Without work to wait for it takes its own time; of that, where it did wait when measured, at most the usual latency.
     """
-    s = int64(recorded.scope[c])
-    first = s if s >= 0 else streams.offsets[rank]
-    stop = s + 1 if s >= 0 else streams.offsets[rank + 1]
-    waited = int64(recorded.call_work[c])
-    returned = recorded.call_end[c]
-    own = lengths.call_ns[c] if waited < 0 else min(returned - recorded.call_start[c], lengths.returning)
+    s = int64(nodes.scope[c])
+    first = s if s >= 0 else places.offsets[rank]
+    stop = s + 1 if s >= 0 else places.offsets[rank + 1]
+    waited = int64(bounds.call_work[c])
+    returned = nodes.call_end[c]
+    own = lengths.call_ns[c] if waited < 0 else min(returned - nodes.call_start[c], lengths.returning)
     finish = new.call_start[c] + own
     found = int64(-1)
-    moment = seen_until(c, recorded.call_end, recorded.scope, recorded.launches)
+    moment = seen_until(c, nodes.call_end, nodes.scope, nodes.launches)
     for one in range(first, stop):
-        w = ended_by(moment, streams.recent[one, 0], streams.recent[one, 1], -1, recorded.end)
+        w = ended_by(moment, places.recent[one, 0], places.recent[one, 1], -1, nodes.end)
         if w < 0 or new.end[w] <= new.call_start[c]:
             continue
-        seen = new.end[w] + _kept(returned - recorded.end[w], w == waited, lengths.returning)
+        seen = new.end[w] + _kept(returned - nodes.end[w], w == waited, lengths.returning)
         if seen > finish or (seen == finish and w == waited):
             finish = seen
             found = w
@@ -222,42 +194,42 @@ def _time_return(c, rank, recorded, lengths, streams, new):
     new.call_work[c] = found
 
 
-@compiled_borrowing(int64(int64, int64, int64, RECORDED, LENGTHS, REPLAY))
-def _ready_after_call(c, begin, bound, recorded, lengths, new):
+@compiled_borrowing(int64(int64, int64, int64, NODES, LENGTHS, REPLAY))
+def _ready_after_call(c, begin, bound, nodes, lengths, new):
     """Return when work that began at `begin` can start after its call: after its return, or, where the work began
     earlier, after the call's begin; ns.
     """
-    returned = recorded.call_end[c]
+    returned = nodes.call_end[c]
     if returned <= begin:
         return new.call_end[c] + _kept(begin - returned, bound == BY_CALL, lengths.start_up)
-    gap = begin - recorded.call_start[c]
-    if recorded.scope[c] == NO_SCOPE:
+    gap = begin - nodes.call_start[c]
+    if nodes.scope[c] == NO_SCOPE:
         return new.call_start[c] + min(gap, lengths.call_ns[c])
     return new.call_start[c] + _kept(gap, bound == BY_CALL, lengths.start_up)
 
 
-@compiled_borrowing(UniTuple(int64, 2)(int64, RECORDED, LENGTHS, REPLAY))
-def _earliest_start(w, recorded, lengths, new):
+@compiled_borrowing(UniTuple(int64, 2)(int64, NODES, BOUNDS, LENGTHS, REPLAY))
+def _earliest_start(w, nodes, bounds, lengths, new):
     """Return when work starts, ns, and what bound it: of those that are ready last, what bound it when measured, else
     the first of stream, other work and call.
     """
     best = np.iinfo(np.int64).min
     how = NO_BOUND
-    begin = recorded.start[w]
-    bound = recorded.bound[w]
-    p = int64(recorded.before[w])
+    begin = nodes.start[w]
+    bound = bounds.bound[w]
+    p = int64(bounds.before[w])
     if p >= 0:
-        best = new.end[p] + _kept(begin - recorded.end[p], bound == BY_STREAM, lengths.between)
+        best = new.end[p] + _kept(begin - nodes.end[p], bound == BY_STREAM, lengths.between)
         how = BY_STREAM
-    p = int64(recorded.other[w])
+    p = int64(bounds.other[w])
     if p >= 0:
-        ready = new.end[p] + _kept(begin - recorded.end[p], bound == BY_WORK, lengths.between)
+        ready = new.end[p] + _kept(begin - nodes.end[p], bound == BY_WORK, lengths.between)
         if ready > best or (ready == best and bound == BY_WORK):
             best = ready
             how = BY_WORK
-    c = int64(recorded.call[w])
+    c = int64(nodes.call[w])
     if c >= 0:
-        ready = _ready_after_call(c, begin, bound, recorded, lengths, new)
+        ready = _ready_after_call(c, begin, bound, nodes, lengths, new)
         if ready > best or (ready == best and bound == BY_CALL):
             best = ready
             how = BY_CALL
@@ -266,12 +238,12 @@ def _earliest_start(w, recorded, lengths, new):
     return best, how
 
 
-@compiled_borrowing(void(int64, int64, RECORDED, LENGTHS, MEETINGS, REPLAY))
-def _arrive(w, g, recorded, lengths, meetings, new):
+@compiled_borrowing(void(int64, int64, NODES, LENGTHS, MEETINGS, REPLAY))
+def _arrive(w, g, nodes, lengths, meetings, new):
     """Write when work of a collective ends: once the last rank has arrived, that of all ranks, each `work_ns` after the
     last arrival; until then as long after its start as measured.
     """
-    new.end[w] = new.start[w] + recorded.end[w] - recorded.start[w]
+    new.end[w] = new.start[w] + nodes.end[w] - nodes.start[w]
     arrival = max(meetings.arrival[g], new.start[w])
     meetings.arrival[g] = arrival
     slot = meetings.slots[g]
@@ -283,58 +255,53 @@ def _arrive(w, g, recorded, lengths, meetings, new):
             new.end[v] = max(new.start[v], arrival + lengths.work_ns[v])
 
 
-@compiled_borrowing(int64(int64[:, ::1], int64, UNTIL, RECORDED, LENGTHS, STREAMS, MEETINGS, REPLAY))
-def advance(cursors, rank, until, recorded, lengths, streams, meetings, new):
+@compiled_borrowing(int64(UNTIL, NODES, BOUNDS, LENGTHS, RANK_PLACES, MEETINGS, REPLAY))
+def advance(until, nodes, bounds, lengths, places, meetings, new):
     """Write when the next nodes of a rank run; return how many there were.
 
     Parameters
     ----------
-    cursors : array of int64, shape (ranks, 6)
-        `Graph.cursors`; moved on.
-    rank : int
-    until : Until
-    recorded, lengths, streams, meetings, new : Recorded, Lengths, Streams, Meetings, Replay
+    until, nodes, bounds, lengths : Until, Nodes, Bounds, Lengths
+    places, meetings, new : RankPlaces, Meetings, Replay
     """
-    n = recorded.start.size
-    m = recorded.call_start.size
-    at = cursors[rank]
+    n = nodes.start.size
+    m = nodes.call_start.size
+    at = places.cursors[until.rank]
     done = 0
     while done < until.most:
-        node = next_node(at, n, m, recorded.start, recorded.call_start, recorded.call_end, recorded.returns)
+        node = next_node(at, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
         if node < 0 or (
             until.last < 0
-            and _is_beyond(
-                node, n, m, until.latest, until.before_work, recorded.start, recorded.call_start, recorded.call_end
-            )
+            and _is_beyond(node, n, m, until.latest, until.before_work, nodes.start, nodes.call_start, nodes.call_end)
         ):
             break
         pass_node(at, node, n, m)
         done += 1
         if node >= n + m:
-            _time_return(node - n - m, rank, recorded, lengths, streams, new)
+            _time_return(node - n - m, until.rank, nodes, bounds, lengths, places, new)
         elif node >= n:
             c = node - n
-            earlier = recorded.call_before[c]
-            begin = recorded.call_start[c] if earlier < 0 else new.call_end[earlier] + lengths.gap_ns[c]
+            earlier = bounds.call_before[c]
+            begin = nodes.call_start[c] if earlier < 0 else new.call_end[earlier] + lengths.gap_ns[c]
             new.call_start[c] = begin
             new.call_end[c] = begin + lengths.call_ns[c]
             new.call_work[c] = -1
         else:
-            new.start[node], new.bound[node] = _earliest_start(node, recorded, lengths, new)
+            new.start[node], new.bound[node] = _earliest_start(node, nodes, bounds, lengths, new)
             new.end[node] = new.start[node] + lengths.work_ns[node]
-            g = int64(recorded.member[node])
+            g = int64(nodes.member[node])
             if g >= 0:
-                _arrive(node, g, recorded, lengths, meetings, new)
-            s = int64(recorded.stream[node])
-            streams.recent[s, 1] = streams.recent[s, 0]
-            streams.recent[s, 0] = node
+                _arrive(node, g, nodes, lengths, meetings, new)
+            s = int64(nodes.stream[node])
+            places.recent[s, 1] = places.recent[s, 0]
+            places.recent[s, 0] = node
             if node == until.last:
                 break
     return done
 
 
-@compiled_borrowing(void(int64[::1], int64[:, ::1], int64, RECORDED, LENGTHS, STREAMS, MEETINGS, REPLAY))
-def advance_all(state, cursors, most, recorded, lengths, streams, meetings, new):
+@compiled_borrowing(void(int64[::1], int64, NODES, BOUNDS, LENGTHS, RANK_PLACES, MEETINGS, REPLAY))
+def advance_all(state, most, nodes, bounds, lengths, places, meetings, new):
     """Write when the next nodes of all ranks run, from one collective to the next, then of each rank to its end.
 
     `state` (int64, shape (3,), moved on) has the next of the collectives, the next rank of those that go on to their
@@ -346,25 +313,25 @@ def advance_all(state, cursors, most, recorded, lengths, streams, meetings, new)
         last = meetings.last_work[state[0]]
         rank = meetings.last_rank[state[0]]
         g = meetings.collective[state[0]]
-        moment = recorded.start[last]
+        moment = nodes.start[last]
         for i in range(meetings.slots[g], meetings.slots[g + 1] + 1):
             own = i == meetings.slots[g + 1]
             one = rank if own else meetings.rank_of[i]
             if one == rank and not own:
                 continue
             before_work = moment + 1 if one < rank else moment
-            until = Until(moment, before_work, last if own else -1, most - state[2])
-            state[2] += advance(cursors, one, until, recorded, lengths, streams, meetings, new)
+            until = Until(one, moment, before_work, last if own else -1, most - state[2])
+            state[2] += advance(until, nodes, bounds, lengths, places, meetings, new)
             if state[2] >= most:
                 break
-        if state[2] >= most and cursors[rank, 0] <= last:
+        if state[2] >= most and places.cursors[rank, 0] <= last:
             return
         state[0] += 1
         if state[2] >= most:
             return
-    while state[1] < len(cursors):
-        until = Until(highest, highest, -1, most - state[2])
-        state[2] += advance(cursors, state[1], until, recorded, lengths, streams, meetings, new)
+    while state[1] < len(places.cursors):
+        until = Until(state[1], highest, highest, -1, most - state[2])
+        state[2] += advance(until, nodes, bounds, lengths, places, meetings, new)
         if state[2] >= most:
             return
         state[1] += 1
