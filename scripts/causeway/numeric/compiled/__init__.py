@@ -11,6 +11,8 @@ To load numba takes as long as Python itself needs for some ten thousand rows. A
 rows (`rows_of`) runs as it is written while a process has but few of them; the results are the same to the bit, which
 the tests check at each call.
 
+Arguments that belong together are a `Record`, so that no function takes more than eight.
+
 Imports run from left to right: `functions` > `numba_code` > `stated_types`.
 """
 
@@ -23,6 +25,7 @@ from causeway.numeric.compiled.stated_types import (
     U2,
     U4,
     Array,
+    Record,
     UniTuple,
     bits_of,
     boolean,
@@ -45,6 +48,7 @@ __all__ = [
     "U2",
     "U4",
     "Array",
+    "Record",
     "UniTuple",
     "bits_of",
     "boolean",

@@ -5,7 +5,7 @@ signature becomes numba's where its function is compiled.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -43,10 +43,59 @@ class StatedType:
             return self.scalar(arguments[0])
         return Signature(self, arguments)
 
+    def taken(self, name: str, value: Any) -> Any:
+        """Return a value as a field of a record: a number, or an array, read-only where it is stated so.
+
+        Raises
+        ------
+        TypeError
+            If it is an array of another type.
+        """
+        if not self.axes:
+            return value if isinstance(self, Record) or self.scalar is None else _as_python_number(self.scalar(value))
+        found = (value.dtype, value.ndim, value.flags.c_contiguous)
+        if found != (np.dtype(self.scalar), self.axes, True) or not (self.readonly or value.flags.writeable):
+            raise TypeError(f"{name}: {found} is not what compiled code was stated to take")
+        if self.readonly and value.flags.writeable:
+            value = value.view()
+            value.flags.writeable = False
+        return value
+
     def __getitem__(self, axes: slice | tuple[slice, ...]) -> "StatedType":
         """Return arrays of this type, contiguous where the last axis has the step 1."""
         count = len(axes) if isinstance(axes, tuple) else 1
         return StatedType(lambda types: self.build(types)[axes], self.scalar, count)
+
+
+class Record(StatedType):
+    """Arguments that belong together, as one: a NamedTuple whose fields are annotated with their types.
+
+    Compiled code takes the arrays of a record as they are, without the conversion that an argument of its own gets, so
+    `of` makes the records.
+
+    Parameters
+    ----------
+    kind : type
+        The NamedTuple, of a module; its fields are `Annotated[np.ndarray, I8]` or `Annotated[int, int64]`.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self.kind: Any = kind
+        hints = get_type_hints(kind, include_extras=True)
+        self.fields: dict[str, StatedType] = {name: hints[name].__metadata__[0] for name in self.kind._fields}
+        super().__init__(
+            lambda types: types.BaseTuple.from_types([one.build(types) for one in self.fields.values()], self.kind)
+        )
+
+    def of(self, **values: Any) -> Any:
+        """Return a record of these values, its arrays read-only where they are stated so.
+
+        Raises
+        ------
+        TypeError
+            If an array is not of its stated type.
+        """
+        return self.kind(**{name: one.taken(name, values[name]) for name, one in self.fields.items()})
 
 
 class Signature(StatedType):
@@ -71,6 +120,10 @@ class Intrinsic:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+
+def _as_python_number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _scalar(name: str, convert: Callable[[Any], Any]) -> StatedType:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.numeric.compiled import I4, I8, compiled, int64
-from causeway.waiting.graph.links import BY_CALL, BY_STREAM, link
+from causeway.waiting.graph.links import BY_CALL, BY_STREAM, LINKED_STREAMS, LINKED_THREADS, link
+from causeway.waiting.graph.node_records import new_bounds_of, nodes_of
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW
 
@@ -117,24 +118,23 @@ def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None
     until : ndarray of int64, shape (3,), optional
         Where its work, calls and returns end; else where they do.
     """
-    work = graph.work
-    calls = graph.calls
     ranks = len(graph.ranks)
     at = graph.cursors()[rank]
     if until is not None:
         at[3:] = until
-    streams = offsets_of(graph.stream_rank, ranks)
-    threads = offsets_of(graph.thread_rank, ranks)
-    recent = np.full((graph.stream_rank.size, 2), -1)
-    counts = np.full(3 * graph.thread_rank.size, -1)
+    nodes = nodes_of(graph)
+    streams = LINKED_STREAMS.of(
+        rank=graph.stream_rank, device=graph.stream_device, offsets=offsets_of(graph.stream_rank, ranks),
+        recent=np.full((graph.stream_rank.size, 2), -1),
+    )  # fmt: skip
+    threads = LINKED_THREADS.of(
+        rank=graph.thread_rank, offsets=offsets_of(graph.thread_rank, ranks),
+        latest=np.full((graph.thread_rank.size, 3), -1),
+    )  # fmt: skip
+    found = new_bounds_of(links)
     done = WINDOW
     while done == WINDOW:
-        done = link(
-            at, WINDOW, graph.returns, work.start, work.end, work.kind, work.stream, work.call, calls.start, calls.end,
-            calls.scope, calls.launches.view(np.uint8), calls.thread, graph.stream_rank, graph.thread_rank,
-            graph.stream_device, streams, threads, links.start_up, graph.resolution, recent, counts, links.before,
-            links.other, links.bound, links.call_before, links.call_work,
-        )  # fmt: skip
+        done = link(at, WINDOW, nodes, streams, threads, links.start_up, found)
         graph.scratch.used(done)
 
 

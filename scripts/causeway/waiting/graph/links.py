@@ -8,10 +8,13 @@ Else a kernel that starts during the last part of another stream's kernel is tak
 room on the device.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled_borrowing, int32, int64, uint8, void
+from causeway.numeric.compiled import I4, I8, Record, UniTuple, compiled_borrowing, int64, void
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
+from causeway.waiting.graph.node_records import NEW_BOUNDS, NODES
 from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE
 
 NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
@@ -27,9 +30,47 @@ HAND_OVER_CALLS = 20
 """Calls of another thread, made while a thread made none, after which the thread is taken to have waited for the
 other: PyTorch's backward pass runs on a thread of its own, and makes hundreds; a helper thread makes a few at a time.
 """
-_W4 = int32[::1]
-_W8 = int64[::1]
-_W1 = uint8[::1]
+
+
+class LinkedStreams(NamedTuple):
+    """Streams while what bound their work is found.
+
+    Attributes
+    ----------
+    rank : ndarray of int32, shape (streams,)
+    device : ndarray of int64, shape (streams,)
+        A number for each rank and device.
+    offsets : ndarray of int64, shape (ranks + 1,)
+        Where the streams of each rank begin.
+    recent : ndarray of int64, shape (streams, 2), filled with -1
+        Scratch: the last two pieces of work of each stream.
+    """
+
+    rank: Annotated[np.ndarray, I4]
+    device: Annotated[np.ndarray, I8]
+    offsets: Annotated[np.ndarray, I8]
+    recent: Annotated[np.ndarray, int64[:, ::1]]
+
+
+class LinkedThreads(NamedTuple):
+    """Threads while what bound their calls is found.
+
+    Attributes
+    ----------
+    rank : ndarray of int32, shape (threads,)
+    offsets : ndarray of int64, shape (ranks + 1,)
+        Where the threads of each rank begin.
+    latest : ndarray of int64, shape (threads, 3), filled with -1
+        Scratch: last call of each thread, its calls, and calls of the rank since.
+    """
+
+    rank: Annotated[np.ndarray, I4]
+    offsets: Annotated[np.ndarray, I8]
+    latest: Annotated[np.ndarray, int64[:, ::1]]
+
+
+LINKED_STREAMS = Record(LinkedStreams)
+LINKED_THREADS = Record(LinkedThreads)
 
 
 @compiled_borrowing(int64(I8, int64, int64, I8, I8, I8, I4))
@@ -95,30 +136,33 @@ def latest_ended(scope, rank, moment, after, ends, recent, offsets):
     return best
 
 
-@compiled_borrowing(int64(int64, int64, I8, I8, U1, I4, I8, int64[:, ::1], I8))
-def _kernel_in_the_way(node, rank, start, end, kind, stream, stream_device, recent, offsets):
+@compiled_borrowing(int64(int64, int64, NODES, LINKED_STREAMS))
+def _kernel_in_the_way(node, rank, nodes, streams):
     """Return the kernel of another stream of the device in whose last part a start lies; of several that which ends
     first; -1: none.
     """
-    moment = start[node]
+    moment = nodes.start[node]
+    stream = nodes.stream[node]
     best = int64(-1)
-    for s in range(offsets[rank], offsets[rank + 1]):
-        other = recent[s, 0]
-        if other < 0 or s == stream[node] or stream_device[s] != stream_device[stream[node]] or kind[other] != KERNEL:
+    for s in range(streams.offsets[rank], streams.offsets[rank + 1]):
+        other = streams.recent[s, 0]
+        if other < 0 or s == stream or streams.device[s] != streams.device[stream] or nodes.kind[other] != KERNEL:
             continue
-        left = end[other] - moment
-        last = left > 0 and LAST_PART * left <= end[other] - start[other]
-        if last and (best < 0 or end[other] < end[best]):
+        end = nodes.end[other]
+        left = end - moment
+        last = left > 0 and LAST_PART * left <= end - nodes.start[other]
+        if last and (best < 0 or end < nodes.end[best]):
             best = other
     return best
 
 
-@compiled_borrowing(int64(int64, I8, I4, U1, int64))
-def seen_until(c, call_end, scope, launches, resolution):
+@compiled_borrowing(int64(int64, NODES))
+def seen_until(c, nodes):
     """Return until when work may end that a waiting call returned after, ns: its return, as exactly as it is known; of
     a call that carries out its own copy somewhat later, for the last of it leaves the driver's buffer after that.
     """
-    return call_end[c] + max(resolution, DRAINED_NS if launches[c] and scope[c] >= 0 else 0)
+    drained = DRAINED_NS if nodes.launches[c] and nodes.scope[c] >= 0 else 0
+    return nodes.call_end[c] + max(nodes.resolution, drained)
 
 
 @compiled_borrowing(int64(int64, int64, I8, I4, int64[:, ::1], I8, int64))
@@ -145,41 +189,32 @@ def _note_call(call, rank, threads, latest, thread_offsets):
     latest[threads[call], 2] = 0
 
 
-@compiled_borrowing(UniTuple(int64, 2)(int64, int64, I8, I8, I4, I4, I8, I8, I4), forceinline=True)
-def _recorded_bound(w, previous, start, end, call, other, call_start, call_end, scope):
+@compiled_borrowing(UniTuple(int64, 2)(int64, int64, int64, NODES), forceinline=True)
+def _recorded_bound(w, previous, other, nodes):
     """Return when work was ready by what is recorded, ns, and what was ready last; the lowest number and `NO_BOUND`
-    where nothing is.
+    where nothing is. `previous` and `other` are the work that it waited for in its stream and in another; -1: none.
     """
     ready = np.iinfo(np.int64).min
     how = NO_BOUND
     if previous >= 0:
-        ready = end[previous]
+        ready = nodes.end[previous]
         how = BY_STREAM
-    if other[w] >= 0 and end[other[w]] > ready:
-        ready = end[other[w]]
+    if other >= 0 and nodes.end[other] > ready:
+        ready = nodes.end[other]
         how = BY_WORK
-    made_by = call[w]
+    made_by = nodes.call[w]
     if made_by >= 0:
-        asked = call_end[made_by]
-        if asked > start[w]:
-            asked = start[w] if scope[made_by] == NO_SCOPE else call_start[made_by]
+        asked = nodes.call_end[made_by]
+        if asked > nodes.start[w]:
+            asked = nodes.start[w] if nodes.scope[made_by] == NO_SCOPE else nodes.call_start[made_by]
         if asked > ready:
             ready = asked
             how = BY_CALL
     return ready, how
 
 
-@compiled_borrowing(
-    int64(
-        _W8, int64, I4, I8, I8, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8, I8, I8, int64, int64, int64[:, ::1], _W8,
-        _W4, _W4, _W1, _W4, _W4,
-    )
-)  # fmt: skip
-def link(
-    at, most, returns, start, end, kind, stream, call, call_start, call_end, scope, launches, thread, stream_rank,
-    thread_rank, stream_device, offsets, thread_offsets, start_up, resolution, recent, counts, before, other, bound,
-    call_before, call_work,
-):  # fmt: skip
+@compiled_borrowing(int64(int64[::1], int64, NODES, LINKED_STREAMS, LINKED_THREADS, int64, NEW_BOUNDS))
+def link(at, most, nodes, streams, threads, start_up, found):
     """Write what the next nodes of a rank waited for; return how many there were.
 
     Parameters
@@ -188,71 +223,53 @@ def link(
         Where the rank's nodes go on: see `next_node`; moved on.
     most : int
         Nodes that are taken at once.
-    returns : array of int32
-        See `next_node`.
-    start, end : arrays of int64, shape (n,), ns
-    kind : array of uint8, shape (n,)
-    stream, call : arrays of int32, shape (n,)
-        Of work; `call` is -1 where it is not known.
-    call_start, call_end : arrays of int64, shape (m,), ns
-    scope : array of int32, shape (m,)
-    launches : array of uint8, shape (m,)
-    thread : array of int32, shape (m,)
-    stream_rank, thread_rank : arrays of int32
-    stream_device : array of int64, shape (streams,)
-    offsets, thread_offsets : arrays of int64, shape (ranks + 1,)
-        Where the streams and the threads of each rank begin.
+    nodes, streams, threads, found : Nodes, LinkedStreams, LinkedThreads, NewBounds
     start_up : int
         Usual start-up latency, ns.
-    resolution : int, ns
-        See `nodes.Graph`.
-    recent : array of int64, shape (streams, 2), filled with -1
-        Scratch: the last two pieces of work of each stream.
-    counts : array of int64, shape (threads * 3,), filled with -1
-        Scratch: last call of each thread, its calls, and calls of the rank since.
-    before, other : arrays of int32, shape (n,), output
-        Work before it in the stream; work of another stream (given for explicit waits, else -1).
-    bound : array of uint8, shape (n,), output
-    call_before, call_work : arrays of int32, shape (m,), output
-        The call after which the thread went on; the work whose end a waiting call returned after; -1: none.
     """
-    n = start.size
-    m = call_start.size
-    latest = counts.reshape(-1, 3)
+    n = nodes.start.size
+    m = nodes.call_start.size
+    recent = streams.recent
     done = 0
     while done < most:
-        node = next_node(at, n, m, start, call_start, call_end, returns)
+        node = next_node(at, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
         if node < 0:
             break
         pass_node(at, node, n, m)
         done += 1
         if node >= n + m:
             c = node - n - m
-            rank = int64(thread_rank[thread[c]])
-            moment = seen_until(c, call_end, scope, launches, resolution)
-            call_work[c] = latest_ended(int64(scope[c]), rank, moment, call_start[c], end, recent, offsets)
+            rank = int64(threads.rank[nodes.thread[c]])
+            moment = seen_until(c, nodes)
+            after = nodes.call_start[c]
+            found.call_work[c] = latest_ended(
+                int64(nodes.scope[c]), rank, moment, after, nodes.end, recent, streams.offsets
+            )
             continue
         if node >= n:
             c = node - n
-            rank = int64(thread_rank[thread[c]])
-            call_work[c] = -1
-            call_before[c] = _call_before(c, rank, call_end, thread, latest, thread_offsets, call_start[c])
-            _note_call(c, rank, thread, latest, thread_offsets)
+            rank = int64(threads.rank[nodes.thread[c]])
+            found.call_work[c] = -1
+            found.call_before[c] = _call_before(
+                c, rank, nodes.call_end, nodes.thread, threads.latest, threads.offsets, nodes.call_start[c]
+            )
+            _note_call(c, rank, nodes.thread, threads.latest, threads.offsets)
             continue
-        s = int64(stream[node])
-        rank = int64(stream_rank[s])
+        s = int64(nodes.stream[node])
+        rank = int64(streams.rank[s])
         previous = recent[s, 0]
-        before[node] = previous
-        ready, how = _recorded_bound(node, previous, start, end, call, other, call_start, call_end, scope)
-        if other[node] < 0 and (how == NO_BOUND or start[node] - ready > 2 * start_up):
-            after = max(ready, start[node] - INFERRED_NS) if how != NO_BOUND or call[node] >= 0 else ready
-            found = latest_ended(ALL_STREAMS, rank, start[node] + resolution, after, end, recent, offsets)
-            if found < 0 and how != NO_BOUND and kind[node] == KERNEL:
-                found = _kernel_in_the_way(node, rank, start, end, kind, stream, stream_device, recent, offsets)
-            if found >= 0:
-                other[node] = found
+        found.before[node] = previous
+        begin = nodes.start[node]
+        ready, how = _recorded_bound(node, previous, int64(found.other[node]), nodes)
+        if found.other[node] < 0 and (how == NO_BOUND or begin - ready > 2 * start_up):
+            after = max(ready, begin - INFERRED_NS) if how != NO_BOUND or nodes.call[node] >= 0 else ready
+            one = latest_ended(ALL_STREAMS, rank, begin + nodes.resolution, after, nodes.end, recent, streams.offsets)
+            if one < 0 and how != NO_BOUND and nodes.kind[node] == KERNEL:
+                one = _kernel_in_the_way(node, rank, nodes, streams)
+            if one >= 0:
+                found.other[node] = one
                 how = BY_WORK
-        bound[node] = how
+        found.bound[node] = how
         recent[s, 1] = previous
         recent[s, 0] = node
     return done

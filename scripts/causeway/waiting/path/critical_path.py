@@ -9,6 +9,7 @@ from causeway.core.codes import waits_for_engine
 from causeway.numeric.intervals import overlap
 from causeway.waiting.graph.host_calls import ACCESS, launches_nothing
 from causeway.waiting.graph.link_ranks import Links
+from causeway.waiting.graph.node_records import bounds_of, nodes_of
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.scratch import WINDOW, windows
 from causeway.waiting.path.walk import BETWEEN_CALLS, ENGINE, HOST, IN_MPI, LAUNCH, PIECE, walk
@@ -171,15 +172,15 @@ class CriticalPaths:
         room = np.empty((MOST_PIECES, len(PIECE)), np.int64)
         graph = self.graph
         links = self.links
+        nodes = nodes_of(
+            graph, start=schedule.start, end=schedule.end, call_start=schedule.call_start, call_end=schedule.call_end
+        )
+        bounds = bounds_of(links, bound=schedule.bound, call_work=schedule.call_work)
+        arrival = schedule.last_arrival
         state = np.array([work, call, schedule.end[work] if work >= 0 else schedule.call_end[call]], np.int64)
         while state[:2].max() >= 0:
             before = state.copy()
-            n = walk(
-                state, WINDOW, first, schedule.start, schedule.end, graph.work.kind, graph.work.call, schedule.bound,
-                links.before, links.other, graph.work.member, schedule.call_start, schedule.call_end,
-                graph.calls.launches.view(np.uint8), links.call_before, schedule.call_work, schedule.last_arrival,
-                links.start_up, room,
-            )  # fmt: skip
+            n = walk(state, WINDOW, first, nodes, bounds, arrival, links.start_up, room)
             if n:
                 yield self._mpi_apart(self._by_name(room[:n][::-1].copy()))
             self.graph.scratch.used(max(int(before[0] - state[0]), int(before[1] - state[1]), 2 * n))

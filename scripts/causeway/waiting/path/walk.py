@@ -1,7 +1,8 @@
 """Walks back from the last node of a rank to its first, each time to what bound the node's start."""
 
-from causeway.numeric.compiled import I4, I8, U1, compiled_borrowing, int64
+from causeway.numeric.compiled import I8, compiled_borrowing, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, NO_BOUND
+from causeway.waiting.graph.node_records import BOUNDS, NODES
 
 (
     KERNEL, COLLECTIVE, COPY, GRAPH, LAUNCH, HOST, START_UP, BETWEEN_CALLS, SAME_STREAM, OTHER_STREAM, LATE_RANK,
@@ -29,15 +30,8 @@ def _write(pieces, n, begin, end, what, code):
     return n
 
 
-@compiled_borrowing(
-    int64(
-        int64[::1], int64, int64, I8, I8, U1, I4, U1, I4, I4, I4, I8, I8, U1, I4, I4, I8, int64, int64[:, ::1]
-    )
-)  # fmt: skip
-def walk(
-    state, reach, first, start, end, kind, made_by, bound, before, other, member, call_start, call_end, launches,
-    call_before, call_work, last_arrival, start_up, pieces,
-):  # fmt: skip
+@compiled_borrowing(int64(int64[::1], int64, int64, NODES, BOUNDS, I8, int64, int64[:, ::1]))
+def walk(state, reach, first, nodes, bounds, last_arrival, start_up, pieces):
     """Write the next pieces of the path, the last first; return how many.
 
     Parameters
@@ -49,15 +43,7 @@ def walk(
         How many rows of work and of calls are gone over at once.
     first : int
         When the rank's time begins, ns: the rest before the first known node counts from there.
-    start, end : arrays of int64, shape (n,), ns
-    kind : array of uint8, shape (n,)
-    made_by : array of int32, shape (n,)
-    bound : array of uint8, shape (n,)
-    before, other, member : arrays of int32, shape (n,)
-    call_start, call_end : arrays of int64, shape (m,), ns
-    launches : array of uint8, shape (m,)
-    call_before, call_work : arrays of int32, shape (m,)
-        -1 in `call_work` where the return was not bound by work.
+    nodes, bounds : Nodes, Bounds
     last_arrival : array of int64, shape (collectives,), ns
         When the last rank arrived at each matched collective.
     start_up : int
@@ -82,45 +68,46 @@ def walk(
             return n
         if work >= 0:
             arrival = moment
-            if member[work] >= 0:
-                arrival = max(min(last_arrival[member[work]], moment), start[work])
+            if nodes.member[work] >= 0:
+                arrival = max(min(last_arrival[nodes.member[work]], moment), nodes.start[work])
                 n = _write(pieces, n, arrival, moment, COLLECTIVE, work)
-                n = _write(pieces, n, start[work], arrival, LATE_RANK, work)
+                n = _write(pieces, n, nodes.start[work], arrival, LATE_RANK, work)
             else:
-                n = _write(pieces, n, start[work], moment, int64(kind[work]), work)
-            moment = min(moment, start[work])
-            how = bound[work]
+                n = _write(pieces, n, nodes.start[work], moment, int64(nodes.kind[work]), work)
+            moment = min(moment, nodes.start[work])
+            how = bounds.bound[work]
             if how == NO_BOUND:
                 break
             if how == BY_CALL:
-                call = int64(made_by[work])
-                ready = min(call_end[call] + start_up, moment)
+                call = int64(nodes.call[work])
+                ready = min(nodes.call_end[call] + start_up, moment)
                 n = _write(pieces, n, ready, moment, QUEUED, work)
-                n = _write(pieces, n, call_end[call], ready, START_UP, work)
-                moment = min(moment, call_end[call])
+                n = _write(pieces, n, nodes.call_end[call], ready, START_UP, work)
+                moment = min(moment, nodes.call_end[call])
                 work = -1
-                n = _write(pieces, n, call_start[call], moment, LAUNCH, call)
-                moment = min(moment, call_start[call])
+                n = _write(pieces, n, nodes.call_start[call], moment, LAUNCH, call)
+                moment = min(moment, nodes.call_start[call])
             else:
-                earlier = int64(before[work] if how == BY_STREAM else other[work])
-                n = _write(pieces, n, end[earlier], moment, SAME_STREAM if how == BY_STREAM else OTHER_STREAM, work)
-                moment = min(moment, end[earlier])
+                earlier = int64(bounds.before[work] if how == BY_STREAM else bounds.other[work])
+                what = SAME_STREAM if how == BY_STREAM else OTHER_STREAM
+                n = _write(pieces, n, nodes.end[earlier], moment, what, work)
+                moment = min(moment, nodes.end[earlier])
                 work = earlier
                 continue
-        elif call_work[call] >= 0:
-            work = int64(call_work[call])
-            n = _write(pieces, n, end[work], moment, HOST, call)
-            moment = min(moment, end[work])
+        elif bounds.call_work[call] >= 0:
+            work = int64(bounds.call_work[call])
+            n = _write(pieces, n, nodes.end[work], moment, HOST, call)
+            moment = min(moment, nodes.end[work])
             call = -1
             continue
         else:
-            n = _write(pieces, n, call_start[call], moment, LAUNCH if launches[call] else HOST, call)
-            moment = min(moment, call_start[call])
-        earlier = int64(call_before[call])
+            n = _write(pieces, n, nodes.call_start[call], moment, LAUNCH if nodes.launches[call] else HOST, call)
+            moment = min(moment, nodes.call_start[call])
+        earlier = int64(bounds.call_before[call])
         if earlier < 0:
             break
-        n = _write(pieces, n, call_end[earlier], moment, BETWEEN_CALLS, call)
-        moment = min(moment, call_end[earlier])
+        n = _write(pieces, n, nodes.call_end[earlier], moment, BETWEEN_CALLS, call)
+        moment = min(moment, nodes.call_end[earlier])
         call = earlier
     state[:2] = -1
     return _write(pieces, n, first, moment, FIRST, -1)

@@ -7,9 +7,22 @@ What was measured between a node and what bound it is kept; behind what did not 
 most what was measured. So without a change every node runs exactly when it ran.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, U1, UniTuple, boolean, compiled_borrowing, int32, int64, uint8, void
+from causeway.numeric.compiled import (
+    I4,
+    I8,
+    Record,
+    UniTuple,
+    boolean,
+    compiled_borrowing,
+    int32,
+    int64,
+    uint8,
+    void,
+)
 from causeway.waiting.graph.links import (
     BY_CALL,
     BY_STREAM,
@@ -20,11 +33,122 @@ from causeway.waiting.graph.links import (
     pass_node,
     seen_until,
 )
+from causeway.waiting.graph.node_records import BOUNDS, NODES
 from causeway.waiting.graph.nodes import NO_SCOPE
 
-_W8 = int64[::1]
-_W4 = int32[::1]
-_W1 = uint8[::1]
+
+class Lengths(NamedTuple):
+    """How long everything lasts in the replay.
+
+    Attributes
+    ----------
+    start_up, between, returning : int, ns
+        Usual latencies: from a call to the start of work, between work of a stream, from the end of work to the return
+        of a call that waits for it.
+    work_ns, call_ns : ndarray of int64, shapes (n,) and (m,), ns
+        Of matched collectives: after the last rank has arrived.
+    gap_ns : ndarray of int64, shape (m,), ns
+        Host code before each call.
+    """
+
+    start_up: Annotated[int, int64]
+    between: Annotated[int, int64]
+    returning: Annotated[int, int64]
+    work_ns: Annotated[np.ndarray, I8]
+    call_ns: Annotated[np.ndarray, I8]
+    gap_ns: Annotated[np.ndarray, I8]
+
+
+class RankPlaces(NamedTuple):
+    """Where the nodes and the streams of each rank are.
+
+    Attributes
+    ----------
+    cursors : ndarray of int64, shape (ranks, 6)
+        `Graph.cursors`; moved on.
+    offsets : ndarray of int64, shape (ranks + 1,)
+        Where the streams of each rank begin.
+    recent : ndarray of int64, shape (streams, 2), filled with -1
+        Scratch: the last two pieces of work of each stream.
+    """
+
+    cursors: Annotated[np.ndarray, int64[:, ::1]]
+    offsets: Annotated[np.ndarray, I8]
+    recent: Annotated[np.ndarray, int64[:, ::1]]
+
+
+class Meetings(NamedTuple):
+    """The collectives of several ranks.
+
+    Attributes
+    ----------
+    collective, last_work, last_rank : ndarray of int64, shape (k,)
+        In the order of their last arrivals, by start, then rank: the collective, its last work, and its rank.
+    rank_of : ndarray of int64, shape (work of collectives,)
+        The rank of each work of a collective, as `slots` has them.
+    members : ndarray of int32, shape (collectives,)
+    slots : ndarray of int64, shape (collectives + 1,)
+        Where the work of each collective is in `joint`.
+    arrived : ndarray of int64, shape (collectives,), zeros
+        Scratch: how many ranks have arrived.
+    joint : ndarray of int64, shape (work of collectives,)
+        Scratch: the work that has arrived.
+    arrival : ndarray of int64, shape (collectives,), filled with the lowest number, output
+        When the last rank arrives at each collective.
+    """
+
+    collective: Annotated[np.ndarray, I8]
+    last_work: Annotated[np.ndarray, I8]
+    last_rank: Annotated[np.ndarray, I8]
+    rank_of: Annotated[np.ndarray, I8]
+    members: Annotated[np.ndarray, I4]
+    slots: Annotated[np.ndarray, I8]
+    arrived: Annotated[np.ndarray, int64[::1]]
+    joint: Annotated[np.ndarray, int64[::1]]
+    arrival: Annotated[np.ndarray, int64[::1]]
+
+
+class Replay(NamedTuple):
+    """The schedule that is written, as in `critical_path.Schedule`.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (n,), ns
+    bound : ndarray of uint8, shape (n,)
+    call_start, call_end : ndarray of int64, shape (m,), ns
+    call_work : ndarray of int32, shape (m,)
+    """
+
+    start: Annotated[np.ndarray, int64[::1]]
+    end: Annotated[np.ndarray, int64[::1]]
+    bound: Annotated[np.ndarray, uint8[::1]]
+    call_start: Annotated[np.ndarray, int64[::1]]
+    call_end: Annotated[np.ndarray, int64[::1]]
+    call_work: Annotated[np.ndarray, int32[::1]]
+
+
+class Until(NamedTuple):
+    """Up to where the nodes of a rank are taken.
+
+    Attributes
+    ----------
+    rank : int
+    latest, before_work : int, ns
+        Calls and returns are taken up to `latest`, work before `before_work`.
+    last : int
+        The work after which to stop; -1: none, but for the two moments.
+    most : int
+        Nodes that are taken at once.
+    """
+
+    rank: Annotated[int, int64]
+    latest: Annotated[int, int64]
+    before_work: Annotated[int, int64]
+    last: Annotated[int, int64]
+    most: Annotated[int, int64]
+
+
+LENGTHS, RANK_PLACES, MEETINGS, REPLAY, UNTIL = map(Record, (Lengths, RankPlaces, Meetings, Replay, Until))
 
 
 @compiled_borrowing(int64(int64, boolean, int64))
@@ -43,248 +167,171 @@ def _is_beyond(node, n, m, latest, before_work, start, call_start, call_end):
     return start[node] >= before_work
 
 
-@compiled_borrowing(void(int64, int64, I8, I8, I8, I4, U1, I4, I8, int64, int64, I8, int64[:, ::1], _W8, _W8, _W8, _W4))
-def _time_return(
-    c, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning, resolution, call_ns, recent,
-    new_end, new_call_start, new_call_end, new_call_work,
-):  # fmt: skip
+@compiled_borrowing(void(int64, int64, NODES, BOUNDS, LENGTHS, RANK_PLACES, REPLAY))
+def _time_return(c, rank, nodes, bounds, lengths, places, new):
     """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
 
-    Without work to wait for it takes its own time; of that, where it did wait when measured, at most `returning`.
+    Without work to wait for it takes its own time; of that, where it did wait when measured, at most the usual latency.
     """
-    s = int64(scope[c])
-    first = s if s >= 0 else offsets[rank]
-    stop = s + 1 if s >= 0 else offsets[rank + 1]
-    waited = int64(call_work[c])
-    own = call_ns[c] if waited < 0 else min(call_end[c] - call_start[c], returning)
-    finish = new_call_start[c] + own
+    s = int64(nodes.scope[c])
+    first = s if s >= 0 else places.offsets[rank]
+    stop = s + 1 if s >= 0 else places.offsets[rank + 1]
+    waited = int64(bounds.call_work[c])
+    returned = nodes.call_end[c]
+    own = lengths.call_ns[c] if waited < 0 else min(returned - nodes.call_start[c], lengths.returning)
+    finish = new.call_start[c] + own
     found = int64(-1)
-    moment = seen_until(c, call_end, scope, launches, resolution)
+    moment = seen_until(c, nodes)
     for one in range(first, stop):
-        w = ended_by(moment, recent[one, 0], recent[one, 1], -1, end)
-        if w < 0 or new_end[w] <= new_call_start[c]:
+        w = ended_by(moment, places.recent[one, 0], places.recent[one, 1], -1, nodes.end)
+        if w < 0 or new.end[w] <= new.call_start[c]:
             continue
-        seen = new_end[w] + _kept(call_end[c] - end[w], w == waited, returning)
+        seen = new.end[w] + _kept(returned - nodes.end[w], w == waited, lengths.returning)
         if seen > finish or (seen == finish and w == waited):
             finish = seen
             found = w
-    new_call_end[c] = finish
-    new_call_work[c] = found
+    new.call_end[c] = finish
+    new.call_work[c] = found
 
 
-@compiled_borrowing(int64(int64, int64, int64, I8, I8, I4, int64, I8, _W8, _W8))
-def _ready_after_call(c, begin, bound, call_start, call_end, scope, start_up, call_ns, new_call_start, new_call_end):
+@compiled_borrowing(int64(int64, int64, int64, NODES, LENGTHS, REPLAY))
+def _ready_after_call(c, begin, bound, nodes, lengths, new):
     """Return when work that began at `begin` can start after its call: after its return, or, where the work began
     earlier, after the call's begin; ns.
     """
-    if call_end[c] <= begin:
-        return new_call_end[c] + _kept(begin - call_end[c], bound == BY_CALL, start_up)
-    gap = begin - call_start[c]
-    if scope[c] == NO_SCOPE:
-        return new_call_start[c] + min(gap, call_ns[c])
-    return new_call_start[c] + _kept(gap, bound == BY_CALL, start_up)
+    returned = nodes.call_end[c]
+    if returned <= begin:
+        return new.call_end[c] + _kept(begin - returned, bound == BY_CALL, lengths.start_up)
+    gap = begin - nodes.call_start[c]
+    if nodes.scope[c] == NO_SCOPE:
+        return new.call_start[c] + min(gap, lengths.call_ns[c])
+    return new.call_start[c] + _kept(gap, bound == BY_CALL, lengths.start_up)
 
 
-@compiled_borrowing(
-    UniTuple(int64, 2)(
-        int64, I8, I8, I4, U1, I4, I4, I8, I8, I4, int64, int64, I8, _W8, _W8, _W8
-    )
-)  # fmt: skip
-def _earliest_start(
-    w, start, end, call, bound, before, other, call_start, call_end, scope, start_up, between, call_ns, new_end,
-    new_call_start, new_call_end,
-):  # fmt: skip
+@compiled_borrowing(UniTuple(int64, 2)(int64, NODES, BOUNDS, LENGTHS, REPLAY))
+def _earliest_start(w, nodes, bounds, lengths, new):
     """Return when work starts, ns, and what bound it: of those that are ready last, what bound it when measured, else
     the first of stream, other work and call.
     """
     best = np.iinfo(np.int64).min
     how = NO_BOUND
-    p = int64(before[w])
+    begin = nodes.start[w]
+    bound = bounds.bound[w]
+    p = int64(bounds.before[w])
     if p >= 0:
-        best = new_end[p] + _kept(start[w] - end[p], bound[w] == BY_STREAM, between)
+        best = new.end[p] + _kept(begin - nodes.end[p], bound == BY_STREAM, lengths.between)
         how = BY_STREAM
-    p = int64(other[w])
+    p = int64(bounds.other[w])
     if p >= 0:
-        ready = new_end[p] + _kept(start[w] - end[p], bound[w] == BY_WORK, between)
-        if ready > best or (ready == best and bound[w] == BY_WORK):
+        ready = new.end[p] + _kept(begin - nodes.end[p], bound == BY_WORK, lengths.between)
+        if ready > best or (ready == best and bound == BY_WORK):
             best = ready
             how = BY_WORK
-    c = int64(call[w])
+    c = int64(nodes.call[w])
     if c >= 0:
-        ready = _ready_after_call(
-            c, start[w], bound[w], call_start, call_end, scope, start_up, call_ns, new_call_start, new_call_end
-        )
-        if ready > best or (ready == best and bound[w] == BY_CALL):
+        ready = _ready_after_call(c, begin, bound, nodes, lengths, new)
+        if ready > best or (ready == best and bound == BY_CALL):
             best = ready
             how = BY_CALL
     if how == NO_BOUND:
-        best = start[w]
+        best = begin
     return best, how
 
 
-@compiled_borrowing(void(int64, int64, I4, I8, I8, I8, I8, _W8, _W8, _W8, _W8, _W8))
-def _arrive(w, g, members, start, end, work_ns, slots, arrived, joint, new_start, new_end, arrival):
+@compiled_borrowing(void(int64, int64, NODES, LENGTHS, MEETINGS, REPLAY))
+def _arrive(w, g, nodes, lengths, meetings, new):
     """Write when work of a collective ends: once the last rank has arrived, that of all ranks, each `work_ns` after the
     last arrival; until then as long after its start as measured.
     """
-    new_end[w] = new_start[w] + end[w] - start[w]
-    arrival[g] = max(arrival[g], new_start[w])
-    joint[slots[g] + arrived[g]] = w
-    arrived[g] += 1
-    if arrived[g] == members[g]:
-        for i in range(slots[g], slots[g + 1]):
-            v = joint[i]
-            new_end[v] = max(new_start[v], arrival[g] + work_ns[v])
+    new.end[w] = new.start[w] + nodes.end[w] - nodes.start[w]
+    arrival = max(meetings.arrival[g], new.start[w])
+    meetings.arrival[g] = arrival
+    slot = meetings.slots[g]
+    meetings.joint[slot + meetings.arrived[g]] = w
+    meetings.arrived[g] += 1
+    if meetings.arrived[g] == meetings.members[g]:
+        for i in range(slot, meetings.slots[g + 1]):
+            v = meetings.joint[i]
+            new.end[v] = max(new.start[v], arrival + lengths.work_ns[v])
 
 
-@compiled_borrowing(
-    int64(
-        int64[:, ::1], int64, int64, int64, int64, int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, U1, I4, I4,
-        I4, I8, I4, int64, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4,
-        _W8,
-    )
-)  # fmt: skip
-def advance(
-    cursors, rank, latest, before_work, last, most, returns, start, end, stream, call, member, bound, before, other,
-    call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members, start_up, between,
-    returning, resolution, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start, new_end, new_bound,
-    new_call_start, new_call_end, new_call_work, arrival,
-):  # fmt: skip
+@compiled_borrowing(int64(UNTIL, NODES, BOUNDS, LENGTHS, RANK_PLACES, MEETINGS, REPLAY))
+def advance(until, nodes, bounds, lengths, places, meetings, new):
     """Write when the next nodes of a rank run; return how many there were.
 
     Parameters
     ----------
-    cursors : array of int64, shape (ranks, 6)
-        `Graph.cursors`; moved on.
-    rank : int
-    latest, before_work : int, ns
-        Calls and returns are taken up to `latest`, work before `before_work`.
-    last : int
-        The work after which to stop; -1: none, but for the two moments.
-    most : int
-        Nodes that are taken at once.
-    returns, start, end, stream, call, member, bound, before, other, call_start, call_end : arrays
-        As in `links.link` and `nodes.Work`.
-    scope, launches, thread : arrays
-        As in `links.link`.
-    call_before, call_work : arrays of int32, shape (m,)
-    offsets : array of int64, shape (ranks + 1,)
-        Where the streams of each rank begin.
-    members : array of int32, shape (collectives,)
-    start_up, between, returning : int, ns
-        Usual latencies: from a call to the start of work, between work of a stream, from the end of work to the return
-        of a call that waits for it.
-    resolution : int, ns
-        See `nodes.Graph`.
-    work_ns, call_ns : arrays of int64, shapes (n,) and (m,), ns
-        How long each lasts; of matched collectives, how long after the last rank has arrived.
-    gap_ns : array of int64, shape (m,), ns
-        Host code before each call.
-    recent : array of int64, shape (streams, 2), filled with -1
-        Scratch: the last two pieces of work of each stream.
-    slots : array of int64, shape (collectives + 1,)
-        Where the work of each collective is in `joint`.
-    arrived : array of int64, shape (collectives,), zeros
-        Scratch: how many ranks have arrived.
-    joint : array of int64, shape (work of collectives,)
-        Scratch: the work that has arrived.
-    new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work : arrays, output
-        The schedule.
-    arrival : array of int64, shape (collectives,), filled with the lowest number, output
-        When the last rank arrives at each collective.
+    until, nodes, bounds, lengths : Until, Nodes, Bounds, Lengths
+    places, meetings, new : RankPlaces, Meetings, Replay
     """
-    n = start.size
-    m = call_start.size
-    at = cursors[rank]
+    n = nodes.start.size
+    m = nodes.call_start.size
+    at = places.cursors[until.rank]
     done = 0
-    while done < most:
-        node = next_node(at, n, m, start, call_start, call_end, returns)
-        if node < 0 or (last < 0 and _is_beyond(node, n, m, latest, before_work, start, call_start, call_end)):
+    while done < until.most:
+        node = next_node(at, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
+        if node < 0 or (
+            until.last < 0
+            and _is_beyond(node, n, m, until.latest, until.before_work, nodes.start, nodes.call_start, nodes.call_end)
+        ):
             break
         pass_node(at, node, n, m)
         done += 1
         if node >= n + m:
-            _time_return(
-                node - n - m, rank, end, call_start, call_end, scope, launches, call_work, offsets, returning,
-                resolution, call_ns, recent, new_end, new_call_start, new_call_end, new_call_work,
-            )  # fmt: skip
+            _time_return(node - n - m, until.rank, nodes, bounds, lengths, places, new)
         elif node >= n:
             c = node - n
-            earlier = call_before[c]
-            new_call_start[c] = call_start[c] if earlier < 0 else new_call_end[earlier] + gap_ns[c]
-            new_call_end[c] = new_call_start[c] + call_ns[c]
-            new_call_work[c] = -1
+            earlier = bounds.call_before[c]
+            begin = nodes.call_start[c] if earlier < 0 else new.call_end[earlier] + lengths.gap_ns[c]
+            new.call_start[c] = begin
+            new.call_end[c] = begin + lengths.call_ns[c]
+            new.call_work[c] = -1
         else:
-            new_start[node], new_bound[node] = _earliest_start(
-                node, start, end, call, bound, before, other, call_start, call_end, scope, start_up, between, call_ns,
-                new_end, new_call_start, new_call_end,
-            )  # fmt: skip
-            new_end[node] = new_start[node] + work_ns[node]
-            g = int64(member[node])
+            new.start[node], new.bound[node] = _earliest_start(node, nodes, bounds, lengths, new)
+            new.end[node] = new.start[node] + lengths.work_ns[node]
+            g = int64(nodes.member[node])
             if g >= 0:
-                _arrive(node, g, members, start, end, work_ns, slots, arrived, joint, new_start, new_end, arrival)
-            s = int64(stream[node])
-            recent[s, 1] = recent[s, 0]
-            recent[s, 0] = node
-            if node == last:
+                _arrive(node, g, nodes, lengths, meetings, new)
+            s = int64(nodes.stream[node])
+            places.recent[s, 1] = places.recent[s, 0]
+            places.recent[s, 0] = node
+            if node == until.last:
                 break
     return done
 
 
-@compiled_borrowing(
-    void(
-        _W8, I8, I8, I8, I8, int64[:, ::1], int64, I4, I8, I8, I4, I4, I4, U1, I4, I4, I8, I8, I4, U1, I4, I4, I4, I8,
-        I4, int64, int64, int64, int64, I8, I8, I8, int64[:, ::1], I8, _W8, _W8, _W8, _W8, _W1, _W8, _W8, _W4, _W8,
-    )
-)  # fmt: skip
-def advance_all(
-    state, meeting, meeting_work, meeting_rank, rank_of, cursors, most, returns, start, end, stream, call, member,
-    bound, before, other, call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members,
-    start_up, between, returning, resolution, work_ns, call_ns, gap_ns, recent, slots, arrived, joint, new_start,
-    new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
-):  # fmt: skip
+@compiled_borrowing(void(int64[::1], int64, NODES, BOUNDS, LENGTHS, RANK_PLACES, MEETINGS, REPLAY))
+def advance_all(state, most, nodes, bounds, lengths, places, meetings, new):
     """Write when the next nodes of all ranks run, from one collective to the next, then of each rank to its end.
 
     `state` (int64, shape (3,), moved on) has the next of the collectives, the next rank of those that go on to their
-    ends, and how many nodes were taken, about `most`. `meeting`, `meeting_work` and `meeting_rank` (int64, shape (k,))
-    are the collectives of several ranks in the order of their last arrivals, by start, then rank; their last work, and
-    its rank. `rank_of` (int64, shape (work of collectives,)) is the rank of each work of a collective, as `slots` has
-    them. The others are those of `advance`.
+    ends, and how many nodes were taken, about `most`. The others are those of `advance`.
     """
     highest = np.iinfo(np.int64).max
     state[2] = 0
-    while state[0] < meeting.size:
-        last = meeting_work[state[0]]
-        rank = meeting_rank[state[0]]
-        g = meeting[state[0]]
-        moment = start[last]
-        for i in range(slots[g], slots[g + 1] + 1):
-            own = i == slots[g + 1]
-            one = rank if own else rank_of[i]
+    while state[0] < meetings.collective.size:
+        last = meetings.last_work[state[0]]
+        rank = meetings.last_rank[state[0]]
+        g = meetings.collective[state[0]]
+        moment = nodes.start[last]
+        for i in range(meetings.slots[g], meetings.slots[g + 1] + 1):
+            own = i == meetings.slots[g + 1]
+            one = rank if own else meetings.rank_of[i]
             if one == rank and not own:
                 continue
-            until = moment + 1 if one < rank else moment
-            stop_at = last if own else -1
-            state[2] += advance(
-                cursors, one, moment, until, stop_at, most - state[2], returns, start, end, stream, call,
-                member, bound, before, other, call_start, call_end, scope, launches, thread, call_before, call_work,
-                offsets, members, start_up, between, returning, resolution, work_ns, call_ns, gap_ns, recent, slots,
-                arrived, joint, new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
-            )  # fmt: skip
+            before_work = moment + 1 if one < rank else moment
+            until = Until(one, moment, before_work, last if own else -1, most - state[2])
+            state[2] += advance(until, nodes, bounds, lengths, places, meetings, new)
             if state[2] >= most:
                 break
-        if state[2] >= most and cursors[rank, 0] <= last:
+        if state[2] >= most and places.cursors[rank, 0] <= last:
             return
         state[0] += 1
         if state[2] >= most:
             return
-    while state[1] < len(cursors):
-        state[2] += advance(
-            cursors, state[1], highest, highest, -1, most - state[2], returns, start, end, stream, call, member, bound,
-            before, other, call_start, call_end, scope, launches, thread, call_before, call_work, offsets, members,
-            start_up, between, returning, resolution, work_ns, call_ns, gap_ns, recent, slots, arrived, joint,
-            new_start, new_end, new_bound, new_call_start, new_call_end, new_call_work, arrival,
-        )  # fmt: skip
+    while state[1] < len(places.cursors):
+        until = Until(state[1], highest, highest, -1, most - state[2])
+        state[2] += advance(until, nodes, bounds, lengths, places, meetings, new)
         if state[2] >= most:
             return
         state[1] += 1

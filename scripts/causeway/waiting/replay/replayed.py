@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from causeway.waiting.graph.link_ranks import LEAST_STARTS, Links, offsets_of
+from causeway.waiting.graph.node_records import bounds_of, nodes_of
 from causeway.waiting.graph.nodes import NO_SCOPE, Graph
 from causeway.waiting.graph.scratch import WINDOW, windows
 from causeway.waiting.path.critical_path import Schedule, arrivals
-from causeway.waiting.replay.earliest import advance_all
+from causeway.waiting.replay.earliest import LENGTHS, MEETINGS, RANK_PLACES, REPLAY, advance_all
 
 DEFAULT_RETURN_NS = 3_000
 """Time of a synchronising call that need not wait, where fewer than `LEAST_STARTS` show it: usual for CUDA and HIP."""
@@ -72,10 +73,8 @@ def returning_ns(graph: Graph, links: Links) -> int:
 
 def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
     """Return when everything runs with these durations; with `durations_of` exactly when it ran."""
-    work = graph.work
-    calls = graph.calls
-    n = work.start.size
-    m = calls.start.size
+    n = graph.work.start.size
+    m = graph.calls.start.size
     array = graph.scratch.array
     found = Schedule(
         start=array(n, np.int64), end=array(n, np.int64), bound=array(n, np.uint8),
@@ -83,22 +82,29 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
         last_arrival=np.full(graph.members.size, np.iinfo(np.int64).min),
     )  # fmt: skip
     slots = np.cumsum([0, *graph.members.tolist()])
-    rank_of, *meetings = _meetings(graph, slots)
-    recent = np.full((graph.stream_rank.size, 2), -1)
+    rank_of, collective, last_work, last_rank = _meetings(graph, slots)
+    nodes = nodes_of(graph)
+    bounds = bounds_of(links)
+    lengths = LENGTHS.of(
+        start_up=links.start_up, between=links.between, returning=returning_ns(graph, links), work_ns=durations.work,
+        call_ns=durations.call, gap_ns=durations.gap,
+    )  # fmt: skip
+    places = RANK_PLACES.of(
+        cursors=graph.cursors(), offsets=offsets_of(graph.stream_rank, len(graph.ranks)),
+        recent=np.full((graph.stream_rank.size, 2), -1),
+    )  # fmt: skip
+    meetings = MEETINGS.of(
+        collective=collective, last_work=last_work, last_rank=last_rank, rank_of=rank_of, members=graph.members,
+        slots=slots, arrived=np.zeros(graph.members.size, np.int64), joint=np.zeros(slots[-1], np.int64),
+        arrival=found.last_arrival,
+    )  # fmt: skip
+    new = REPLAY.of(
+        start=found.start, end=found.end, bound=found.bound, call_start=found.call_start, call_end=found.call_end,
+        call_work=found.call_work,
+    )  # fmt: skip
     state = np.zeros(3, np.int64)
-    cursors = graph.cursors()
-    arrived = np.zeros(graph.members.size, np.int64)
-    joint = np.zeros(slots[-1], np.int64)
-    returning = returning_ns(graph, links)
-    while state[1] < len(cursors):
-        advance_all(
-            state, *meetings, rank_of, cursors, WINDOW, graph.returns, work.start, work.end, work.stream, work.call,
-            work.member, links.bound, links.before, links.other, calls.start, calls.end, calls.scope,
-            calls.launches.view(np.uint8), calls.thread, links.call_before, links.call_work,
-            offsets_of(graph.stream_rank, len(graph.ranks)), graph.members, links.start_up, links.between, returning,
-            graph.resolution, durations.work, durations.call, durations.gap, recent, slots, arrived, joint, found.start,
-            found.end, found.bound, found.call_start, found.call_end, found.call_work, found.last_arrival,
-        )  # fmt: skip
+    while state[1] < len(places.cursors):
+        advance_all(state, WINDOW, nodes, bounds, lengths, places, meetings, new)
         graph.scratch.used(int(state[2]))
     return found
 
