@@ -18,7 +18,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
-from causeway.findings.first_screen.outliers import behind_steps, event_facts
+from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
 from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts
 
@@ -193,7 +193,7 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     run = of.run
     if run is None or not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    events = event_facts(tables, run)
+    events = of.events
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {one: fact for fact, one in slow.items() if one is not None}
     facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]

@@ -41,7 +41,7 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
 )
 from causeway.findings.first_screen.work import PeakFact, VariationFact, WorkFact
-from causeway.findings.first_screen.work_classes import OTHER
+from causeway.findings.first_screen.work_classes import OTHER, WHOLE_GRAPHS
 
 PARTS = {
     COMPUTE: "compute",
@@ -391,7 +391,9 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     total = sum(fact.total_ns for fact in classes)
     known = [fact for fact in classes if fact.name != OTHER]
     is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
-    shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:4]
+    graphs = [fact for fact in classes if fact.name == WHOLE_GRAPHS]
+    parts = classes if is_known else sorted([*kernels, *graphs], key=lambda fact: -fact.total_ns)
+    shown = [fact for fact in parts if fact.total_ns >= 0.02 * total][:4]
     words = ", ".join(f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown)
     first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
     if first is None or 2 * first.total_ns < 0.1 * total:

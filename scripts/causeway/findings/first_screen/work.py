@@ -14,7 +14,7 @@ from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
-from causeway.findings.first_screen.work_classes import COLLECTIVES, work_of
+from causeway.findings.first_screen.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
@@ -123,7 +123,7 @@ def class_facts(tables: RunTables) -> list[WorkFact]:
         launches[work] += row["launches"]
     if tables.is_timed:
         graphs = sum(one["graph_ns"] for one in tables.efficiency["breakdown"].values())
-        totals["CUDA graphs traced as a whole"] += graphs
+        totals[WHOLE_GRAPHS] += graphs
         if (tables.efficiency.get("recordings") or {}).get("held_ns"):  # they wait for the start of recordings
             for work in COLLECTIVES:
                 del totals[work]

@@ -5,6 +5,7 @@ import re
 from causeway.core.codes import COMMUNICATION_KERNEL
 
 COLLECTIVES = ("exchange between GPUs", "collectives")
+WHOLE_GRAPHS = "CUDA graphs traced as a whole"
 OTHER = "other kernels"
 """Work whose class no name tells."""
 WORK = (
