@@ -160,6 +160,8 @@ def test_waits_of_the_host_are_counted_by_call(tmp_path):
     names = [SYNC] * 3 + ["cudaStreamSynchronize_v3020", "cudaLaunchKernel", "cudaLaunchKernel"] * 2
     write_table_of_calls(tmp_path, names)
     assert losses._waits(tables(folders=[tmp_path])) == (SYNC, 3)
+    write_table_of_calls(tmp_path, names + ["hipMemcpy", "hipMemcpyAsync"] * 4)  # which waits for the device, too
+    assert losses._waits(tables(folders=[tmp_path])) == ("hipMemcpy", 4)
     assert losses._waits(tables(folders=[tmp_path / "none"])) is None
 
 

@@ -308,7 +308,8 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
         if path.is_file():
             for name, rows in duckdb.execute(
                 "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
-                " '(Device|Stream|Ctx|Context|Event)Synchronize') GROUP BY ALL",
+                " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
+                " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
                 [str(path)],
             ).fetchall():
                 counts[name] += rows
