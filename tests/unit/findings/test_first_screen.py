@@ -354,6 +354,8 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("cutlass_80_tensorop_bf16_s16816gemm", "prefill", "compute", "matrix products"),
         ("decode_step", "prefill", "compute", "other kernels"),
         ("my_kernel", "pool workers", "compute", "pooling"),
+        ("ForEachPixelNaiveBy4", None, "compute", "other kernels"),
+        ("multi_tensor", "aten::_foreach_add_", "compute", "optimizer and foreach"),
         ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
         ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),

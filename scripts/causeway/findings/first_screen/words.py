@@ -40,7 +40,7 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
-from causeway.findings.first_screen.work import PeakFact, VariationFact, WorkFact
+from causeway.findings.first_screen.work import CounterFact, PeakFact, VariationFact, WorkFact
 from causeway.findings.first_screen.work_classes import OTHER, WHOLE_GRAPHS
 
 PARTS = {
@@ -416,7 +416,14 @@ def of_peak(fact: PeakFact) -> str:
     parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
     bound = [name for name, share in shares if share is not None and share >= BOUND]
     verdict = f"bound by {' and '.join(bound)}" if bound else "bound by neither: small launches or latency"
-    return f"{fact.kernel} ({time(fact.total_ns)}): {', '.join(parts)}; {verdict}."
+    weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
+    return f"{fact.kernel} ({weight}): {', '.join(parts)}; {verdict}."
+
+
+def of_counter(fact: CounterFact) -> str:
+    """Return what a counter adds up to, and where most of it is."""
+    total = quantity(fact.total, fact.unit)
+    return f"{record_of(fact.name).label}: {total} in all, {percent(fact.share)} in {kernel_words(fact.kernel)}."
 
 
 def of_variation(fact: VariationFact, run: RunFact) -> str:
