@@ -5,8 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import tables
 
+from causeway.findings.first_screen import words
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.work import PeakFact
 
 
 def answers(folder, values, counters):
@@ -34,10 +36,31 @@ def test_what_counters_add_up_to_is_said_with_the_kernel_that_has_most(tmp_path)
     ]
 
 
+@pytest.mark.parametrize("memory", ["gpu_comp_mem", "gpu_dram"])
 @pytest.mark.parametrize(("time", "weight"), [({}, "2 launches"), ({"gpu_time": [10.0, 1.0, 30.0, 1.0]}, "40 ns")])
-def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, tmp_path):
-    counters = {"sm_throughput": [0.8, 0.1, 0.6, 0.1], "gpu_comp_mem": [0.3, 0.9, 0.3, 0.9]}
+def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, memory, tmp_path):
+    counters = {"sm_throughput": [0.8, 0.1, 0.6, 0.1], memory: [0.3, 0.9, 0.3, 0.9]}
     said = [text for question, text in answers(tmp_path, {}, counters | time) if question == "Of the device's peak"]
     compute = "70" if not time else "65"  # means over the launches, or over their time
     assert f"gemm_kernel ({weight}): compute {compute} % of peak, memory 30 % of peak; bound by compute." in said
     assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("compute", "memory", "said"),
+    [
+        (0.1, None, "gemm (2 launches): compute 10 % of peak, occupancy 20 %."),
+        (None, None, "gemm (2 launches): occupancy 20 %."),
+        (None, 0.9, "gemm (2 launches): memory 90 % of peak, occupancy 20 %; bound by memory."),
+        (
+            0.1,
+            0.2,
+            "gemm (2 launches): compute 10 % of peak, memory 20 % of peak, occupancy 20 %; bound by neither: small"
+            " launches or latency.",
+        ),
+    ],
+)
+def test_what_was_not_measured_bounds_no_kernel(compute, memory, said):
+    """With the occupancy alone "bound by neither" was said."""
+    fact = PeakFact(kernel="gemm", total_ns=0, launches=2, compute=compute, memory=memory, occupancy=0.2)
+    assert words.of_peak(fact) == said

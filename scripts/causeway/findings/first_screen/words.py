@@ -104,7 +104,7 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         " an upper bound."
     ),
     "outlasting": lambda fact: (
-        f"{counted(fact.count, 'launch')} had impossible durations and were cut at the next start."
+        f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
     ),
     "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
     "begin_apart": lambda fact: (
@@ -411,13 +411,15 @@ BOUND = 0.6
 
 def of_peak(fact: PeakFact) -> str:
     """Return what a kernel reaches of its device."""
-    shares = (("compute", fact.compute), ("memory", fact.memory))
-    parts = [f"{name} {percent(share)} of peak" for name, share in shares if share is not None]
+    shares = {"compute": fact.compute, "memory": fact.memory}
+    measured = {name: share for name, share in shares.items() if share is not None}
+    parts = [f"{name} {percent(share)} of peak" for name, share in measured.items()]
     parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
-    bound = [name for name, share in shares if share is not None and share >= BOUND]
-    verdict = f"bound by {' and '.join(bound)}" if bound else "bound by neither: small launches or latency"
+    bound = [name for name, share in measured.items() if share >= BOUND]
+    verdict = "; bound by neither: small launches or latency" if len(measured) > 1 else ""
+    verdict = f"; bound by {' and '.join(bound)}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
-    return f"{fact.kernel} ({weight}): {', '.join(parts)}; {verdict}."
+    return f"{fact.kernel} ({weight}): {', '.join(parts)}{verdict}."
 
 
 def of_counter(fact: CounterFact) -> str:

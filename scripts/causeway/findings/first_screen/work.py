@@ -180,7 +180,7 @@ class PeakFact:
 
 PEAKS = {
     "compute": ("sm_throughput",),
-    "memory": ("gpu_comp_mem", "dram_throughput"),
+    "memory": ("gpu_comp_mem", "gpu_dram", "dram__throughput_avg_pct_of_peak_sustained_elapsed"),
     "occupancy": ("occupancy_ratio",),
 }
 """Counters of a launch that are shares of what the device can do, by what they say."""
