@@ -160,6 +160,8 @@ def test_waits_of_the_host_are_counted_by_call(tmp_path):
     names = [SYNC] * 3 + ["cudaStreamSynchronize_v3020", "cudaLaunchKernel", "cudaLaunchKernel"] * 2
     write_table_of_calls(tmp_path, names)
     assert losses._waits(tables(folders=[tmp_path])) == (SYNC, 3)
+    write_table_of_calls(tmp_path, names + ["hipMemcpy", "hipMemcpyAsync"] * 4)  # which waits for the device, too
+    assert losses._waits(tables(folders=[tmp_path])) == ("hipMemcpy", 4)
     assert losses._waits(tables(folders=[tmp_path / "none"])) is None
 
 
@@ -363,6 +365,8 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("cutlass_80_tensorop_bf16_s16816gemm", "prefill", "compute", "matrix products"),
         ("decode_step", "prefill", "compute", "other kernels"),
         ("my_kernel", "pool workers", "compute", "pooling"),
+        ("ForEachPixelNaiveBy4", None, "compute", "other kernels"),
+        ("multi_tensor", "aten::_foreach_add_", "compute", "optimizer and foreach"),
         ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
         ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
@@ -459,7 +463,7 @@ def test_the_step_of_a_single_gap_is_named():
     gap = GapFact(count=1, devices=1, total_ns=60 * MS, median_ns=60 * MS, **common)
     small = GapFact(count=9, devices=1, total_ns=20 * MS, median_ns=2 * MS, **common | {"longest_ns": 3 * MS})
     slow = {"cause_ns": 59 * MS, "usual_ns": 30 * MS, "cause": "idle_before_first_launch", "name": None}
-    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small])
+    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small], events=())
     facts.slow_steps = [SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow)]
     said = [line.answer for line in _outliers(facts)]
     assert said[0] == "A gap of 60 ms at 205 ms, after gemm, before softmax (3 %), in step 63 of rank 1."

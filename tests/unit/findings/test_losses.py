@@ -7,6 +7,7 @@ import pytest
 from first_screen_samples import MS, idle, replay, run, tables
 from tests.unit.waiting.waiting_samples import write_export
 
+from causeway.findings.first_screen import words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.losses import loss_facts
 
@@ -67,3 +68,19 @@ def test_copies_on_streams_of_their_own_are_not_sent_there(streams, said, tmp_pa
     fact = next(fact for fact in loss_facts(given, run()) if fact.part == "transfers")
     (step,) = advice(run(), [], [fact], [], [])
     assert step.words.startswith(said)
+
+
+def test_what_one_collective_takes_beyond_the_usual_is_not_hidden_behind_compute():
+    """The first all-reduce took 595 ms; all others together took 16 ms, which were said to be 14 % of the run."""
+    (fact,) = (fact for fact in loss_facts(tables(), run(), single_ns=260 * MS) if fact.part == "communication")
+    assert fact.lost_ns == 300 * MS
+    assert fact.overlap_ns == 20 * MS
+
+
+def test_graphs_traced_as_a_whole_stand_beside_kernels_of_unknown_work():
+    """Graphs with 37 % of the time were left out beside kernels with 21 % each (real: graph benchmark, GB200)."""
+    kernels = [work.WorkFact(name=name, total_ns=21 * MS, launches=10) for name in ("a", "b", "c")]
+    graphs = work.WorkFact(name=work.WHOLE_GRAPHS, total_ns=37 * MS, launches=0)
+    unknown = work.WorkFact(name="other kernels", total_ns=63 * MS, launches=30)
+    said = words.of_work([unknown, graphs], kernels)
+    assert said.startswith("100 ms of kernels: CUDA graphs traced as a whole 37 %, a 21 %, b 21 %, c 21 %.")

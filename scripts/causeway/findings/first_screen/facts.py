@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
-from causeway.findings.first_screen.outliers import GapFact, SlowStepsFact, between, gap_facts, long_ns, slow_step_facts
+from causeway.findings.first_screen.outliers import (
+    EventFact,
+    GapFact,
+    SlowStepsFact,
+    between,
+    event_facts,
+    gap_facts,
+    long_ns,
+    slow_step_facts,
+)
 from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
 from causeway.findings.first_screen.work import VariationFact, variation_facts
 
@@ -33,13 +42,21 @@ class DatasetFacts:
     @cached_property
     def losses(self) -> Sequence[LossFact]:
         """Parts of the devices' time that are not compute, the largest first."""
-        return loss_facts(self.tables, self.run, long_ns(self.gaps), between(self.gaps)) if self.run else ()
+        if not self.run:
+            return ()
+        single_ns = sum(fact.total_ns - fact.count * fact.usual_ns for fact in self.events if fact.is_collective)
+        return loss_facts(self.tables, self.run, long_ns(self.gaps), between(self.gaps), single_ns)
 
     @cached_property
     def gaps(self) -> Sequence[GapFact]:
         """Gaps of the devices by the work around them, most time first; none without a time line."""
         is_timed = self.tables.quality["analyses"].get("time_line", {"possible": True})["possible"]
         return gap_facts(self.tables, self.run) if is_timed and self.run else []
+
+    @cached_property
+    def events(self) -> Sequence[EventFact]:
+        """Single launches and copies that stand out, most time first."""
+        return event_facts(self.tables, self.run) if self.run else ()
 
     @cached_property
     def late(self) -> Sequence[LateRankFact]:

@@ -178,20 +178,23 @@ class LateRankFact:
 
 
 def loss_facts(
-    tables: RunTables, run: RunFact, long_ns: int = 0, between: tuple[str, int] | None = None
+    tables: RunTables, run: RunFact, long_ns: int = 0, between: tuple[str, int] | None = None, single_ns: int = 0
 ) -> list[LossFact]:
     """Return the parts of the devices' time that are not compute, of a hundredth or more of it, the largest first;
-    `long_ns` of the idle time is in long gaps, so much of it `between` ranges of a name.
+    `long_ns` of the idle time is in long gaps, so much of it `between` ranges of a name; `single_ns` of the
+    communication is what single collectives take beyond the usual.
     """
     facts = [
-        _loss(tables, run, part, long_ns, between)
+        _loss(tables, run, part, long_ns, between, single_ns)
         for part in (COMMUNICATION, COPIES, IDLE, OUTSIDE)
         if run.share(run.parts.get(part, 0)) >= NOTICEABLE
     ]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.part))
 
 
-def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int, between: tuple[str, int] | None) -> LossFact:
+def _loss(
+    tables: RunTables, run: RunFact, part: str, long_ns: int, between: tuple[str, int] | None, single_ns: int
+) -> LossFact:
     breakdown = tables.efficiency["breakdown"]
     lost = run.parts[part]
     gain = _gain(tables, run, part)
@@ -220,7 +223,8 @@ def _loss(tables: RunTables, run: RunFact, part: str, long_ns: int, between: tup
         apart = _are_apart(tables.folders)
         return LossFact(part=part, lost_ns=lost, copies=_copies(tables), are_apart=apart, overlap_ns=overlap, gain=gain)
     if part == COMMUNICATION:
-        overlap = sum(min(one["exposed_communication_ns"], one["compute_ns"]) for one in breakdown.values())
+        exposed = (max(one["exposed_communication_ns"] - single_ns // run.devices, 0) for one in breakdown.values())
+        overlap = sum(map(min, exposed, (one["compute_ns"] for one in breakdown.values())))
         waited = sum(group["waiting_ns"] for group in tables.stragglers["groups"]) if tables.stragglers else 0
         missing = next(
             (one["count"] for one in tables.quality["issues"] if one["kind"] in ("unread_ranks", "one_rank_of_a_job")),
@@ -304,7 +308,8 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
         if path.is_file():
             for name, rows in duckdb.execute(
                 "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
-                " '(Device|Stream|Ctx|Context|Event)Synchronize') GROUP BY ALL",
+                " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
+                " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
                 [str(path)],
             ).fetchall():
                 counts[name] += rows

@@ -18,9 +18,9 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
-from causeway.findings.first_screen.outliers import behind_steps, event_facts
+from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
-from causeway.findings.first_screen.work import class_facts, kernel_facts, peak_facts
+from causeway.findings.first_screen.work import class_facts, counter_facts, kernel_facts, peak_facts
 
 RECORDING = "Recording"
 COMPARED = "Compared"
@@ -193,7 +193,7 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     run = of.run
     if run is None or not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    events = event_facts(tables, run)
+    events = of.events
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {one: fact for fact, one in slow.items() if one is not None}
     facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]
@@ -269,7 +269,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         for rank in (tables.steps or {"by_calls": ()})["by_calls"][:1]
     ]
     lines += [
-        ScreenLine(question=PEAK, answer=words.of_peak(fact), ns=fact.total_ns)
+        ScreenLine(question=PEAK, answer=words.of_peak(fact), ns=fact.total_ns or None)
         for fact in peak_facts(tables, MOST_PEAKS)
     ]
     if not lines:
@@ -283,6 +283,13 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                     f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
                 )
                 lines.append(ScreenLine(question=RUN, answer=answer))
+    rows = sum(one["tables"].get("counters", 0) for one in tables.capabilities)
+    if rows and not any(line.question == RUN for line in lines):
+        answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
+        lines.append(ScreenLine(question=RUN, answer=answer))
+        lines += [
+            ScreenLine(question=FILLS, answer=words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
+        ]
     return lines
 
 

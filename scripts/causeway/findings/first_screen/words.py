@@ -40,8 +40,8 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
-from causeway.findings.first_screen.work import PeakFact, VariationFact, WorkFact
-from causeway.findings.first_screen.work_classes import OTHER
+from causeway.findings.first_screen.work import CounterFact, PeakFact, VariationFact, WorkFact
+from causeway.findings.first_screen.work_classes import OTHER, WHOLE_GRAPHS
 
 PARTS = {
     COMPUTE: "compute",
@@ -104,7 +104,7 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         " an upper bound."
     ),
     "outlasting": lambda fact: (
-        f"{counted(fact.count, 'launch')} had impossible durations and were cut at the next start."
+        f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
     ),
     "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
     "begin_apart": lambda fact: (
@@ -391,7 +391,9 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     total = sum(fact.total_ns for fact in classes)
     known = [fact for fact in classes if fact.name != OTHER]
     is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
-    shown = [fact for fact in (classes if is_known else kernels) if fact.total_ns >= 0.02 * total][:4]
+    graphs = [fact for fact in classes if fact.name == WHOLE_GRAPHS]
+    ranked = classes if is_known else sorted([*kernels, *graphs], key=lambda fact: -fact.total_ns)
+    shown = [fact for fact in ranked if fact.total_ns >= 0.02 * total][:4]
     parts = [f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown]
     first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
     if first is None or 2 * first.total_ns < 0.1 * total:
@@ -412,12 +414,21 @@ BOUND = 0.6
 
 def of_peak(fact: PeakFact) -> str:
     """Return what a kernel reaches of its device."""
-    shares = (("compute", fact.compute), ("memory", fact.memory))
-    parts = [f"{name} {percent(share)} of peak" for name, share in shares if share is not None]
+    shares = {"compute": fact.compute, "memory": fact.memory}
+    measured = {name: share for name, share in shares.items() if share is not None}
+    parts = [f"{name} {percent(share)} of peak" for name, share in measured.items()]
     parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
-    bound = [name for name, share in shares if share is not None and share >= BOUND]
-    verdict = f"bound by {' and '.join(bound)}" if bound else "bound by neither: small launches or latency"
-    return f"{fact.kernel} ({time(fact.total_ns)}): {', '.join(parts)}; {verdict}."
+    bound = [name for name, share in measured.items() if share >= BOUND]
+    verdict = "; bound by neither: small launches or latency" if len(measured) > 1 else ""
+    verdict = f"; bound by {' and '.join(bound)}" if bound else verdict
+    weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
+    return f"{fact.kernel} ({weight}): {', '.join(parts)}{verdict}."
+
+
+def of_counter(fact: CounterFact) -> str:
+    """Return what a counter adds up to, and where most of it is."""
+    total = quantity(fact.total, fact.unit)
+    return f"{record_of(fact.name).label}: {total} in all, {percent(fact.share)} in {kernel_words(fact.kernel)}."
 
 
 def of_variation(fact: VariationFact, run: RunFact) -> str:

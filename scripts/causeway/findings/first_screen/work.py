@@ -14,7 +14,7 @@ from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
-from causeway.findings.first_screen.work_classes import COLLECTIVES, work_of
+from causeway.findings.first_screen.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
@@ -123,7 +123,7 @@ def class_facts(tables: RunTables) -> list[WorkFact]:
         launches[work] += row["launches"]
     if tables.is_timed:
         graphs = sum(one["graph_ns"] for one in tables.efficiency["breakdown"].values())
-        totals["CUDA graphs traced as a whole"] += graphs
+        totals[WHOLE_GRAPHS] += graphs
         if (tables.efficiency.get("recordings") or {}).get("held_ns"):  # they wait for the start of recordings
             for work in COLLECTIVES:
                 del totals[work]
@@ -166,10 +166,13 @@ def kernel_facts(tables: RunTables) -> list[WorkFact]:
 
 @dataclass(frozen=True, kw_only=True)
 class PeakFact:
-    """What a kernel reaches of its device, means over its time, 0 to 1; None where that was not measured."""
+    """What a kernel reaches of its device, means over its time, 0 to 1; None where that was not measured. Without times
+    (`total_ns` 0) means over its launches.
+    """
 
     kernel: str
     total_ns: int
+    launches: int
     compute: float | None
     memory: float | None
     occupancy: float | None
@@ -177,14 +180,16 @@ class PeakFact:
 
 PEAKS = {
     "compute": ("sm_throughput",),
-    "memory": ("gpu_comp_mem", "dram_throughput"),
+    "memory": ("gpu_comp_mem", "gpu_dram", "dram__throughput_avg_pct_of_peak_sustained_elapsed"),
     "occupancy": ("occupancy_ratio",),
 }
 """Counters of a launch that are shares of what the device can do, by what they say."""
 
 
 def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
-    """Return what the kernels with most time reach of their device, from counters of each launch, most time first."""
+    """Return what the kernels with most time reach of their device, from counters of each launch, most time first;
+    without times those with most launches.
+    """
     import duckdb
 
     facts = []
@@ -194,24 +199,72 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
             continue
         held = {row[0] for row in duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()}
         columns = [next((name for name in names if name in held), None) for names in PEAKS.values()]
-        if "gpu_time" not in held or not any(columns):
+        if not any(columns):
             continue
-        means = ", ".join(f"sum({name} * gpu_time) / sum(gpu_time)" if name else "NULL" for name in columns)
+        weight = "gpu_time" if "gpu_time" in held else "1"
+        means = ", ".join(f"sum({name} * {weight}) / sum({weight})" if name else "NULL" for name in columns)
+        time = f"sum({weight if weight != '1' else '0'})"
         rows = duckdb.execute(
-            f"SELECT k.short_name, sum(gpu_time), {means} FROM read_parquet($counters)"  # noqa: S608
-            " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
-            " GROUP BY k.short_name HAVING sum(gpu_time) > 0",
-            {
-                "counters": str(path),
-                "configurations": str(folder / "configurations.parquet"),
-                "kernels": str(folder / "kernels.parquet"),
-            },
+            f"SELECT k.short_name, {time}, count(*), {means} FROM {LAUNCHES_WITH_COUNTERS}"  # noqa: S608
+            f" GROUP BY k.short_name HAVING sum({weight}) > 0",
+            _counter_files(folder),
         ).fetchall()
         facts += [
-            PeakFact(kernel=kernel_words(name), total_ns=round(ns), compute=compute, memory=memory, occupancy=occupancy)
-            for name, ns, compute, memory, occupancy in rows
+            PeakFact(
+                kernel=kernel_words(name),
+                total_ns=round(ns),
+                launches=launches,
+                compute=compute,
+                memory=memory,
+                occupancy=occupancy,
+            )
+            for name, ns, launches, compute, memory, occupancy in rows
         ]
-    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kernel))[:most]
+    return sorted(facts, key=lambda fact: (-fact.total_ns, -fact.launches, fact.kernel))[:most]
+
+
+LAUNCHES_WITH_COUNTERS = (
+    "read_parquet($counters) JOIN read_parquet($configurations) USING (configuration)"
+    " JOIN read_parquet($kernels) k USING (kernel)"
+)
+
+
+def _counter_files(folder: Path) -> dict[str, str]:
+    return {name: str(folder / f"{name}.parquet") for name in ("counters", "configurations", "kernels")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterFact:
+    """What a counter of launches adds up to, its unit, and the kernel that has most of it, with its share."""
+
+    name: str
+    unit: str
+    total: float
+    kernel: str
+    share: float
+
+
+def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
+    """Return what the first counters add up to, of those that do: sums, bytes and instructions."""
+    import duckdb
+
+    units = {name: unit for one in tables.capabilities for name, unit in one["values"].items()}
+    facts = []
+    for name, unit in units.items():
+        if not name.endswith("_sum") and unit not in ("bytes", "instructions"):
+            continue
+        sums: Counter[str] = Counter()
+        for folder, capabilities in zip(tables.folders, tables.capabilities, strict=True):
+            if name in capabilities["values"]:
+                column = '"' + name.replace('"', '""') + '"'
+                query = f"SELECT k.short_name, sum({column}) FROM {LAUNCHES_WITH_COUNTERS} GROUP BY ALL"  # noqa: S608
+                rows = duckdb.execute(query, _counter_files(folder)).fetchall()
+                sums.update({kernel: value or 0.0 for kernel, value in rows})
+        total = math.fsum(sums.values())
+        if total > 0:
+            kernel, value = max(sums.items(), key=lambda one: (one[1], one[0]))
+            facts.append(CounterFact(name=name, unit=unit, total=total, kernel=kernel, share=value / total))
+    return facts[:most]
 
 
 def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:

@@ -5,6 +5,7 @@ import re
 from causeway.core.codes import COMMUNICATION_KERNEL
 
 COLLECTIVES = ("exchange between GPUs", "collectives")
+WHOLE_GRAPHS = "CUDA graphs traced as a whole"
 OTHER = "other kernels"
 """Work whose class no name tells."""
 WORK = (
@@ -17,7 +18,7 @@ WORK = (
     ),
     ("normalisation", r"norm|bn_fw|bn_bw|batchnorm"),
     ("softmax", r"softmax"),
-    ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|foreach"),
+    ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|_foreach|foreach_"),
     ("routing of experts", r"topk|moe|expert|permute_tokens"),
     ("sampling", r"(?<!up)(?<!down)(?<!re)sampl|argmax|top_p|multinomial"),
     ("embeddings, gather and scatter", r"embedding|gather|scatter|index_|indexselect|index(?:put|add)"),
