@@ -27,8 +27,6 @@ MORE = {
     "variability/rows/transfer_links.py": {"_match": 12, "_sweep": 13},
     "waiting/graph/explicit_waits.py": {"_follow": 15},
     "waiting/graph/export_stream.py": {"_join": 11, "_take_calls": 17},
-    "waiting/idle/gaps.py": {"_host_time": 10, "_split_gap": 15, "_write": 9, "take_events": 21},
-    "waiting/idle/stack_sweep.py": {"take_activities": 9},
 }
 """Functions that still take more: the list only becomes shorter."""
 
