@@ -12,12 +12,6 @@ from support import ROOT
 PACKAGE = ROOT / "scripts" / "causeway"
 MOST_ARGUMENTS = 8
 MORE = {
-    "causal/data/in_flight.py": {
-        "_begin_launch": 9,
-        "_sweep_launches": 23,
-        "_sweep_transfers": 20,
-        "_tell": 9,
-    },
     "efficiency/device_time/sweep.py": {"_take": 18, "take_streams": 14},
     "efficiency/ranks/duration_cells.py": {"_add_deviations": 12},
     "levels/pyramid/busy_time.py": {"sweep": 17},
