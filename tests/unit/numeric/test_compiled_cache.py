@@ -105,3 +105,39 @@ def test_compiled_code_starts_without_scipys_linear_algebra_which_still_works_fo
     assert loaded == ["False", "False"]
     assert product == "[[19.0, 22.0], [43.0, 50.0]]"
     assert abs(float(determinant) + 2) < 1e-12
+
+
+MODULE = '''
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from causeway.numeric.compiled import I8, Record, compiled, int64
+
+
+class {record}(NamedTuple):
+    """Values."""
+
+    value: Annotated[np.ndarray, I8]
+    factor: Annotated[int, int64]
+
+
+RECORD = Record({record})
+
+
+@compiled(int64(RECORD))
+def total(record):
+    return record.factor * record.value.sum()
+'''
+TOTAL = "import numpy as np, records\nprint(records.total(records.RECORD.of(value=np.arange(5), factor=3)))"
+
+
+def test_code_that_was_kept_for_a_record_of_an_older_version_is_compiled_anew(tmp_path):
+    cache = tmp_path / "cache"
+    environment = dict(os.environ, PYTHONPATH=f"{ROOT / 'scripts'}:{tmp_path}", NUMBA_CACHE_DIR=str(cache))
+    for record in ("Older", "Newer", "Newer"):
+        (tmp_path / "records.py").write_text(MODULE.format(record=record), encoding="utf-8")
+        line = [sys.executable, "-B", "-c", TOTAL]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        assert (done.stdout, done.returncode) == ("30\n", 0), done.stderr
+    assert len(list(cache.rglob("*.nbi"))) == 1, "in its place"

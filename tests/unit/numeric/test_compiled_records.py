@@ -12,12 +12,6 @@ from support import ROOT
 PACKAGE = ROOT / "scripts" / "causeway"
 MOST_ARGUMENTS = 8
 MORE = {
-    "causal/data/in_flight.py": {
-        "_begin_launch": 9,
-        "_sweep_launches": 23,
-        "_sweep_transfers": 20,
-        "_tell": 9,
-    },
     "efficiency/device_time/sweep.py": {"_take": 18, "take_streams": 14},
     "efficiency/ranks/duration_cells.py": {"_add_deviations": 12},
     "levels/pyramid/busy_time.py": {"sweep": 17},
@@ -27,8 +21,6 @@ MORE = {
     "variability/rows/transfer_links.py": {"_match": 12, "_sweep": 13},
     "waiting/graph/explicit_waits.py": {"_follow": 15},
     "waiting/graph/export_stream.py": {"_join": 11, "_take_calls": 18},
-    "waiting/idle/gaps.py": {"_host_time": 10, "_split_gap": 15, "_write": 9, "take_events": 21},
-    "waiting/idle/stack_sweep.py": {"take_activities": 9},
 }
 """Functions that still take more: the list only becomes shorter."""
 

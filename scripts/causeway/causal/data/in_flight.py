@@ -5,6 +5,8 @@ Intervals come in chunks in order of start, and one compiled pass goes over them
 held. An interval [start, end) is in flight at an instant t if start <= t < end, so an empty one never is.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
 from causeway.events.row_heap import copy_row, drop, rise, with_room
@@ -14,6 +16,7 @@ from causeway.numeric.compiled import (
     U1,
     U2,
     U4,
+    Record,
     boolean,
     compiled_borrowing,
     float64,
@@ -29,6 +32,152 @@ ALONE = -1
 """In the place of a configuration: no other launch was in flight."""
 NEAR = 32
 """Intervals in flight that are looked at one by one at each instant; a heap, slower for few, holds what is beyond."""
+
+
+class LaunchRows(NamedTuple):
+    """Rows of the table of launches, ascending in start.
+
+    Attributes
+    ----------
+    start, duration : ndarray of int64, shape (n,), ns
+    configuration, rank : ndarray of uint32, shape (n,)
+    device : ndarray of uint16, shape (n,)
+    """
+
+    start: Annotated[np.ndarray, I8]
+    duration: Annotated[np.ndarray, I8]
+    configuration: Annotated[np.ndarray, U4]
+    rank: Annotated[np.ndarray, U4]
+    device: Annotated[np.ndarray, U2]
+
+
+class ToldLaunches(NamedTuple):
+    """The chosen launches, and what was so when they began: attributes of `LaunchSweep`.
+
+    Attributes
+    ----------
+    launch : ndarray of int64, shape (n,)
+    still : ndarray of uint8, shape (n,), output
+        Whether a launch is itself in flight when it begins.
+    start, device, in_flight, beside : ndarray of int64, shape (n,), output
+    idle, previous : ndarray of float64, shape (n,), output
+    """
+
+    launch: Annotated[np.ndarray, I8]
+    still: Annotated[np.ndarray, uint8[::1]]
+    start: Annotated[np.ndarray, int64[::1]]
+    device: Annotated[np.ndarray, int64[::1]]
+    in_flight: Annotated[np.ndarray, int64[::1]]
+    beside: Annotated[np.ndarray, int64[::1]]
+    idle: Annotated[np.ndarray, float64[::1]]
+    previous: Annotated[np.ndarray, float64[::1]]
+
+
+class KernelMeans(NamedTuple):
+    """Kernels of configurations, and what their last launches deviated by.
+
+    Attributes
+    ----------
+    kernel_of : ndarray of int64, shape (configurations,)
+    means : ndarray of float64, shape (configurations,) or (0,), ns
+    last : ndarray of float64, shape (devices, kernels), ns, updated
+    """
+
+    kernel_of: Annotated[np.ndarray, I8]
+    means: Annotated[np.ndarray, F8]
+    last: Annotated[np.ndarray, float64[:, ::1]]
+
+
+class LaunchesInFlight(NamedTuple):
+    """Launches that have not ended, and what is known of devices.
+
+    Attributes
+    ----------
+    place : ndarray of int32, shape (65536,)
+        The row of each device in `state`.
+    at : ndarray of int64, shape (5,), updated
+        How far the sweep is: `IN_HEAP` and so on.
+    near, heap : ndarray of int64, shapes (`NEAR`, 2) and (rows, 2), updated
+        End and device of each.
+    state : ndarray of int64, shape (devices, 9), updated
+        Columns `ALIVE` and so on.
+    """
+
+    place: Annotated[np.ndarray, int32[::1]]
+    at: Annotated[np.ndarray, int64[::1]]
+    near: Annotated[np.ndarray, int64[:, ::1]]
+    heap: Annotated[np.ndarray, int64[:, ::1]]
+    state: Annotated[np.ndarray, int64[:, ::1]]
+
+
+class CopyRows(NamedTuple):
+    """Rows of the table of transfers, ascending in start.
+
+    Attributes
+    ----------
+    start, duration : ndarray of int64, shape (n,), ns
+    size : ndarray of int64, shape (n,), bytes
+    kind : ndarray of uint8, shape (n,)
+    rank : ndarray of uint32, shape (n,)
+    device : ndarray of uint16, shape (n,)
+    """
+
+    start: Annotated[np.ndarray, I8]
+    duration: Annotated[np.ndarray, I8]
+    size: Annotated[np.ndarray, I8]
+    kind: Annotated[np.ndarray, U1]
+    rank: Annotated[np.ndarray, U4]
+    device: Annotated[np.ndarray, U2]
+
+
+class AskedInstants(NamedTuple):
+    """Instants, and what was so at each: attributes of `TransferSweep`.
+
+    Attributes
+    ----------
+    instants, of_instant : ndarray of int64, shape (n,)
+        ns, and the row of its device.
+    in_flight : ndarray of int64, shape (1 + directions, n), output
+    last : ndarray of float64, shape (n,), output
+    """
+
+    instants: Annotated[np.ndarray, I8]
+    of_instant: Annotated[np.ndarray, I8]
+    in_flight: Annotated[np.ndarray, int64[:, ::1]]
+    last: Annotated[np.ndarray, float64[::1]]
+
+
+class TransfersInFlight(NamedTuple):
+    """Transfers that have not ended, and their sums.
+
+    Attributes
+    ----------
+    place : ndarray of int32, shape (65536,)
+        The row of each device in `sums`; -1: none asked for.
+    directions : ndarray of uint8, shape (256,)
+        The direction of each kind, from 1 on; 0: of none.
+    at : ndarray of int64, shape (4,), updated
+        Transfers in the heap, instants told, transfers in `near`, next end.
+    near, heap : ndarray of int64, shapes (`NEAR`, 5) and (rows, 5), updated
+        End, row, device, direction and bytes of each.
+    sums : ndarray of int64, shape (devices, 1 + directions), updated
+    ended : ndarray of int64, shape (devices, 3), updated
+        End, row and bytes of the last input.
+    """
+
+    place: Annotated[np.ndarray, int32[::1]]
+    directions: Annotated[np.ndarray, uint8[::1]]
+    at: Annotated[np.ndarray, int64[::1]]
+    near: Annotated[np.ndarray, int64[:, ::1]]
+    heap: Annotated[np.ndarray, int64[:, ::1]]
+    sums: Annotated[np.ndarray, int64[:, ::1]]
+    ended: Annotated[np.ndarray, int64[:, ::1]]
+
+
+LAUNCH_ROWS, TOLD_LAUNCHES, KERNEL_MEANS, LAUNCHES_IN_FLIGHT = map(
+    Record, (LaunchRows, ToldLaunches, KernelMeans, LaunchesInFlight)
+)
+COPY_ROWS, ASKED_INSTANTS, TRANSFERS_IN_FLIGHT = map(Record, (CopyRows, AskedInstants, TransfersInFlight))
 
 
 class LaunchSweep:
@@ -104,18 +253,26 @@ class LaunchSweep:
             self._state = np.concatenate([self._state, np.tile(NEW_DEVICE, (more, 1))])
             self._last = np.concatenate([self._last, np.full((more, self._kernels), np.nan)])
         self._heap = with_room(self._heap, int(self._at[IN_HEAP]), NEAR + start.size)
-        wrong = _sweep_launches(
-            *(self._rows, start, duration, configuration, rank, device, self.rank, self._place),
-            *(self.launch, self._kernel_of, self._means, self._at, self._near, self._heap, self._state, self._last),
-            *(self._still, self.start, self.device, self.in_flight, self.beside, self.idle, self.previous),
-        )
+        rows = LAUNCH_ROWS.of(start=start, duration=duration, configuration=configuration, rank=rank, device=device)
+        kernels = KERNEL_MEANS.of(kernel_of=self._kernel_of, means=self._means, last=self._last)
+        wrong = _sweep_launches(self._rows, rows, self.rank, self._chosen(), kernels, self._in_flight())
         self._rows += start.size
         return wrong
 
     def finish(self) -> None:
         """Tell of the launches that began at the last instant."""
-        told = (self._still, self.in_flight, self.beside, self.idle)
-        _tell(self._at, self._state, self._place, self.launch, self.device, *told)
+        _tell(self._in_flight(), self._chosen())
+
+    def _chosen(self) -> ToldLaunches:
+        return TOLD_LAUNCHES.of(
+            launch=self.launch, still=self._still, start=self.start, device=self.device, in_flight=self.in_flight,
+            beside=self.beside, idle=self.idle, previous=self.previous,
+        )  # fmt: skip
+
+    def _in_flight(self) -> LaunchesInFlight:
+        return LAUNCHES_IN_FLIGHT.of(
+            place=self._place, at=self._at, near=self._near, heap=self._heap, state=self._state
+        )
 
 
 class TransferSweep:
@@ -185,10 +342,15 @@ class TransferSweep:
         )
 
     def _sweep(self, *columns: np.ndarray, last: bool) -> None:
-        _sweep_transfers(
-            *(self._rows, *columns, self.rank, self._place, self._direction, self.instants, self._of_instant),
-            *(last, self._at, self._near, self._heap, self._sums, self._ended, self.in_flight, self.last),
+        rows = COPY_ROWS.of(**dict(zip(CopyRows._fields, columns, strict=True)))
+        asked = ASKED_INSTANTS.of(
+            instants=self.instants, of_instant=self._of_instant, in_flight=self.in_flight, last=self.last
         )
+        flight = TRANSFERS_IN_FLIGHT.of(
+            place=self._place, directions=self._direction, at=self._at, near=self._near, heap=self._heap,
+            sums=self._sums, ended=self._ended,
+        )  # fmt: skip
+        _sweep_transfers(self._rows, rows, self.rank, asked, last, flight)
 
 
 # columns of the state of a device: launches in flight; latest end of all, and of those before its instant; that
@@ -210,32 +372,33 @@ def _number_devices(device, place, known):
     return known
 
 
-@compiled_borrowing(
-    void(
-        *(int64[::1], int64[:, ::1], int32[::1], I8, int64[::1]),
-        *(uint8[::1], int64[::1], int64[::1], float64[::1]),
-    )
-)
-def _tell(at, state, place, launch, device, still, in_flight, beside, idle):
+@compiled_borrowing(void(LAUNCHES_IN_FLIGHT, TOLD_LAUNCHES))
+def _tell(flight, chosen):
     """Write what was so at the instant, once all that began then are known."""
+    at = flight.at
+    state = flight.state
     for k in range(at[TOLD], at[CHOSEN]):
-        d = place[device[k]]
-        in_flight[k] = state[d, ALIVE] - still[k]
-        if state[d, LAST_ROW] != launch[k]:
+        d = flight.place[chosen.device[k]]
+        chosen.in_flight[k] = state[d, ALIVE] - chosen.still[k]
+        if state[d, LAST_ROW] != chosen.launch[k]:
             if state[d, LATEST] > at[NOW]:
-                beside[k] = state[d, LAST_CONFIGURATION]
+                chosen.beside[k] = state[d, LAST_CONFIGURATION]
         elif state[d, NEXT_END] > at[NOW]:
-            beside[k] = state[d, NEXT_CONFIGURATION]
+            chosen.beside[k] = state[d, NEXT_CONFIGURATION]
         if state[d, BEGUN] > 1:  # another begins at the same instant: the device is busy, or was until now
-            idle[k] = 0.0
+            chosen.idle[k] = 0.0
         elif state[d, BEFORE] != NEVER:
-            idle[k] = max(at[NOW] - state[d, BEFORE], 0)
+            chosen.idle[k] = max(at[NOW] - state[d, BEFORE], 0)
     at[TOLD] = at[CHOSEN]
 
 
-@compiled_borrowing(void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True)
-def _end_launches(now, at, near, heap, state):
+@compiled_borrowing(void(int64, LAUNCHES_IN_FLIGHT), forceinline=True)
+def _end_launches(now, flight):
     """Take the launches out that have ended by an instant."""
+    at = flight.at
+    near = flight.near
+    heap = flight.heap
+    state = flight.state
     left = 0
     for j in range(at[IN_NEAR]):  # without a branch: which of them have ended cannot be predicted
         over = near[j, 0] <= now
@@ -250,11 +413,13 @@ def _end_launches(now, at, near, heap, state):
         at[IN_HEAP] -= 1
 
 
-@compiled_borrowing(
-    void(int64, int64, int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]), forceinline=True
-)
-def _begin_launch(d, now, end, row, configuration, at, near, heap, state):
+@compiled_borrowing(void(int64, int64, int64, int64, int64, LAUNCHES_IN_FLIGHT), forceinline=True)
+def _begin_launch(d, now, end, row, configuration, flight):
     """Let a launch begin on a device at an instant."""
+    at = flight.at
+    near = flight.near
+    heap = flight.heap
+    state = flight.state
     if state[d, INSTANT] != now:
         state[d, INSTANT] = now
         state[d, BEFORE] = state[d, LATEST]
@@ -284,47 +449,41 @@ def _begin_launch(d, now, end, row, configuration, at, near, heap, state):
     state[d, ALIVE] += 1
 
 
-@compiled_borrowing(
-    int64(
-        *(int64, I8, I8, U4, U4, U2, int64, int32[::1]),
-        *(I8, I8, F8, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, ::1]),
-        *(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1]),
-    )
-)
-def _sweep_launches(
-    first, start, duration, configuration, rank, device, wanted, place,
-    launch, kernel_of, means, at, near, heap, state, last,
-    still, starts, devices, in_flight, beside, idle, previous,
-):  # fmt: skip
-    """Take the next rows of the table of launches, the first of which is row `first`: `LaunchSweep.add`, with the
-    attributes of `LaunchSweep`. Of each chosen launch it is told what was so once the next instant has come.
+@compiled_borrowing(int64(int64, LAUNCH_ROWS, int64, TOLD_LAUNCHES, KERNEL_MEANS, LAUNCHES_IN_FLIGHT))
+def _sweep_launches(first, rows, wanted, chosen, kernels, flight):
+    """Take the next rows of the table of launches, the first of which is row `first`: `LaunchSweep.add`. Of each chosen
+    launch it is told what was so once the next instant has come.
     """
+    at = flight.at
     now = at[NOW]
-    for i in range(start.size):
-        if rank[i] != wanted:
+    for i in range(rows.start.size):
+        if rows.rank[i] != wanted:
             continue
-        if start[i] > now:
+        start = rows.start[i]
+        duration = rows.duration[i]
+        if start > now:
             if at[CHOSEN] > at[TOLD]:
-                _tell(at, state, place, launch, devices, still, in_flight, beside, idle)
-            now = start[i]
+                _tell(flight, chosen)
+            now = start
             at[NOW] = now
-            _end_launches(now, at, near, heap, state)
-        d = place[device[i]]
-        _begin_launch(d, now, now + duration[i], first + i, int64(configuration[i]), at, near, heap, state)
+            _end_launches(now, flight)
+        d = flight.place[rows.device[i]]
+        _begin_launch(d, now, now + duration, first + i, int64(rows.configuration[i]), flight)
         k = at[CHOSEN]
-        chosen = k < launch.size and launch[k] == first + i
-        if chosen:
-            starts[k] = start[i]
-            devices[k] = device[i]
-            still[k] = duration[i] > 0
+        is_chosen = k < chosen.launch.size and chosen.launch[k] == first + i
+        if is_chosen:
+            chosen.start[k] = start
+            chosen.device[k] = rows.device[i]
+            chosen.still[k] = duration > 0
             at[CHOSEN] += 1
-        if means.size:
-            c = int64(configuration[i])
-            if c >= means.size:
+        if kernels.means.size:
+            c = int64(rows.configuration[i])
+            if c >= kernels.means.size:
                 return first + i
-            if chosen:
-                previous[k] = last[d, kernel_of[c]]
-            last[d, kernel_of[c]] = duration[i] - means[c]
+            kernel = kernels.kernel_of[c]
+            if is_chosen:
+                chosen.previous[k] = kernels.last[d, kernel]
+            kernels.last[d, kernel] = duration - kernels.means[c]
     return -1
 
 
@@ -340,9 +499,14 @@ def _end(end, row, d, direction, size, sums, ended):
         ended[d, 2] = size
 
 
-@compiled_borrowing(void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))
-def _end_until(instant, at, near, heap, sums, ended):
+@compiled_borrowing(void(int64, TRANSFERS_IN_FLIGHT))
+def _end_until(instant, flight):
     """Take the transfers out that have ended at an instant; find the next end of those that are left."""
+    at = flight.at
+    near = flight.near
+    heap = flight.heap
+    sums = flight.sums
+    ended = flight.ended
     left = 0
     earliest = FOREVER
     for j in range(at[2]):
@@ -360,37 +524,34 @@ def _end_until(instant, at, near, heap, sums, ended):
     at[3] = min(earliest, heap[0, 0]) if at[0] > 0 else earliest
 
 
-@compiled_borrowing(
-    void(
-        *(int64, I8, I8, I8, U1, U4, U2, int64, int32[::1], uint8[::1], I8, I8),
-        *(boolean, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1]),
-    )
-)
-def _sweep_transfers(
-    first, start, duration, size, kind, rank, device, wanted, place, directions, instants, of_instant,
-    is_last, at, near, heap, sums, ended, in_flight, last,
-):  # fmt: skip
-    for i in range(start.size + is_last):
-        begun = i < start.size
-        if begun and rank[i] != wanted:
+@compiled_borrowing(void(int64, COPY_ROWS, int64, ASKED_INSTANTS, boolean, TRANSFERS_IN_FLIGHT))
+def _sweep_transfers(first, rows, wanted, asked, is_last, flight):
+    at = flight.at
+    near = flight.near
+    heap = flight.heap
+    sums = flight.sums
+    ended = flight.ended
+    for i in range(rows.start.size + is_last):
+        begun = i < rows.start.size
+        if begun and rows.rank[i] != wanted:
             continue
         k = at[1]
-        while k < instants.size and (not begun or instants[k] < start[i]):
-            if at[3] <= instants[k]:
-                _end_until(instants[k], at, near, heap, sums, ended)
-            d = of_instant[k]
+        while k < asked.instants.size and (not begun or asked.instants[k] < rows.start[i]):
+            if at[3] <= asked.instants[k]:
+                _end_until(asked.instants[k], flight)
+            d = asked.of_instant[k]
             for column in range(sums.shape[1]):
-                in_flight[column, k] = sums[d, column]
+                asked.in_flight[column, k] = sums[d, column]
             if ended[d, 1] != NEVER:
-                last[k] = ended[d, 2]
+                asked.last[k] = ended[d, 2]
             k += 1
         at[1] = k
-        if not begun or place[device[i]] < 0:
+        if not begun or flight.place[rows.device[i]] < 0:
             continue
-        if at[3] <= start[i]:
-            _end_until(start[i], at, near, heap, sums, ended)
-        d = place[device[i]]
-        direction = directions[kind[i]]
+        if at[3] <= rows.start[i]:
+            _end_until(rows.start[i], flight)
+        d = flight.place[rows.device[i]]
+        direction = flight.directions[rows.kind[i]]
         if at[2] == NEAR:
             for j in range(NEAR):
                 for column in range(near.shape[1]):
@@ -399,13 +560,13 @@ def _sweep_transfers(
                 at[0] += 1
             at[2] = 0
         j = at[2]
-        near[j, 0] = start[i] + duration[i]
+        near[j, 0] = rows.start[i] + rows.duration[i]
         near[j, 1] = first + i
         near[j, 2] = d
         near[j, 3] = direction
-        near[j, 4] = size[i]
+        near[j, 4] = rows.size[i]
         at[2] += 1
         at[3] = min(at[3], near[j, 0])
         sums[d, 0] += 1
         if direction > 0:
-            sums[d, direction] += size[i]
+            sums[d, direction] += rows.size[i]

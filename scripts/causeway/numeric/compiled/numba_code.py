@@ -27,7 +27,25 @@ with hidden("scipy.linalg"):
 
 def dispatcher_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return numba's function, which `compile_for` compiles; `options` are those of `numba.njit`."""
-    return njit(**{"cache": _CAN_KEEP_CODE, "nogil": True, **options})(function)
+    dispatcher = njit(**{"cache": _CAN_KEEP_CODE, "nogil": True, **options})(function)
+    _forget_older_records(dispatcher)
+    return dispatcher
+
+
+def _forget_older_records(dispatcher: Any) -> None:
+    """Let kept code count as absent whose list names a record that is gone: one of an older version, left beside it."""
+    kept = getattr(dispatcher._cache, "_cache_file", None)
+    if kept is None:
+        return
+    load_index = kept._load_index
+
+    def load() -> Any:
+        try:
+            return load_index()
+        except (ImportError, AttributeError):
+            return {}
+
+    kept._load_index = load
 
 
 def compile_for(dispatcher: Any, signatures: Sequence[Signature], before: Callable[[], None]) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 
 from causeway.numeric.compiled import I4, I8, compiled, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, LINKED_STREAMS, LINKED_THREADS, link
-from causeway.waiting.graph.node_records import new_bounds_of, nodes_of
-from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.nodes import Graph, new_bounds_of, nodes_of
 from causeway.waiting.graph.scratch import WINDOW
 
 DEFAULT_START_UP_NS = 5_000

@@ -14,8 +14,7 @@ import numpy as np
 
 from causeway.numeric.compiled import I4, I8, Record, UniTuple, compiled_borrowing, int64, void
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
-from causeway.waiting.graph.node_records import NEW_BOUNDS, NODES
-from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NO_SCOPE
+from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NEW_BOUNDS, NO_SCOPE, NODES
 
 NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
 """What bound the start of work: nothing known, its stream, work of another stream, its call."""
@@ -223,9 +222,10 @@ def link(at, most, nodes, streams, threads, start_up, found):
         Where the rank's nodes go on: see `next_node`; moved on.
     most : int
         Nodes that are taken at once.
-    nodes, streams, threads, found : Nodes, LinkedStreams, LinkedThreads, NewBounds
+    nodes, streams, threads : Nodes, LinkedStreams, LinkedThreads
     start_up : int
         Usual start-up latency, ns.
+    found : NewBounds
     """
     n = nodes.start.size
     m = nodes.call_start.size

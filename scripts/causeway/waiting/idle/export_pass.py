@@ -174,19 +174,21 @@ class ExportPass:
     ) -> Iterator[np.ndarray]:
         """Give the idle pieces of a block's events, as many at once as there is room for."""
         names = ("stream", "start", "end", "called", "returned", "name", "call")
-        stream, *columns = (np.ascontiguousarray(block[name]) for name in names)
-        events = (device, stream, rows, *columns)
+        columns = (np.ascontiguousarray(block[name]) for name in names)
+        fields = ("streams", "starts", "ends", "called_at", "returned", "names", "calls")
+        events = gaps.GAP_EVENTS.of(devices=device, stream_rows=rows, **dict(zip(fields, columns, strict=True)))
         host = self.host
         if not host.threads.keys:
             host.offsets = np.zeros(2, np.int64)
-        table = host.activity_table()
+        segments = gaps.HOST_SEGMENTS.of(
+            slots=host.slots, segments=host.segments, offsets=host.offsets, activities=host.activity_table()
+        )
+        start_up = gaps.START_UPS.of(bound=self.bound, longest=self.longest)
+        known = gaps.DEVICE_STATES.of(state=self.known.state, called=self.known.called, before=before)
         written = np.zeros(1, np.int64)
         at = 0
         while at < device.size:
-            reached = gaps.take_events(
-                at, *events, host.slots, host.segments, host.offsets, table, self.bound, self.longest,
-                self.known.state, self.known.called, before, self._pieces, written,
-            )  # fmt: skip
+            reached = gaps.take_events(at, events, segments, start_up, known, self._pieces, written)
             if reached == at:
                 self._pieces = np.empty((2 * len(self._pieces), len(PIECE)), np.int64)
             yield self._pieces[: written[0]] if reached > at else self._pieces[:0]

@@ -5,8 +5,12 @@ work was enqueued when its launch call returned, at q, or at b where the call wa
 the host's, from q on the device's; work enqueued before a waited for the device alone, and is queued behind other work.
 """
 
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
 from causeway.events.device_events import NO_STREAM, UNKNOWN
-from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, U4, Record, compiled_borrowing, int64, void
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,
@@ -33,18 +37,119 @@ _M3 = int64[:, :, ::1]
 _W = int64[::1]
 
 
-@compiled_borrowing(int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64))
-def _write(pieces, n, device, reason, meaning, code, begin, end, event):
-    """Write a piece that is not empty; return how many there are."""
+class GapEvents(NamedTuple):
+    """Events of devices, ordered by start.
+
+    Attributes
+    ----------
+    devices : ndarray of int32, shape (n,)
+        Row of the device.
+    streams : ndarray of uint32, shape (n,)
+        Number of the stream.
+    stream_rows : ndarray of int32, shape (n,) or (0,)
+        Row of the stream in `DeviceStates.called`; empty where that is not asked for.
+    starts, ends, called_at, returned : ndarray of int64, shape (n,), ns
+        Of the event; begin and end of its call, or `UNKNOWN`.
+    names : ndarray of int32, shape (n,)
+        A number that stands for the event's name.
+    calls : ndarray of int64, shape (n,)
+        The number of its call or -1.
+    """
+
+    devices: Annotated[np.ndarray, I4]
+    streams: Annotated[np.ndarray, U4]
+    stream_rows: Annotated[np.ndarray, I4]
+    starts: Annotated[np.ndarray, I8]
+    ends: Annotated[np.ndarray, I8]
+    called_at: Annotated[np.ndarray, I8]
+    returned: Annotated[np.ndarray, I8]
+    names: Annotated[np.ndarray, I4]
+    calls: Annotated[np.ndarray, I8]
+
+
+class HostSegments(NamedTuple):
+    """What the threads of the host did.
+
+    Attributes
+    ----------
+    slots : ndarray of int64, shape (a power of two, 4), updated
+        Calls, `stack_sweep.SLOT`.
+    segments : ndarray of int64, shape (segments, 4)
+        `stack_sweep.SEGMENT`, ordered by thread and time.
+    offsets : ndarray of int64, shape (threads + 1,)
+        Where the segments of each thread begin.
+    activities : ndarray of int64, shape (codes, 2)
+        Priority, and whether it launches graphs.
+    """
+
+    slots: Annotated[np.ndarray, int64[:, ::1]]
+    segments: Annotated[np.ndarray, int64[:, ::1]]
+    offsets: Annotated[np.ndarray, int64[::1]]
+    activities: Annotated[np.ndarray, int64[:, ::1]]
+
+
+class DeviceStates(NamedTuple):
+    """What is known of devices and streams from one block of events to the next.
+
+    Attributes
+    ----------
+    state : ndarray of int64, shape (devices, 5), updated
+        `STATE`.
+    called : ndarray of int64, shape (streams,), updated
+        When the call of the latest event of each stream began.
+    before : ndarray of int64, shape of `GapEvents.stream_rows`, output
+        `called` of the event's stream before the event.
+    """
+
+    state: Annotated[np.ndarray, int64[:, ::1]]
+    called: Annotated[np.ndarray, int64[::1]]
+    before: Annotated[np.ndarray, int64[::1]]
+
+
+class StartUp(NamedTuple):
+    """The start-up latency that is usual, and the longest that counts as one.
+
+    Attributes
+    ----------
+    bound, longest : int, ns
+    """
+
+    bound: Annotated[int, int64]
+    longest: Annotated[int, int64]
+
+
+class Gap(NamedTuple):
+    """A time [begin, end) in which a device was idle before an event.
+
+    Attributes
+    ----------
+    device, event : int
+    begin, end : int, ns
+    """
+
+    device: Annotated[int, int64]
+    event: Annotated[int, int64]
+    begin: Annotated[int, int64]
+    end: Annotated[int, int64]
+
+
+GAP_EVENTS, HOST_SEGMENTS, DEVICE_STATES, START_UPS, GAP = map(
+    Record, (GapEvents, HostSegments, DeviceStates, StartUp, Gap)
+)
+
+
+@compiled_borrowing(int64(_M2, int64, GAP, int64, int64, int64, int64, int64))
+def _write(pieces, n, gap, reason, meaning, code, begin, end):
+    """Write a piece of a gap that is not empty; return how many there are."""
     if end > begin:
         piece = pieces[n]
-        piece[0] = device
+        piece[0] = gap.device
         piece[1] = reason
         piece[2] = meaning
         piece[3] = code
         piece[4] = begin
         piece[5] = end
-        piece[6] = event
+        piece[6] = gap.event
         n += 1
     return n
 
@@ -61,21 +166,23 @@ def _first_after(segments, low, high, moment):
     return low
 
 
-@compiled_borrowing(int64(_M2, int64, int64, int64, int64, int64, int64, _M2, _W, _M2))
-def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activities):
-    """Split [a, q) by what the launching thread did; return how many pieces there are."""
-    at = _first_after(segments, offsets[thread], offsets[thread + 1], a)
-    moment = a
-    while moment < q and at < offsets[thread + 1] and segments[at, 1] < q:
+@compiled_borrowing(int64(_M2, int64, GAP, int64, int64, HOST_SEGMENTS))
+def _host_time(pieces, n, gap, thread, q, host):
+    """Split a gap up to q by what the launching thread did; return how many pieces there are."""
+    segments = host.segments
+    stop = host.offsets[thread + 1]
+    at = _first_after(segments, host.offsets[thread], stop, gap.begin)
+    moment = gap.begin
+    while moment < q and at < stop and segments[at, 1] < q:
         begin = max(segments[at, 1], moment)
         end = min(segments[at, 2], q)
         code = segments[at, 3]
-        n = _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, begin, event)
-        reason = BLOCKED_HOST if activities[code, 0] == BLOCKING else LAUNCH_STARVED
-        n = _write(pieces, n, device, reason, HOST, code, begin, end, event)
+        n = _write(pieces, n, gap, LAUNCH_STARVED, HOST, 0, moment, begin)
+        reason = BLOCKED_HOST if host.activities[code, 0] == BLOCKING else LAUNCH_STARVED
+        n = _write(pieces, n, gap, reason, HOST, code, begin, end)
         moment = max(moment, end)
         at += 1
-    return _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, q, event)
+    return _write(pieces, n, gap, LAUNCH_STARVED, HOST, 0, moment, q)
 
 
 @compiled_borrowing(int64(int64, int64, int64, int64, _M2, _W), forceinline=True)
@@ -88,14 +195,9 @@ def _most_pieces(thread, a, start, returned, segments, offsets):
     return 8 + 2 * (high - low + 1)
 
 
-@compiled_borrowing(
-    int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, _M2, _M2, _W, _M2),
-    forceinline=True,
-)  # fmt: skip
-def _split_gap(
-    pieces, n, device, event, a, start, call, returned, queued, bound, longest, slots, segments, offsets, activities
-):  # fmt: skip
-    """Split [a, start), in which a device was idle before an event, by reason; return how many pieces there are.
+@compiled_borrowing(int64(_M2, int64, GAP, int64, int64, int64, START_UPS, HOST_SEGMENTS), forceinline=True)
+def _split_gap(pieces, n, gap, call, returned, queued, start_up, host):
+    """Split a gap by reason; return how many pieces there are.
 
     Parameters
     ----------
@@ -103,37 +205,35 @@ def _split_gap(
         `PIECE`.
     n : int
         Pieces before.
-    device, event : int
-    a, start : int, ns
+    gap : Gap
     call : int
-        The event's call in `slots`; -1: not known.
+        The event's call in `host.slots`; -1: not known.
     returned : int, ns
         When the work was enqueued, or `UNKNOWN`.
     queued : int
         The code of `QUEUED`.
-    bound, longest : int, ns
-        The usual start-up latency, and the longest that counts as one.
-    slots, segments, offsets, activities : arrays
-        As in `take_events`.
+    start_up, host : StartUp, HostSegments
     """
+    a = gap.begin
+    start = gap.end
     if returned == UNKNOWN:
-        return _write(pieces, n, device, UNKNOWN_REASON, NO_CALL, 0, a, start, event)
-    if call >= 0 and activities[slots[call, CODE], 1] and slots[call, USER] == device + 1:
-        return _write(pieces, n, device, GRAPH_INTERNAL, NODES, 0, a, start, event)
+        return _write(pieces, n, gap, UNKNOWN_REASON, NO_CALL, 0, a, start)
+    if call >= 0 and host.activities[host.slots[call, CODE], 1] and host.slots[call, USER] == gap.device + 1:
+        return _write(pieces, n, gap, GRAPH_INTERNAL, NODES, 0, a, start)
     q = min(returned, start)
     if q <= a:
-        ready = min(a + bound, start)
-        n = _write(pieces, n, device, START_UP, QUEUED_START, 0, a, ready, event)
-        return _write(pieces, n, device, DEPENDENCY_STALLED, QUEUED, queued, ready, start, event)
+        ready = min(a + start_up.bound, start)
+        n = _write(pieces, n, gap, START_UP, QUEUED_START, 0, a, ready)
+        return _write(pieces, n, gap, DEPENDENCY_STALLED, QUEUED, queued, ready, start)
     if call >= 0:
-        n = _host_time(pieces, n, device, slots[call, THREAD], a, q, event, segments, offsets, activities)
+        n = _host_time(pieces, n, gap, host.slots[call, THREAD], q, host)
     else:
-        n = _write(pieces, n, device, LAUNCH_STARVED, NO_THREAD, 0, a, q, event)
-    ready = min(q + bound, start)
-    late = max(ready, min(q + longest, start))
-    n = _write(pieces, n, device, START_UP, IDLE_START, 0, q, ready, event)
-    n = _write(pieces, n, device, START_UP, LATE_START, 0, ready, late, event)
-    return _write(pieces, n, device, UNKNOWN_REASON, HELD, 0, late, start, event)
+        n = _write(pieces, n, gap, LAUNCH_STARVED, NO_THREAD, 0, a, q)
+    ready = min(q + start_up.bound, start)
+    late = max(ready, min(q + start_up.longest, start))
+    n = _write(pieces, n, gap, START_UP, IDLE_START, 0, q, ready)
+    n = _write(pieces, n, gap, START_UP, LATE_START, 0, ready, late)
+    return _write(pieces, n, gap, UNKNOWN_REASON, HELD, 0, late, start)
 
 
 @compiled_borrowing(void(int64[::1], int64, int64, int64))
@@ -145,97 +245,54 @@ def _reach_to(known, end, name, stream):
         known[STREAM] = stream if stream != NO_STREAM else -1
 
 
-@compiled_borrowing(
-    int64(int64, I4, U4, I4, I8, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, int64, _M2, _W, _W, _M2, _W)
-)
-def take_events(
-    begin_at,
-    devices,
-    streams,
-    stream_rows,
-    starts,
-    ends,
-    called_at,
-    returned,
-    names,
-    calls,
-    slots,
-    segments,
-    offsets,
-    activities,
-    bound,
-    longest,
-    state,
-    called,
-    before,
-    pieces,
-    written,
-):
+@compiled_borrowing(int64(int64, GAP_EVENTS, HOST_SEGMENTS, START_UPS, DEVICE_STATES, _M2, _W))
+def take_events(begin_at, events, host, start_up, known, pieces, written):
     """Take events from number `begin_at` on; return the number of the first that was not taken, as the pieces are full.
 
     Parameters
     ----------
     begin_at : int
-    devices, streams : arrays, shape (n,)
-        Row of the device and number of the stream; events are ordered by start.
-    stream_rows : array of int32, shape (n,) or (0,)
-        Row of the stream in `called`; empty where that is not asked for.
-    starts, ends, called_at, returned, names, calls : arrays, shape (n,)
-        ns, begin and end of the call or `UNKNOWN`, a number that stands for the event's name, and the number of its
-        call or -1.
-    slots : array of int64, shape (a power of two, 4)
-        Calls, `stack_sweep.SLOT`.
-    segments, offsets : arrays of int64, shapes (segments, 4) and (threads + 1,)
-        `stack_sweep.SEGMENT`, ordered by thread and time; where each thread's begin.
-    activities : array of int64, shape (codes, 2)
-        Priority, and whether it launches graphs.
-    bound, longest : int, ns
-        The usual start-up latency, and the longest that counts as one.
-    state : array of int64, shape (devices, 5), updated
-        `STATE`.
-    called : array of int64, shape (streams,), updated
-        When the call of the latest event of each stream began.
-    before : array of int64, shape of `stream_rows`, output
-        `called` of the event's stream before the event.
+    events, host, start_up, known : GapEvents, HostSegments, StartUp, DeviceStates
     pieces : array of int64, shape (rows, 7), output
         `PIECE`.
     written : array of int64, shape (1,), output
         How many pieces were written.
     """
+    slots = host.slots
     mask = slots.shape[0] - 1
     n = 0
-    for i in range(begin_at, starts.size):
-        d = int64(devices[i])
-        start = starts[i]
-        known = state[d]
-        slot = calls[i] & mask
-        call = slot if calls[i] >= 0 and slots[slot, CALL] == calls[i] + 1 else int64(-1)
-        if known[FIRST] == UNKNOWN:
-            known[FIRST] = start
-            known[NOW] = start
-        if start > known[NOW]:
-            a = min(max(known[NOW], known[REACH]), start)
+    for i in range(begin_at, events.starts.size):
+        d = int64(events.devices[i])
+        start = events.starts[i]
+        state = known.state[d]
+        number = events.calls[i]
+        slot = number & mask
+        call = slot if number >= 0 and slots[slot, CALL] == number + 1 else int64(-1)
+        stream = int64(events.streams[i])
+        if state[FIRST] == UNKNOWN:
+            state[FIRST] = start
+            state[NOW] = start
+        if start > state[NOW]:
+            a = min(max(state[NOW], state[REACH]), start)
             thread = slots[call, THREAD] if call >= 0 else int64(-1)
-            if n + _most_pieces(thread, a, start, returned[i], segments, offsets) > pieces.shape[0]:
+            returned = events.returned[i]
+            if n + _most_pieces(thread, a, start, returned, host.segments, host.offsets) > pieces.shape[0]:
                 written[0] = n
                 return i
             if a < start:
-                queued = 2 * known[NAME] + (known[STREAM] == int64(streams[i]))
-                n = _split_gap(
-                    pieces, n, d, i, a, start, call, returned[i], queued, bound, longest, slots, segments, offsets,
-                    activities,
-                )  # fmt: skip
-            known[NOW] = start
+                queued = 2 * state[NAME] + (state[STREAM] == stream)
+                n = _split_gap(pieces, n, Gap(d, i, a, start), call, returned, queued, start_up, host)
+            state[NOW] = start
         if call >= 0:
             slots[call, USER] = d + 1
-        if i < stream_rows.size:
-            row = stream_rows[i]
-            before[i] = called[row]
-            if called_at[i] != UNKNOWN:
-                called[row] = called_at[i]
-        _reach_to(known, ends[i], names[i], int64(streams[i]))
+        if i < events.stream_rows.size:
+            row = events.stream_rows[i]
+            known.before[i] = known.called[row]
+            if events.called_at[i] != UNKNOWN:
+                known.called[row] = events.called_at[i]
+        _reach_to(state, events.ends[i], events.names[i], stream)
     written[0] = n
-    return starts.size
+    return events.starts.size
 
 
 @compiled_borrowing(void(_M2, I8, _W))

@@ -17,8 +17,10 @@ from causeway.waiting.idle.named_events import EventRows
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
     OPEN,
+    OPEN_ACTIVITIES,
     SEGMENT,
     SLOT,
+    OpenActivities,
     close_segments,
     remember_calls,
     take_activities,
@@ -121,7 +123,7 @@ class HostTimeline:
             self._take(block)
         table = self.activity_table()
         room = np.zeros((2 * int(self._depth.sum()) + self._now.size + 1, len(SEGMENT)), np.int64)
-        n = close_segments(moment, self._now, self._depth, self._open, table, room)
+        n = close_segments(moment, self._open_activities(), table, room)
         self._new.append(room[:n])
         self._order()
 
@@ -135,8 +137,11 @@ class HostTimeline:
         events = block["start"], block["end"], block["code"]
         remember_calls(block["call"], block["code"], rows, self.slots)
         room = np.empty((2 * (block["start"].size + int(self._depth.sum())) + 1, len(SEGMENT)), np.int64)
-        n = take_activities(rows, *events, self._now, self._depth, self._open, self.activity_table(), room)
+        n = take_activities(rows, *events, self._open_activities(), self.activity_table(), room)
         self._new.append(room[:n].copy())
+
+    def _open_activities(self) -> OpenActivities:
+        return OPEN_ACTIVITIES.of(now=self._now, depth=self._depth, opened=self._open)
 
     def activity_table(self) -> np.ndarray:
         """Return priority, and whether it launches graphs, of each activity; int64, shape (codes, 2)."""

@@ -2,7 +2,11 @@
 latest calls did.
 """
 
-from causeway.numeric.compiled import I4, I8, boolean, compiled_borrowing, int64, void
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from causeway.numeric.compiled import I4, I8, Record, boolean, compiled_borrowing, int64, void
 
 DEPTH = 64
 """Activities open at once on one thread; further ones count as what encloses them."""
@@ -19,9 +23,27 @@ the innermost. Operators count where there is no call and no range but that of a
 operator either.
 """
 _M2 = int64[:, ::1]
-_M3 = int64[:, :, ::1]
 _W = int64[::1]
 _R2 = int64[:, ::1]
+
+
+class OpenActivities(NamedTuple):
+    """The activities that are open on each thread.
+
+    Attributes
+    ----------
+    now, depth : ndarray of int64, shape (threads,), updated
+        How far each thread is known, ns, and how many activities are open.
+    opened : ndarray of int64, shape (threads, DEPTH, 3), updated
+        `OPEN`.
+    """
+
+    now: Annotated[np.ndarray, int64[::1]]
+    depth: Annotated[np.ndarray, int64[::1]]
+    opened: Annotated[np.ndarray, int64[:, :, ::1]]
+
+
+OPEN_ACTIVITIES = Record(OpenActivities)
 
 
 @compiled_borrowing(boolean(_W, _W, _R2))
@@ -38,13 +60,16 @@ def _hides(one, other, activities):
     return not blocking and one[0] > other[0]
 
 
-@compiled_borrowing(int64(int64, int64, _W, _W, _M3, _R2, _M2, int64))
-def _advance(row, until, now, depth, opened, activities, segments, n):
+@compiled_borrowing(int64(int64, int64, OPEN_ACTIVITIES, _R2, _M2, int64))
+def _advance(row, until, threads, activities, segments, n):
     """Write the segments of a thread up to a moment; return how many segments there are.
 
     Of open activities the one with the highest priority counts; of equal ones the innermost (latest start, then
     earliest end), of blocking calls the outermost.
     """
+    now = threads.now
+    depth = threads.depth
+    opened = threads.opened
     while now[row] < until:
         kept = 0
         for k in range(depth[row]):
@@ -72,18 +97,15 @@ def _advance(row, until, now, depth, opened, activities, segments, n):
     return n
 
 
-@compiled_borrowing(int64(I4, I8, I8, I8, _W, _W, _M3, _R2, _M2))
-def take_activities(rows, begins, ends, codes, now, depth, opened, activities, segments):
+@compiled_borrowing(int64(I4, I8, I8, I8, OPEN_ACTIVITIES, _R2, _M2))
+def take_activities(rows, begins, ends, codes, threads, activities, segments):
     """Take activities ordered by start; write the segments that are final and return how many.
 
     Parameters
     ----------
     rows, begins, ends, codes : arrays, shape (n,)
         Thread's row, ns, and the activity's code.
-    now, depth : arrays of int64, shape (threads,)
-        How far each thread is known, and how many activities are open.
-    opened : array of int64, shape (threads, DEPTH, 3)
-        `OPEN`.
+    threads : OpenActivities
     activities : array of int64, shape (codes, 2)
         Priority, and whether it launches graphs.
     segments : array of int64, shape (rows, 4), output
@@ -94,22 +116,22 @@ def take_activities(rows, begins, ends, codes, now, depth, opened, activities, s
         row = int64(rows[i])
         if ends[i] <= begins[i]:
             continue
-        n = _advance(row, begins[i], now, depth, opened, activities, segments, n)
-        k = depth[row]
-        if k < opened.shape[1]:
-            opened[row, k, 0] = begins[i]
-            opened[row, k, 1] = ends[i]
-            opened[row, k, 2] = codes[i]
-            depth[row] = k + 1
+        n = _advance(row, begins[i], threads, activities, segments, n)
+        k = threads.depth[row]
+        if k < threads.opened.shape[1]:
+            threads.opened[row, k, 0] = begins[i]
+            threads.opened[row, k, 1] = ends[i]
+            threads.opened[row, k, 2] = codes[i]
+            threads.depth[row] = k + 1
     return n
 
 
-@compiled_borrowing(int64(int64, _W, _W, _M3, _R2, _M2))
-def close_segments(until, now, depth, opened, activities, segments):
+@compiled_borrowing(int64(int64, OPEN_ACTIVITIES, _R2, _M2))
+def close_segments(until, threads, activities, segments):
     """Write the segments of all threads up to a moment; return how many; arrays as in `take_activities`."""
     n = 0
-    for row in range(now.size):
-        n = _advance(row, until, now, depth, opened, activities, segments, n)
+    for row in range(threads.now.size):
+        n = _advance(row, until, threads, activities, segments, n)
     return n
 
 

@@ -9,8 +9,7 @@ from causeway.core.codes import waits_for_engine
 from causeway.numeric.intervals import overlap
 from causeway.waiting.graph.host_calls import ACCESS, launches_nothing
 from causeway.waiting.graph.link_ranks import Links
-from causeway.waiting.graph.node_records import bounds_of, nodes_of
-from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.nodes import Graph, bounds_of, nodes_of
 from causeway.waiting.graph.scratch import WINDOW, windows
 from causeway.waiting.path.walk import BETWEEN_CALLS, ENGINE, HOST, IN_MPI, LAUNCH, PIECE, walk
 

@@ -2,7 +2,7 @@
 
 from causeway.numeric.compiled import I8, compiled_borrowing, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, NO_BOUND
-from causeway.waiting.graph.node_records import BOUNDS, NODES
+from causeway.waiting.graph.nodes import BOUNDS, NODES
 
 (
     KERNEL, COLLECTIVE, COPY, GRAPH, LAUNCH, HOST, START_UP, BETWEEN_CALLS, SAME_STREAM, OTHER_STREAM, LATE_RANK,

@@ -33,8 +33,7 @@ from causeway.waiting.graph.links import (
     pass_node,
     seen_until,
 )
-from causeway.waiting.graph.node_records import BOUNDS, NODES
-from causeway.waiting.graph.nodes import NO_SCOPE
+from causeway.waiting.graph.nodes import BOUNDS, NO_SCOPE, NODES
 
 
 class Lengths(NamedTuple):
@@ -59,7 +58,7 @@ class Lengths(NamedTuple):
     gap_ns: Annotated[np.ndarray, I8]
 
 
-class RankPlaces(NamedTuple):
+class RankScratch(NamedTuple):
     """Where the nodes and the streams of each rank are.
 
     Attributes
@@ -108,7 +107,7 @@ class Meetings(NamedTuple):
     arrival: Annotated[np.ndarray, int64[::1]]
 
 
-class Replay(NamedTuple):
+class NewTimes(NamedTuple):
     """The schedule that is written, as in `critical_path.Schedule`.
 
     Attributes
@@ -148,7 +147,7 @@ class Until(NamedTuple):
     most: Annotated[int, int64]
 
 
-LENGTHS, RANK_PLACES, MEETINGS, REPLAY, UNTIL = map(Record, (Lengths, RankPlaces, Meetings, Replay, Until))
+LENGTHS, RANK_SCRATCH, MEETINGS, NEW_TIMES, UNTIL = map(Record, (Lengths, RankScratch, Meetings, NewTimes, Until))
 
 
 @compiled_borrowing(int64(int64, boolean, int64))
@@ -167,15 +166,15 @@ def _is_beyond(node, n, m, latest, before_work, start, call_start, call_end):
     return start[node] >= before_work
 
 
-@compiled_borrowing(void(int64, int64, NODES, BOUNDS, LENGTHS, RANK_PLACES, REPLAY))
-def _time_return(c, rank, nodes, bounds, lengths, places, new):
+@compiled_borrowing(void(int64, int64, NODES, BOUNDS, LENGTHS, RANK_SCRATCH, NEW_TIMES))
+def _time_return(c, rank, nodes, bounds, lengths, ranks, new):
     """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
 
     Without work to wait for it takes its own time; of that, where it did wait when measured, at most the usual latency.
     """
     s = int64(nodes.scope[c])
-    first = s if s >= 0 else places.offsets[rank]
-    stop = s + 1 if s >= 0 else places.offsets[rank + 1]
+    first = s if s >= 0 else ranks.offsets[rank]
+    stop = s + 1 if s >= 0 else ranks.offsets[rank + 1]
     waited = int64(bounds.call_work[c])
     returned = nodes.call_end[c]
     own = lengths.call_ns[c] if waited < 0 else min(returned - nodes.call_start[c], lengths.returning)
@@ -183,7 +182,7 @@ def _time_return(c, rank, nodes, bounds, lengths, places, new):
     found = int64(-1)
     moment = seen_until(c, nodes)
     for one in range(first, stop):
-        w = ended_by(moment, places.recent[one, 0], places.recent[one, 1], -1, nodes.end)
+        w = ended_by(moment, ranks.recent[one, 0], ranks.recent[one, 1], -1, nodes.end)
         if w < 0 or new.end[w] <= new.call_start[c]:
             continue
         seen = new.end[w] + _kept(returned - nodes.end[w], w == waited, lengths.returning)
@@ -194,7 +193,7 @@ def _time_return(c, rank, nodes, bounds, lengths, places, new):
     new.call_work[c] = found
 
 
-@compiled_borrowing(int64(int64, int64, int64, NODES, LENGTHS, REPLAY))
+@compiled_borrowing(int64(int64, int64, int64, NODES, LENGTHS, NEW_TIMES))
 def _ready_after_call(c, begin, bound, nodes, lengths, new):
     """Return when work that began at `begin` can start after its call: after its return, or, where the work began
     earlier, after the call's begin; ns.
@@ -208,7 +207,7 @@ def _ready_after_call(c, begin, bound, nodes, lengths, new):
     return new.call_start[c] + _kept(gap, bound == BY_CALL, lengths.start_up)
 
 
-@compiled_borrowing(UniTuple(int64, 2)(int64, NODES, BOUNDS, LENGTHS, REPLAY))
+@compiled_borrowing(UniTuple(int64, 2)(int64, NODES, BOUNDS, LENGTHS, NEW_TIMES))
 def _earliest_start(w, nodes, bounds, lengths, new):
     """Return when work starts, ns, and what bound it: of those that are ready last, what bound it when measured, else
     the first of stream, other work and call.
@@ -238,7 +237,7 @@ def _earliest_start(w, nodes, bounds, lengths, new):
     return best, how
 
 
-@compiled_borrowing(void(int64, int64, NODES, LENGTHS, MEETINGS, REPLAY))
+@compiled_borrowing(void(int64, int64, NODES, LENGTHS, MEETINGS, NEW_TIMES))
 def _arrive(w, g, nodes, lengths, meetings, new):
     """Write when work of a collective ends: once the last rank has arrived, that of all ranks, each `work_ns` after the
     last arrival; until then as long after its start as measured.
@@ -255,18 +254,18 @@ def _arrive(w, g, nodes, lengths, meetings, new):
             new.end[v] = max(new.start[v], arrival + lengths.work_ns[v])
 
 
-@compiled_borrowing(int64(UNTIL, NODES, BOUNDS, LENGTHS, RANK_PLACES, MEETINGS, REPLAY))
-def advance(until, nodes, bounds, lengths, places, meetings, new):
+@compiled_borrowing(int64(UNTIL, NODES, BOUNDS, LENGTHS, RANK_SCRATCH, MEETINGS, NEW_TIMES))
+def advance(until, nodes, bounds, lengths, ranks, meetings, new):
     """Write when the next nodes of a rank run; return how many there were.
 
     Parameters
     ----------
     until, nodes, bounds, lengths : Until, Nodes, Bounds, Lengths
-    places, meetings, new : RankPlaces, Meetings, Replay
+    ranks, meetings, new : RankScratch, Meetings, NewTimes
     """
     n = nodes.start.size
     m = nodes.call_start.size
-    at = places.cursors[until.rank]
+    at = ranks.cursors[until.rank]
     done = 0
     while done < until.most:
         node = next_node(at, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
@@ -278,7 +277,7 @@ def advance(until, nodes, bounds, lengths, places, meetings, new):
         pass_node(at, node, n, m)
         done += 1
         if node >= n + m:
-            _time_return(node - n - m, until.rank, nodes, bounds, lengths, places, new)
+            _time_return(node - n - m, until.rank, nodes, bounds, lengths, ranks, new)
         elif node >= n:
             c = node - n
             earlier = bounds.call_before[c]
@@ -293,15 +292,15 @@ def advance(until, nodes, bounds, lengths, places, meetings, new):
             if g >= 0:
                 _arrive(node, g, nodes, lengths, meetings, new)
             s = int64(nodes.stream[node])
-            places.recent[s, 1] = places.recent[s, 0]
-            places.recent[s, 0] = node
+            ranks.recent[s, 1] = ranks.recent[s, 0]
+            ranks.recent[s, 0] = node
             if node == until.last:
                 break
     return done
 
 
-@compiled_borrowing(void(int64[::1], int64, NODES, BOUNDS, LENGTHS, RANK_PLACES, MEETINGS, REPLAY))
-def advance_all(state, most, nodes, bounds, lengths, places, meetings, new):
+@compiled_borrowing(void(int64[::1], int64, NODES, BOUNDS, LENGTHS, RANK_SCRATCH, MEETINGS, NEW_TIMES))
+def advance_all(state, most, nodes, bounds, lengths, ranks, meetings, new):
     """Write when the next nodes of all ranks run, from one collective to the next, then of each rank to its end.
 
     `state` (int64, shape (3,), moved on) has the next of the collectives, the next rank of those that go on to their
@@ -321,17 +320,17 @@ def advance_all(state, most, nodes, bounds, lengths, places, meetings, new):
                 continue
             before_work = moment + 1 if one < rank else moment
             until = Until(one, moment, before_work, last if own else -1, most - state[2])
-            state[2] += advance(until, nodes, bounds, lengths, places, meetings, new)
+            state[2] += advance(until, nodes, bounds, lengths, ranks, meetings, new)
             if state[2] >= most:
                 break
-        if state[2] >= most and places.cursors[rank, 0] <= last:
+        if state[2] >= most and ranks.cursors[rank, 0] <= last:
             return
         state[0] += 1
         if state[2] >= most:
             return
-    while state[1] < len(places.cursors):
+    while state[1] < len(ranks.cursors):
         until = Until(state[1], highest, highest, -1, most - state[2])
-        state[2] += advance(until, nodes, bounds, lengths, places, meetings, new)
+        state[2] += advance(until, nodes, bounds, lengths, ranks, meetings, new)
         if state[2] >= most:
             return
         state[1] += 1

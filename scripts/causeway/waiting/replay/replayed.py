@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from causeway.waiting.graph.link_ranks import LEAST_STARTS, Links, offsets_of
-from causeway.waiting.graph.node_records import bounds_of, nodes_of
-from causeway.waiting.graph.nodes import NO_SCOPE, Graph
+from causeway.waiting.graph.nodes import NO_SCOPE, Graph, bounds_of, nodes_of
 from causeway.waiting.graph.scratch import WINDOW, windows
 from causeway.waiting.path.critical_path import Schedule, arrivals
-from causeway.waiting.replay.earliest import LENGTHS, MEETINGS, RANK_PLACES, REPLAY, advance_all
+from causeway.waiting.replay.earliest import LENGTHS, MEETINGS, NEW_TIMES, RANK_SCRATCH, advance_all
 
 DEFAULT_RETURN_NS = 3_000
 """Time of a synchronising call that need not wait, where fewer than `LEAST_STARTS` show it: usual for CUDA and HIP."""
@@ -89,7 +88,7 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
         start_up=links.start_up, between=links.between, returning=returning_ns(graph, links), work_ns=durations.work,
         call_ns=durations.call, gap_ns=durations.gap,
     )  # fmt: skip
-    places = RANK_PLACES.of(
+    ranks = RANK_SCRATCH.of(
         cursors=graph.cursors(), offsets=offsets_of(graph.stream_rank, len(graph.ranks)),
         recent=np.full((graph.stream_rank.size, 2), -1),
     )  # fmt: skip
@@ -98,13 +97,13 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
         slots=slots, arrived=np.zeros(graph.members.size, np.int64), joint=np.zeros(slots[-1], np.int64),
         arrival=found.last_arrival,
     )  # fmt: skip
-    new = REPLAY.of(
+    new = NEW_TIMES.of(
         start=found.start, end=found.end, bound=found.bound, call_start=found.call_start, call_end=found.call_end,
         call_work=found.call_work,
     )  # fmt: skip
     state = np.zeros(3, np.int64)
-    while state[1] < len(places.cursors):
-        advance_all(state, WINDOW, nodes, bounds, lengths, places, meetings, new)
+    while state[1] < len(ranks.cursors):
+        advance_all(state, WINDOW, nodes, bounds, lengths, ranks, meetings, new)
         graph.scratch.used(int(state[2]))
     return found
 
