@@ -25,7 +25,7 @@ if CHECKS_COMPILED:
     numba_config.BOUNDSCHECK = 1
     numba_config.CACHE_DIR = str(Path(numba_config.CACHE_DIR or ROOT / ".pytest_cache") / "bounds-checked")
 
-# Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
+# Folders of tests that run the workflow or MPI take minutes a file: they start first, so that all processes end at
 # about the same time.
 LONG = ("slurm", "workflow", "mpi", "browser", "cases")
 LONG_S = 7200

@@ -50,14 +50,15 @@ def copy_checkout(folder):
 @functools.cache
 def compile_checkout():
     """Compile this checkout's modules where that has not been done, and the functions in them that numba compiles: else
-    each copy does so anew. Two workers of the suite begin at the two ends and find what the other has compiled.
+    each copy does so anew. The workers of the suite begin at places far apart and find what the others have compiled.
     """
     compileall.compile_dir(ROOT / "scripts", quiet=1)
     sources = sorted((ROOT / "scripts" / "causeway").rglob("*.py"))
     with_numba = [path for path in sources if "numeric.compiled import" in path.read_text(encoding="utf-8")]
     names = [".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts) for path in with_numba]
-    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2:
-        names.reverse()
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    first = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) * len(names) // workers
+    names = names[first:] + names[:first]
     imported = (
         "import importlib, sys\nfrom causeway.numeric.compiled import make_ready\n"
         "for name in sys.argv[1:]: importlib.import_module(name); make_ready()"

@@ -55,7 +55,7 @@ PAGES = {"comparison": write_comparison_page, "fleet": write_fleet_page, "valida
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
-@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 60])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_silent_fits_and_can_be_read(name, count, width, tmp_path, watched):
     PAGES[name](count, tmp_path)

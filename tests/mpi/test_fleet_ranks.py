@@ -80,7 +80,7 @@ def expected(fleet, tmp_path_factory):
     return released(fleet, base / "shards", base / "out"), base / "shards"
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_same_bytes_are_released(fleet, expected, tmp_path, ranks):
     assert protect(fleet, tmp_path / "shards", ranks).returncode == 0
     assert len(list((tmp_path / "shards").glob("*.npz"))) > 4

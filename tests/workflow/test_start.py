@@ -83,6 +83,16 @@ def test_pairs_that_would_share_a_folder_stop_at_start(folder, second, message):
     assert "Traceback" not in run.stdout
 
 
+@pytest.mark.parametrize("settings", ["", "bins: {block: 0}\n"])
+def test_a_fork_of_snakemake_says_what_one_says_that_is_started_anew(folder, settings):
+    config = write_analysis(folder, [TABLE], settings)
+    runs = [run_snakemake(folder, "--dry-run", config=config, anew=anew) for anew in (False, True)]
+    said = [sorted(re.sub(r"^\[.*\]$", "", run.stdout, flags=re.MULTILINE).splitlines()) for run in runs]
+    assert said[0] == said[1]
+    assert [bool(run.returncode) for run in runs] == [bool(settings)] * 2
+    assert any(("block" if settings else "normalise_export") in line for line in said[0])
+
+
 def test_a_missing_sheet_is_named(folder):
     (folder / "config.yaml").write_text("datasets: nowhere.tsv\n")
     run = run_snakemake(folder, "--dry-run", config=folder / "config.yaml")

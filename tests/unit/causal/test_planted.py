@@ -20,11 +20,13 @@ def analyse(folder, scenario, target):
     return found, truth
 
 
+@pytest.mark.slow  # another seed than that of the demo, which every run of the tests analyses
 def test_every_planted_cause_of_the_traces_and_no_other(tmp_path):
     found, planted = analyse(tmp_path, {"kind": "trace", "seed": 17}, "kernel_variability")
     assert found == planted
 
 
+@pytest.mark.slow
 def test_every_planted_cause_of_the_counters_and_no_other(tmp_path):
     found, planted = analyse(tmp_path, {"kind": "counters", "seed": 17}, "gpu_time")
     assert found == planted

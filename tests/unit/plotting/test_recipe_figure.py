@@ -59,5 +59,6 @@ def test_the_step_draws_it(followed, tmp_path):
     assert "Launches of each kernel, demo" in svg.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_recipe_runs_pass(followed):
     followed.run_tests()

@@ -68,5 +68,6 @@ def test_pages_and_schemas_know_the_format(followed):
     assert [file.name for file in (folder / "config" / "columns").glob("toy*")] == ["toy.yaml"]
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_recipe_runs_pass(followed):
     followed.run_tests()

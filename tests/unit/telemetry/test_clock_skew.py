@@ -67,7 +67,7 @@ def load_of(random, *, seconds=180, interval=SECOND, skew=0, noise=0.02, pattern
     return Load(busy_ns=before, origin_ns=7 * SECOND, width_ns=width, times=own + 7 * SECOND + skew, values=values)
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.3])
+@pytest.mark.parametrize("noise", [pytest.param(0.02, marks=pytest.mark.slow), 0.3])
 def test_the_skew_lies_in_its_interval(noise):
     hits = 0
     for seed in range(12):
@@ -81,7 +81,7 @@ def test_the_skew_lies_in_its_interval(noise):
     assert hits >= 11
 
 
-@pytest.mark.parametrize("window", [3, 9])
+@pytest.mark.parametrize("window", [3, pytest.param(9, marks=pytest.mark.slow)])
 def test_readings_of_a_clock_that_agrees_are_late_by_what_the_tool_averages_over(window):
     """The centre of an average over w is w/2 old, that of the sampling interval, which it is held against, 1/2."""
     tenth = SECOND // 10

@@ -32,7 +32,7 @@ def none(number):
     return None if number < 0 else int(number)
 
 
-@pytest.mark.parametrize("part", range(7))
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.slow) for part in range(2, 7))])
 def test_each_node_waited_for_what_the_rules_say_and_the_path_is_walked_back_by_them(part):
     for seed in SEEDS[part::7]:
         graph, explicit, links = linked(seed)

@@ -43,5 +43,6 @@ def test_a_launch_that_takes_longer_with_it_has_it_as_its_cause(followed, tmp_pa
     assert causes == [{"shared_carveout_bytes": "+"}] * 2
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_recipe_runs_pass(followed):
     followed.run_tests()

@@ -70,7 +70,7 @@ def test_a_column_is_put_in_spreads_of_its_configuration_by_the_formula():
     assert standardised_within_configuration(signs, around, rows) == pytest.approx(around / spread[configuration])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("by_share", [True, False])
 def test_causes_are_found_by_either_reading(by_share, seed):
     columns, y, kernel = world(seed, by_share)

@@ -68,7 +68,7 @@ def test_one_kernel_and_a_short_loop_have_no_steps():
 
 
 EXPORTS = (
-    "kineto/amd-training/merged_4ranks_all_events.json.gz",
+    pytest.param("kineto/amd-training/merged_4ranks_all_events.json.gz", marks=pytest.mark.slow),
     "kineto/hta/nccl_data.json.gz",
     "kineto/hta/sampled_rank-0.json.gz",
     "kineto/hta/sampled_rank-1.json.gz",

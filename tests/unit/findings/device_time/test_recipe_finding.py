@@ -49,5 +49,6 @@ def test_it_stands_in_the_document_with_its_number_and_on_the_page_with_its_advi
     assert (value, queried, severity, is_advised) == (25.0, 25.0, "low", True)
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_recipe_runs_pass(followed):
     followed.run_tests()

@@ -54,7 +54,7 @@ def local_day(rng, monkeypatch, budget, threshold=100):
     return aggregate.aggregate(settings), exact.sum(0)
 
 
-@pytest.mark.parametrize("budget", [1, 6])
+@pytest.mark.parametrize("budget", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_intervals_of_local_noise_hold_the_counts_as_often_as_they_say(budget, tmp_path, monkeypatch):
     """At a budget of 6 a set flag varies four times as much as one that is not set."""
     rng = np.random.default_rng(budget)
@@ -152,7 +152,7 @@ def test_the_least_of_a_count_that_is_given_only_beyond_the_noise(count):
     assert np.isnan(noise.least_if_given(np.array([limit - 1]))[0])
 
 
-@pytest.mark.parametrize("true", [0, 10, 20, 40, 100, 400])
+@pytest.mark.parametrize("true", [0, 10, 20, 40, 100, pytest.param(400, marks=pytest.mark.slow)])
 def test_ends_of_counts_that_are_given_hold_the_truth_among_those(true):
     """Discrete noise of scale 20, of which 103.8 is the threshold; count by count, whatever the chance to be given."""
     rng = np.random.default_rng(true)

@@ -219,7 +219,7 @@ write_overview.write_page(job)
 """
 
 
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
+@pytest.mark.parametrize("hash_seed", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_another_process_writes_the_same_bytes(made, tmp_path, hash_seed):
     places = [
         str(Path(write_overview.__file__).parents[1]),

@@ -196,14 +196,15 @@ def spoilt(content, noise):
         ("nsys_parquet", "jax-toolbox-pax-fsdp4/proc2/trace.parquet"),
     ],
 )
-def test_mutated_bytes_are_read_or_refused(data, form, name, tmp_path):
+@pytest.mark.parametrize("rounds", [15, pytest.param(40, marks=pytest.mark.slow)])
+def test_mutated_bytes_are_read_or_refused(data, form, name, rounds, tmp_path):
     source = data / form / name
     noise = random.Random(7)
     copy = tmp_path / "copy"
     whole = source if source.suffix != ".parquet" and form != "nsys_arrowdir" else source.parent
     if whole.is_dir():
         shutil.copytree(whole, copy, copy_function=shutil.copyfile)
-    for _ in range(40):
+    for _ in range(rounds):
         target = copy / source.name if copy.is_dir() else copy
         target.write_bytes(spoilt(source.read_bytes(), noise))
         read = Read(copy, tmp_path / "e", form="nsys")

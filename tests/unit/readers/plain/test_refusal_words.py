@@ -31,9 +31,9 @@ def test_a_row_that_is_too_long(tmp_path):
 
 
 def test_texts_that_together_take_too_much_memory_are_no_damage(tmp_path):
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 2200, pa.int32()), pa.array(["x" * 1_000_000]))
     path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"y": [1.0] * 3000, "kernel": texts}), path)
+    pq.write_table(pa.table({"y": [1.0] * 2200, "kernel": texts}), path)
     read = Read(path, tmp_path / "e")
     assert read.status == "refused"
     assert "take more memory than a block of rows may" in read.error["found"]
