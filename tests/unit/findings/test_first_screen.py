@@ -519,6 +519,17 @@ def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_re
     assert rest.startswith("One run each")
 
 
+def test_a_matrix_product_of_cutlass_is_called_by_its_template():
+    """PyTorch's are all Kernel2."""
+    gemm = "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8"
+    names = (f"void cutlass::Kernel2<{gemm}>({gemm}::Params)", "void at::native::vectorized_elementwise_kernel<4>(int)")
+    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), has_repeats=True)
+    fact.kernels = [(name, 187 * MS, 198 * MS) for name in names]
+    (said,) = (text for text, _ in of_comparison(fact))
+    assert "CUTLASS GEMM bf16 TN, tile 16x16 187 ms to 198 ms" in said
+    assert "vectorized_elementwise_kernel 187 ms" in said
+
+
 def test_runs_that_were_not_compared_have_no_such_lines():
     assert compared(why="no launch in common") == []
     assert compared(same_content={"sides": {"is_all": True}}) == []

@@ -84,3 +84,28 @@ def test_graphs_traced_as_a_whole_stand_beside_kernels_of_unknown_work():
     unknown = work.WorkFact(name="other kernels", total_ns=63 * MS, launches=30)
     said = words.of_work([unknown, graphs], kernels)
     assert said.startswith("100 ms of kernels: CUDA graphs traced as a whole 37 %, a 21 %, b 21 %, c 21 %.")
+
+
+@pytest.mark.parametrize(
+    ("queued", "waits", "said"),
+    [
+        (
+            9.7,
+            1600,
+            ["Wait less often for the device, so that the host launches ahead: cudaStreamSynchronize 1,600 times"],
+        ),
+        (9.7, 1599, []),
+        (0.2, 1600, ["Capture the launches in a CUDA or HIP graph"]),
+        (None, 1600, ["Capture the launches in a CUDA or HIP graph"]),
+    ],
+)
+def test_a_host_that_runs_ahead_between_its_waits_needs_no_graph(queued, waits, said):
+    """`.item()` after every fourth kernel: ten launches waited in the queue, and a graph was advised. Waits explain idle
+    time of half a millisecond each.
+    """
+    fact = replace(
+        idle([("launch_starved", "operator: aten::add", 800)], won_ms=390), waits=("cudaStreamSynchronize", waits)
+    )
+    steps = [step.words for step in advice(run(launches=8000, queued=queued), [], [fact], [], [])]
+    assert len(steps) == len(said)
+    assert all(step.startswith(words_) for step, words_ in zip(steps, said, strict=True))

@@ -32,6 +32,8 @@ LEAST_DETAIL = 0.15
 """Share of idle time from which what is behind it is worth a step of its own."""
 MANY_WAITS = 0.25
 """Waits of the host for a device for each launch from which they keep it from launching ahead."""
+AHEAD = 1.0
+"""Launches that wait in the queue on average from which the host runs ahead of the device."""
 LITTLE_FILLED = 0.5
 MUCH_TIME = 0.1
 """Share of a device that a kernel fills at most, and of the run that it takes at least, to be worth a step."""
@@ -116,11 +118,13 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     host -= min(host, fact.long_ns)
     is_launching = 2 * host >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
     name, waits = fact.waits or ("", 0)
-    if is_launching and waits >= MANY_WAITS * run.launches:  # no graph holds them, and the host never runs ahead
+    is_ahead = (run.queued or 0.0) >= AHEAD
+    # no graph holds many waits, and a host that runs ahead but for its waits does not launch too slowly
+    if is_launching and waits >= (host / LAUNCHING_NS if is_ahead else MANY_WAITS * run.launches):
         often = f"{detail_words('blocked_host', name)} {count(waits)} times for {counted(run.launches, 'launch')}"
         words = f"Wait less often for the device, so that the host launches ahead: {often}."
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
-    elif is_launching:
+    elif is_launching and not is_ahead:
         each = time(host / run.launches)
         words = f"Capture the launches in a CUDA or HIP graph: the device waits {each} for the host before each."
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))

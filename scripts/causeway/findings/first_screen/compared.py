@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.core.formatting import count, elided, significant, time
-from causeway.core.names.kernel_words import LONGEST, kernel_words
+from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, NOT_IDLE, SAME
@@ -277,7 +277,9 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
         lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
-        named = ", ".join(_pair(kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS])
+        named = ", ".join(
+            _pair(matrix_product(name) or kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS]
+        )
         lines.append((f"Kernels that changed beyond their number: {named}.", None))
     if not fact.has_repeats:
         lines.append(("One run each: how much two runs of one program differ was not measured.", None))

@@ -109,7 +109,7 @@ class StepsFact:
 @dataclass(frozen=True, kw_only=True)
 class RunFact:
     """A run: its time and that of its devices, ns, their number and models, how that time splits, what is recorded,
-    and whether it runs in graphs of CUDA or HIP.
+    whether it runs in graphs of CUDA or HIP, and how many launches wait in a stream's queue on average, where known.
     """
 
     elapsed_ns: int
@@ -121,6 +121,7 @@ class RunFact:
     recorded: Sequence[str]
     launches: int
     in_graphs: bool = False
+    queued: float | None = None
     query: str
 
     @property
@@ -178,6 +179,7 @@ def run_fact(tables: RunTables) -> RunFact | None:
         steps=_steps(tables),
         recorded=[words for name, words in RECORDED.items() if name in held],
         launches=document["launch_path"]["launches"],
+        queued=document["launch_path"].get("mean_queue_length"),
         in_graphs=bool(document.get("graphs"))
         or any(one["kind"] == "graph_launches" for one in tables.quality["issues"])
         or any(row["reason"] == "graph_internal" for row in tables.waiting),
