@@ -22,8 +22,6 @@ MOST_CONFIGURATIONS = 40
 """The same of configurations, which have an effect each and enter no product."""
 MOST_CAUSES = 5
 """Causes of a kernel that are looked at, the largest: with what is left six players, 64 sets of them, each replayed."""
-LEAST_ROWS = 100
-"""Launches from which a model is fitted: as many effective rows does the search ask for."""
 
 
 @dataclass(frozen=True)

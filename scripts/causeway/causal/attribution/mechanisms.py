@@ -14,8 +14,8 @@ from types import ModuleType
 
 import numpy as np
 
-from causeway.causal.effects.cause_columns import FEWEST_TOGETHER
 from causeway.causal.effects.time_model import LEAST_PENALTY
+from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
 from causeway.causal.statistics.ridge import evidence_ridge
 
 KNOTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -119,7 +119,7 @@ class ParentColumns:
         self._spread = raw.std(axis=0)
         self._kept = self._spread > 1e-9
         single = sum(widths[: parents.shape[1]])
-        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= FEWEST_TOGETHER
+        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= MIN_LEVEL_ROWS
         kept = [int(part.sum()) for part in np.split(self._kept, np.cumsum(widths)[:-1])] if widths else []
         bounds = np.cumsum([1, *kept[: parents.shape[1]], sum(kept[parents.shape[1] :])])
         self.slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds) if b > a]

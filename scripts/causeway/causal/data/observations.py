@@ -12,6 +12,8 @@ from causeway.causal.statistics.basis import normal_scores, two_valued
 from causeway.core.names.prior_knowledge import Knowledge, knowledge_of
 from causeway.core.schemas import BLOCKS
 
+FEWEST_ROWS = 50
+"""Rows from which a slope, or a relation of two columns, is told. Chosen."""
 PRIOR_LAUNCHES = 5.0
 """Weight of the kernel's typical relative spread in a configuration's, in launches: two launches hardly know their
 spread.

@@ -26,8 +26,6 @@ MOST_COLUMNS = 30
 """Columns whose pairs are scanned: those that tell most by themselves; 435 pairs."""
 LEAST_SHARE = 0.05
 """Share of the variance that is worth a sentence where no column alone tells anything."""
-FLAGGED_BELOW = 300.0
-"""Effective rows below which a reader is warned."""
 STRONG = 50.0
 """Percent of the variance of the measured value: a cause that surely explains as much (the lower end of the interval)
 needs `MIN_TEST_SIZE` effective rows. Chosen on 600 simulated tables with slow columns, in which all of 37 such causes

@@ -6,8 +6,8 @@ from causeway.causal.data.feature_names import ABOUT
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.data.scopes import NOT_SEARCHED
-from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.report.sentences import nothing_found, samples_in_words
+from causeway.causal.selection.forward import FEW_ROWS
 
 COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
 """Reason of the graph of a collective with causes."""
@@ -48,8 +48,8 @@ def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str
     else:
         if not outcome.arrows:
             reasons.append(nothing_sentence(outcome).rstrip("."))
-        if outcome.n_effective < FLAGGED_BELOW:
-            few = f"fewer than {FLAGGED_BELOW:.0f}"
+        if outcome.n_effective < FEW_ROWS:
+            few = f"fewer than {FEW_ROWS:.0f}"
             size = f"{samples_in_words(outcome.n_effective)}, {few}" if outcome.arrows else f"{few} effective samples"
             reasons.append(f"{size}: read with care")  # without a cause the first reason has the number
         if outcome.arrows and outcome.scope.is_collective:
