@@ -23,9 +23,8 @@ from causeway.causal.data.observations import (
     scale_response,
     standardised_deviation,
 )
-from causeway.causal.selection.design_cache import independent_rows
 from causeway.causal.selection.linear_model import LinearModel, fit_scores
-from causeway.causal.selection.problem import Problem
+from causeway.causal.selection.problem import Problem, independent_rows
 from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, build_basis
 from causeway.causal.statistics.multiple_testing import VERY_STRONG
 

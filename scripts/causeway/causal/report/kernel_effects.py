@@ -254,7 +254,7 @@ def _summary(
     timed = [(scope, arrow.in_time) for scope, arrow in own if arrow.in_time is not None]
     means = [effect.mean for _, effect in timed]
     values = [mean.value for mean in means]
-    errors = np.array([_error_of(mean) for mean in means])
+    errors = np.array([(mean.high - mean.low) / (2 * NORMAL_QUANTILE) for mean in means])
     mean = means[0] if len(means) == 1 else None
     between = None
     i_squared = None
@@ -275,11 +275,6 @@ def _summary(
         else None,
         cost=_total([one.cost for scope, one in timed if one.cost is not None and not scope.is_collective]),
     )
-
-
-def _error_of(estimate: Estimate) -> float:
-    """Return the standard error behind a 90 % interval."""
-    return (estimate.high - estimate.low) / (2 * NORMAL_QUANTILE)
 
 
 def _total(costs: Sequence[Estimate]) -> Estimate | None:

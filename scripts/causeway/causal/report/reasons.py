@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from causeway.causal.data.feature_names import ABOUT
-from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.data.scopes import NOT_SEARCHED
 from causeway.causal.report.sentences import nothing_found, samples_in_words
@@ -80,8 +79,3 @@ def _contrast(together: GroupSlope, outcome: Outcome) -> str:
 def with_level(feature: str, level: str | None) -> str:
     """Return a feature, of a category with its level."""
     return f"{feature} = {level}" if level else feature
-
-
-def dropped_of(outcome: Outcome) -> list[Dropped]:
-    """Return the columns that are not in the graph, by name."""
-    return sorted(outcome.dropped, key=lambda one: one.feature)
