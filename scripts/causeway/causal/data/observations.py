@@ -168,6 +168,11 @@ class Candidate:
         """Its role (`prior_knowledge`)."""
         return self.knowledge.role
 
+    @property
+    def codes(self) -> np.ndarray:
+        """The position in `levels` of the level of each row of a category, int, shape (n_rows,)."""
+        return (self.values @ np.arange(1, self.values.shape[1] + 1)).round().astype(int)
+
     @cached_property
     def two_valued(self) -> bool:
         """Whether a number has but two values, or one."""

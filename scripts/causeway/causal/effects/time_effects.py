@@ -9,7 +9,7 @@ import numpy as np
 
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import Ends, Estimate, TimeEffect
-from causeway.causal.effects.levels import LevelGroups, level_groups, level_numbers
+from causeway.causal.effects.levels import LevelGroups, level_groups
 from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes
 from causeway.causal.effects.tails import FEWEST_LAUNCHES, ends_of_tail, tail_and_rest
 from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS, listed
@@ -60,7 +60,7 @@ class Compared:
             self.low = self.groups.low
             self.high = self.groups.high
             self.better = self.groups.usual
-            numbers = level_numbers(self.candidate, times.used)
+            numbers = self.candidate.codes[times.used]
             named = [self.candidate.levels.index(level) for level in self.groups.slow]
             self.direction = np.isin(numbers, named).astype(float)
         else:
@@ -78,7 +78,7 @@ class Compared:
         """Return the groups of a category's levels by the time, or where that does not differ by the deviation."""
         times = self.times
         rows = times.evidence.rows
-        numbers = level_numbers(self.candidate, times.used)
+        numbers = self.candidate.codes[times.used]
         response = times.adjusted(cause)
         given = (numbers, self.candidate.levels, times.configuration, rows.kernel[times.used], times.weight)
         time = (rows.mean + rows.signed)[times.used]
@@ -102,7 +102,7 @@ class Compared:
         values = self.candidate.values[self.times.used]
         if not self.groups:
             return tuple((values == values[side]) & self.moved for side in (self.low, self.high))
-        numbers = level_numbers(self.candidate, self.times.used)
+        numbers = self.candidate.codes[self.times.used]
         pairs = self.times.configuration * (len(self.candidate.levels) + 1) + numbers
         return tuple(np.isin(pairs, pairs[side[self.moved]]) & self.moved for side in (self.low, self.high))
 
@@ -135,7 +135,7 @@ def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
     if compared.moved.any() or (compared.groups and not compared.groups.slow):
         return None
     if compared.groups:
-        numbers = level_numbers(compared.candidate, times.used)
+        numbers = compared.candidate.codes[times.used]
         rows = numbers != np.argmax(np.bincount(numbers))
     else:
         values = compared.candidate.values[times.used]

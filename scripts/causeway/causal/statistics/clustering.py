@@ -1,6 +1,7 @@
 """Clusters of columns that carry the same information: one stands for all, and an arrow from it means the cluster."""
 
 import numpy as np
+import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
@@ -46,8 +47,7 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
             within = fcluster(tree, 1.0 - threshold, "distance") - 1
         labels[members] = within + offset
         offset += int(within.max()) + 1
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[number]
+    return pd.factorize(labels)[0]
 
 
 def medoids(similarity: np.ndarray, labels: np.ndarray, names: list[str]) -> dict[int, list[int]]:
