@@ -50,7 +50,7 @@ NO_THRESHOLDS = {
     "causal/preparation/known_relations.py": "LONGEST_NAME",
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
     "causal/selection/backward.py": "MIN_LENGTH",
-    "causal/selection/design_cache.py": "MOST_WEIGHTED",
+    "causal/selection/problem.py": "MOST_WEIGHTED",
     "causal/selection/lagged.py": "RANK",
     "causal/selection/linear_model.py": "SMALL_RESIDUAL ROWS_AT_ONCE",
     "causal/statistics/basis.py": "ALIVE_LENGTH AT_ONCE",

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.causal.data.scopes import IDENTITY, feature_columns, in_time_order, observations_of, of_kernel
+from causeway.causal.models.scope_model import without_gaps
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_table
@@ -22,8 +23,6 @@ MOST_CONFIGURATIONS = 40
 """The same of configurations, which have an effect each and enter no product."""
 MOST_CAUSES = 5
 """Causes of a kernel that are looked at, the largest: with what is left six players, 64 sets of them, each replayed."""
-LEAST_ROWS = 100
-"""Launches from which a model is fitted: as many effective rows does the search ask for."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +129,8 @@ def _filled(values: np.ndarray, configuration: np.ndarray) -> np.ndarray | None:
     """Return a column without gaps: the median of its configuration, else of all, stands in; None if all is missing."""
     if values.dtype == object:
         return np.array(["not known" if text is None else str(text) for text in values], dtype=object)
-    if not np.isfinite(values).any():
-        return None
-    filled = np.where(np.isfinite(values), values, np.nan)
-    for code in np.unique(configuration[np.isnan(filled)]):
-        own = filled[configuration == code]
-        middle = np.nanmedian(own) if np.isfinite(own).any() else np.nanmedian(filled)
-        filled[(configuration == code) & np.isnan(filled)] = middle
-    return filled
+    known = np.isfinite(values)
+    return without_gaps(np.where(known, values, np.nan), configuration) if known.any() else None
 
 
 def is_category(columns: Sequence[np.ndarray]) -> bool:

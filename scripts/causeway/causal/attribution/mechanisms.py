@@ -14,8 +14,8 @@ from types import ModuleType
 
 import numpy as np
 
-from causeway.causal.effects.cause_columns import FEWEST_TOGETHER
 from causeway.causal.effects.time_model import LEAST_PENALTY
+from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
 from causeway.causal.statistics.ridge import evidence_ridge
 
 KNOTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -119,7 +119,7 @@ class ParentColumns:
         self._spread = raw.std(axis=0)
         self._kept = self._spread > 1e-9
         single = sum(widths[: parents.shape[1]])
-        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= FEWEST_TOGETHER
+        self._kept[single:] &= (np.abs(raw[:, single:]) > 0).sum(axis=0) >= MIN_LEVEL_ROWS
         kept = [int(part.sum()) for part in np.split(self._kept, np.cumsum(widths)[:-1])] if widths else []
         bounds = np.cumsum([1, *kept[: parents.shape[1]], sum(kept[parents.shape[1] :])])
         self.slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds) if b > a]
@@ -170,56 +170,34 @@ class Curve:
         As of `ParentColumns`.
     weights : ndarray of float, shape (n_rows,), positive, optional
         Of the rows that it is fitted to.
+    fitted : (ParentColumns, ndarray of float, shape (1 + k,)), optional
+        Columns and their coefficients: it is fitted already.
     """
 
     def __init__(
-        self, categories: Sequence[bool], alone: Sequence[int] = (), weights: np.ndarray | None = None
+        self,
+        categories: Sequence[bool],
+        alone: Sequence[int] = (),
+        weights: np.ndarray | None = None,
+        fitted: tuple[ParentColumns, np.ndarray] | None = None,
     ) -> None:
         self._choices = (tuple(categories), tuple(alone), weights)
+        self._is_given = fitted is not None
+        if fitted is not None:
+            self._fitted = fitted
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
-        """Fit the function to rows.
+        """Fit the function to rows, unless it was fitted before they were known.
 
         Parameters
         ----------
         X : ndarray of float, shape (n_rows, n_parents)
         Y : ndarray of float, shape (n_rows,) or (n_rows, 1)
         """
-        categories, alone, weights = self._choices
-        self._design = ParentColumns(np.asarray(X, float), categories, alone)
-        self._beta = _coefficients(self._design.columns(np.asarray(X, float)), self._design.slices, Y, weights)
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the node's mean, float, shape (n_rows, 1).
-
-        Parameters
-        ----------
-        X : ndarray of float, shape (n_rows, n_parents)
-        """
-        return (self._design.columns(np.asarray(X, float)) @ self._beta)[:, None]
-
-
-class CurveOfRun:
-    """The same for one of two runs, fitted by `curves_of_runs`.
-
-    Parameters
-    ----------
-    design : ParentColumns
-    beta : ndarray of float, shape (1 + k,)
-        Coefficients of its columns.
-    """
-
-    def __init__(self, design: ParentColumns, beta: np.ndarray) -> None:
-        self._fitted = (design, beta)
-
-    def fit(self, X: np.ndarray, Y: np.ndarray) -> None:
-        """Do nothing: it is fitted to both runs at once.
-
-        Parameters
-        ----------
-        X : ndarray of float, shape (n_rows, n_parents)
-        Y : ndarray of float, shape (n_rows,) or (n_rows, 1)
-        """
+        if not self._is_given:
+            categories, alone, weights = self._choices
+            design = ParentColumns(np.asarray(X, float), categories, alone)
+            self._fitted = design, _coefficients(design.columns(np.asarray(X, float)), design.slices, Y, weights)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the node's mean, float, shape (n_rows, 1).
@@ -234,7 +212,7 @@ class CurveOfRun:
 
 def curves_of_runs(
     parents: Sequence[np.ndarray], responses: Sequence[np.ndarray], categories: Sequence[bool], alone: Sequence[int]
-) -> list[CurveOfRun]:
+) -> list[Curve]:
     """Return the functions of two runs: first one that both have in common but for a constant, so that what one run
     never had is known from the other; then how the runs differ from it, as far as the data tell.
 
@@ -263,7 +241,7 @@ def curves_of_runs(
         beta = common[:last].copy()
         beta[0] += own[0] + sign * (common[last] + own[1])
         beta[1 : design.n_single] += sign * own[2:]
-        curves.append(CurveOfRun(design, beta))
+        curves.append(Curve(categories, alone, fitted=(design, beta)))
     return curves
 
 

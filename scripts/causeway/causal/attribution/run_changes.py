@@ -20,7 +20,6 @@ import numpy as np
 from scipy import stats
 
 from causeway.causal.attribution.kernel_rows import (
-    LEAST_ROWS,
     MOST_CAUSES,
     MOST_CONFIGURATIONS,
     MOST_LEVELS,
@@ -38,6 +37,7 @@ from causeway.causal.effects.time_model import MAX_ROWS
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, KERNEL_VARIABILITY, SUPPORTED
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
+from causeway.numeric.effective_size import REFUSED_BELOW
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
 
@@ -120,8 +120,8 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     confidence : float, 0 to 1
         Of the intervals.
     """
-    if min(len(one) for one in rows) < LEAST_ROWS:
-        return f"fewer than {LEAST_ROWS} launches of a run have their causes recorded"
+    if min(len(one) for one in rows) < REFUSED_BELOW:
+        return f"fewer than {REFUSED_BELOW:.0f} launches of a run have their causes recorded"
     lost = [name for name in causes if not all(name in one.causes for one in rows)]
     if lost:
         return f"not recorded in both runs: {', '.join(lost)}"

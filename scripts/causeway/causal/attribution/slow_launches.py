@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.causal.attribution.kernel_rows import (
-    LEAST_ROWS,
     MOST_CAUSES,
     MOST_CONFIGURATIONS,
     KernelRows,
@@ -36,6 +35,7 @@ from causeway.causal.models.scope_model import GML
 from causeway.core.formatting import setting_value
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, UNEXPLAINED
+from causeway.numeric.effective_size import REFUSED_BELOW
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
 
@@ -96,7 +96,7 @@ def slow_launches(
         `LEAST_REFERENCE` rows are asked about.
     """
     names = [name for name in causes if name in rows.causes and len(np.unique(rows.causes[name])) > 1][:MOST_CAUSES]
-    if not names or len(rows) < LEAST_ROWS:
+    if not names or len(rows) < REFUSED_BELOW:
         return []
     model = _Model(rows, names, edges, seed)
     deviation = rows.value - rows.mean

@@ -12,6 +12,8 @@ from causeway.causal.statistics.basis import normal_scores, two_valued
 from causeway.core.names.prior_knowledge import Knowledge, knowledge_of
 from causeway.core.schemas import BLOCKS
 
+FEWEST_ROWS = 50
+"""Rows from which a slope, or a relation of two columns, is told. Chosen."""
 PRIOR_LAUNCHES = 5.0
 """Weight of the kernel's typical relative spread in a configuration's, in launches: two launches hardly know their
 spread.
@@ -165,6 +167,11 @@ class Candidate:
     def role(self) -> str:
         """Its role (`prior_knowledge`)."""
         return self.knowledge.role
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The position in `levels` of the level of each row of a category, int, shape (n_rows,)."""
+        return (self.values @ np.arange(1, self.values.shape[1] + 1)).round().astype(int)
 
     @cached_property
     def two_valued(self) -> bool:

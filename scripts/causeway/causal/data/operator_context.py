@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.causal.data.feature_names import INPUT_ELEMENTS, LAYOUT
 from causeway.causal.data.launch_context import ChosenLaunches
@@ -89,9 +90,7 @@ def without_steps(path: str) -> str | None:
 
 def _places(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the row of a dimension with each code, -1 where it has none; int64."""
-    order = np.argsort(numbers, kind="stable")
-    at = np.minimum(np.searchsorted(numbers[order], codes), max(numbers.size - 1, 0))
-    return np.where(numbers[order][at] == codes, order[at], -1) if numbers.size else np.full(codes.size, -1)
+    return pc.index_in(pa.array(codes), pa.array(numbers.astype(np.int64))).fill_null(-1).to_numpy().astype(np.int64)
 
 
 def add_shapes(path: Path, chosen: ChosenLaunches) -> None:

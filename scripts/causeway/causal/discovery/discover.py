@@ -43,8 +43,8 @@ from causeway.causal.preparation.known_relations import (
 )
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.lagged import without_slow_waves
+from causeway.causal.selection.problem import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import counted
@@ -179,11 +179,16 @@ def _discover(
     slow = {prepared.within[index].name for index in np.flatnonzero(sizes < REFUSED_BELOW)} - CONTROL_NAMES
     sizes = np.delete(sizes, controls)
     n_effective = min(behind) if behind else typical
+    pooled = pooling_notes([*prepared.within, *prepared.between], {arrow.name for arrow in arrows})
     outcome = replace(
         outcome,
         n_effective=n_effective,
         dropped=tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
-        notes=(*notes, *_pooled(prepared, arrows), *prepared.notes),
+        notes=(
+            *notes,
+            *pooled,
+            *prepared.notes,
+        ),
         p_value=scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     )
     if not arrows and n_effective < REFUSED_BELOW:
@@ -198,11 +203,6 @@ def _discover(
     share = detectable_share(n_effective, stages.problem.n_tests)
     outcome = replace(outcome, detectable_share=share, slow=tuple(sorted(slow)))
     return replace(outcome, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence
-
-
-def _pooled(prepared: Prepared, arrows: Sequence[Arrow]) -> list[str]:
-    """Return what the level `other` of categories stands for."""
-    return pooling_notes([*prepared.within, *prepared.between], {arrow.name for arrow in arrows})
 
 
 def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> Stages:

@@ -22,16 +22,10 @@ from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.linear_model import linear_model_of
 from causeway.causal.selection.stages import Stage, Stages
 from causeway.causal.statistics.basis import build_basis
+from causeway.causal.statistics.multiple_testing import STRONG, VERY_STRONG
 
-CLEARLY = 10.0
-"""Difference of twice the log-likelihood from which a member displaces the medoid: "very strong" evidence in R.
-Kass, A. Raftery, J. Am. Stat. Assoc. 90 (1995) 773."""
 ALIKE = 0.8
 """Least absolute correlation, within configurations, of columns that may tell the same. Chosen."""
-TOLD = 6.0
-"""Difference of the Bayesian information criterion from which the data tell two columns apart: "strong" evidence (R. E.
-Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
-"""
 
 
 def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
@@ -73,7 +67,7 @@ def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str
     own = unexplained(prepared.within[index].values)
     fits = sorted((unexplained(prepared.stand_ins[name].values), name) for name in names)
     gain = stage.problem.n_independent * np.log(own / fits[0][0])
-    return fits[0][1] if gain > CLEARLY else None
+    return fits[0][1] if gain > VERY_STRONG else None
 
 
 def with_whole_class(parents: Sequence[Parent], stages: Stages, prepared: Prepared) -> list[Parent]:
@@ -103,7 +97,7 @@ def with_whole_class(parents: Sequence[Parent], stages: Stages, prepared: Prepar
 
 def _equivalent(stage: Stage, index: int, rivals: Sequence[Candidate]) -> list[Candidate]:
     """Return the rivals with which, in the place of a parent, a stage's model fits as well: the Bayesian information
-    criterion is larger by less than `TOLD`.
+    criterion is larger by less than `STRONG`.
     """
     own = stage.problem.basis.columns[:, stage.problem.basis.of(index)].astype(float)
     scores = stage.pruner.candidates[index].scores
@@ -118,7 +112,7 @@ def _equivalent(stage: Stage, index: int, rivals: Sequence[Candidate]) -> list[C
         residual, df = model.residual_with(columns)
         return n_rows * np.log(max(float(residual @ residual), 1e-300)) + np.log(n_rows) * df
 
-    limit = score(own) + TOLD
+    limit = score(own) + STRONG
     return [one for one in near if score(build_basis([one.values], stage.centring).columns) < limit]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
-from causeway.causal.data.observations import Candidate, Observations
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
 from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
 from causeway.causal.preparation.exact_images import is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
@@ -23,7 +23,7 @@ from causeway.causal.preparation.leak_attribution import (
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
-from causeway.causal.preparation.target_leakage import LEAK_R2, MIN_ROWS, NOT_ROUNDING, OWN_SHARE, in_proportion
+from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, OWN_SHARE, in_proportion
 from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.basis import normal_scores
 
@@ -190,8 +190,8 @@ class PairwiseRelations:
             mine = self.rows_of(self.position[name])
             values = self.values[self.position[name], mine]
             self._monotone[name] = bool(
-                mine.sum() >= MIN_ROWS
-                and np.unique(values).size >= MIN_ROWS
+                mine.sum() >= FEWEST_ROWS
+                and np.unique(values).size >= FEWEST_ROWS
                 and abs(np.corrcoef(normal_scores(values.astype(float)), normal_scores(self.measured[mine]))[0, 1])
                 > MONOTONE
             )
@@ -280,7 +280,10 @@ class PairwiseRelations:
             t_given_u = var_t - cov_tu**2 / var_u
             residual = without - (cov_xt - cov_xu * cov_tu / var_u) ** 2 / (t_given_u * var_x)
         usable = (
-            (counts >= max(MIN_ROWS, 0.2 * size)) & (var_u > 1e-6) & (t_given_u > 1e-4 * var_t) & (size >= MIN_ROWS)
+            (counts >= max(FEWEST_ROWS, 0.2 * size))
+            & (var_u > 1e-6)
+            & (t_given_u > 1e-4 * var_t)
+            & (size >= FEWEST_ROWS)
         )
         if self.logarithmic:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -292,7 +295,7 @@ class PairwiseRelations:
                     np.nan_to_num(partial), self.spread[one] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
         residual = np.where(usable & (without > NOT_ROUNDING) & (residual < OWN_SHARE * without), residual, 1.0)
-        residual[one] = alone[one] if size >= MIN_ROWS and alone[one] < 1.0 - LEAK_R2 else 1.0
+        residual[one] = alone[one] if size >= FEWEST_ROWS and alone[one] < 1.0 - LEAK_R2 else 1.0
         return residual
 
     def _leaked_of(self, pair: list[int], related: set[int], prepared: Prepared, stages: Stages) -> int | None:

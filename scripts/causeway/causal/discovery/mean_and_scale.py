@@ -23,16 +23,14 @@ from causeway.causal.data.outcome import StageName
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.selection.backward import ORIGINAL, Pruner
-from causeway.causal.selection.design_cache import Design, DesignCache
 from causeway.causal.selection.forward import ALPHA, FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
 from causeway.causal.selection.lagged import without_slow_waves
 from causeway.causal.selection.linear_model import LinearModel, effective_test_size, fit_scores, linear_model_of
+from causeway.causal.selection.problem import Design, DesignCache
 from causeway.causal.selection.stages import Stage, Stages
-from causeway.causal.statistics.multiple_testing import bonferroni
+from causeway.causal.statistics.multiple_testing import SIGNIFICANT, bonferroni
 from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
-MAX_P = 0.05
-"""Largest p-value of a total effect, adjusted for the tests of the whole search: convention."""
 MIN_MEDIATION = 0.01
 """A mediator of which a cause explains a smaller share of the variance carries nothing of it. Chosen."""
 MIN_SPREAD = 0.25
@@ -90,7 +88,7 @@ def mediated_parents(
     parents = []
     for parent in parents_within(found, roots):
         p_value = bonferroni(parent.p_value, stages.problem.n_tests / found.problem.n_tests)
-        if parent.candidate.name in hidden and p_value <= MAX_P:
+        if parent.candidate.name in hidden and p_value <= SIGNIFICANT:
             parents.append(replace(parent, p_value=p_value, through=hidden[parent.candidate.name]))
     return parents
 

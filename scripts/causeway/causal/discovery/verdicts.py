@@ -9,6 +9,7 @@ instead, so that "would have been seen" is said of what was searched.
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from scipy.special import chndtrinc, fdtrc, fdtri
 
 from causeway.causal.data.observations import Candidate, Observations
@@ -26,8 +27,6 @@ MOST_COLUMNS = 30
 """Columns whose pairs are scanned: those that tell most by themselves; 435 pairs."""
 LEAST_SHARE = 0.05
 """Share of the variance that is worth a sentence where no column alone tells anything."""
-FLAGGED_BELOW = 300.0
-"""Effective rows below which a reader is warned."""
 STRONG = 50.0
 """Percent of the variance of the measured value: a cause that surely explains as much (the lower end of the interval)
 needs `MIN_TEST_SIZE` effective rows. Chosen on 600 simulated tables with slow columns, in which all of 37 such causes
@@ -66,9 +65,10 @@ def association_beyond(
     best = numbers[:MOST_COLUMNS]
     pairs = [(i, j) for i in range(len(best)) for j in range(i)]
     products = [firsts[i] * firsts[j] for i, j in pairs]
-    earlier = [_one_launch_earlier(column, rows) for column in firsts]
-    if not earlier:
+    if not firsts:
         return None
+    before = _launch_before(rows)
+    earlier = [column[before] for column in firsts]
     columns = np.column_stack([*products, *earlier])
     squares, sizes = _partial_squares(columns, stage.centring, model.residual, stage.problem.n_lags)
     left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
@@ -81,17 +81,13 @@ def association_beyond(
     return Association(features=tuple(sorted(names)), is_earlier=not is_pair, share=float(squares[at]))
 
 
-def _one_launch_earlier(column: np.ndarray, rows: Observations) -> np.ndarray:
-    """Return the values of a column at the launch of the kernel before, on the same rank where ranks are known; at the
-    first one its own, shape (n_rows,).
+def _launch_before(rows: Observations) -> np.ndarray:
+    """Return the row of the launch of the kernel before each, on the same rank where ranks are known; of the first its
+    own, int, shape (n_rows,).
     """
     rank = np.zeros(len(rows), int) if rows.launch is None else rows.launch["rank"]
-    order = np.lexsort((np.arange(len(rows)), rank, rows.kernel))
-    is_first = np.diff(rank[order], prepend=-1) != 0
-    is_first |= np.diff(rows.kernel[order], prepend=-1) != 0
-    before = np.empty(len(rows), int)
-    before[order] = np.where(is_first, order, np.roll(order, 1))
-    return column[before]
+    own = pd.Series(np.arange(len(rows)))
+    return own.groupby([rows.kernel, rank]).shift().fillna(own).to_numpy(int)
 
 
 def _partial_squares(

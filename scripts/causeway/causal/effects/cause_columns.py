@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
 from causeway.causal.statistics.basis import normal_scores, numeric_functions, two_valued
 
 KNOTS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Quantiles of a cause at which its effect may bend or step: the levels that are compared, and about evenly between."""
 FEW_VALUES = 5
 """A number with at most so many different values enters products with a category by these, as by levels."""
-FEWEST_TOGETHER = 4
-"""Launches that have two levels together before anything is learnt of what these do together."""
 MOST_PRODUCTS = 100
 """Columns that the products of levels have together: the time of a model and its memory stay bounded."""
 TOLD_PENALTY = 1e-6
@@ -162,7 +161,7 @@ class _Product:
 class _ProductOfLevels(_Product):
     """What a category and another cause do together: products of its levels with the levels, or the scores, of the
     other, less what the causes by themselves tell of them. They are 0 for combinations
-    that no launch had: of two levels that fewer than `FEWEST_TOGETHER` launches have together, and of a level with a
+    that no launch had: of two levels that fewer than `MIN_LEVEL_ROWS` launches have together, and of a level with a
     number outside of the range that it has in this level.
 
     Parameters
@@ -220,7 +219,7 @@ class _ProductOfLevels(_Product):
         levels, second = self._set_to(donors, self._levels, self._second)
         if self._has_range:
             return (self._lowest[0][levels] <= second) & (second <= self._highest[0][levels])
-        return self._together[levels, second] >= FEWEST_TOGETHER
+        return self._together[levels, second] >= MIN_LEVEL_ROWS
 
     def _ends(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of each level that comes first, and the row that has it, shape (n_levels,) each."""

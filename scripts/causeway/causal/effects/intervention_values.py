@@ -8,7 +8,8 @@ import numpy as np
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Arrow
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, quantile_donors
+from causeway.causal.effects.tails import FEWEST_LAUNCHES
+from causeway.causal.effects.time_effects import quantile_donors
 from causeway.causal.preparation.categorical import USUAL_SHARE, listed
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
-from causeway.causal.effects.nearby_launches import FEWEST, column_quantiles, near_level
+from causeway.causal.effects.nearby_launches import column_quantiles, near_level
 from causeway.causal.effects.time_model import DRAWS, TimeModel
 
 OF_SHAPE = slice(1, 4)
@@ -303,7 +304,7 @@ class KernelTimes:
         self, model: TimeModel, weights: np.ndarray, after: RowDonors, before: RowDonors | None
     ) -> np.ndarray | None:
         """Return how far statistics of the launches near both settings of one cause differ; None with fewer than
-        `FEWEST` at either, or where several causes are set.
+        `FEWEST_ROWS` at either, or where several causes are set.
         """
         if len(after) != 1 or (before and before.keys() != after.keys()):
             return None
@@ -311,7 +312,7 @@ class KernelTimes:
         donors = [self.local[setting[name][self.where]] if setting else None for setting in (before, after)]
         values = self.ends[name].astype(float) if name in self.ends else self.values[name]
         sides = [near_level(values, self.configuration, rows) for rows in donors]
-        if min(np.count_nonzero(side & (weights[:, 0] > 0)) for side in sides) < FEWEST:
+        if min(np.count_nonzero(side & (weights[:, 0] > 0)) for side in sides) < FEWEST_ROWS:
             return None
         observed = np.repeat(self.observed[:, None], 1 + DRAWS, axis=1)
         return np.subtract(*(self._statistics(observed, weights * side[:, None]) for side in reversed(sides)))

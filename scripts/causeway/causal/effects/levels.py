@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import NORMAL_MAD
 from causeway.causal.preparation.categorical import in_numbers
 
 FEWEST_ROWS = 2
@@ -54,18 +54,6 @@ class LevelGroups:
     slower: tuple[tuple[tuple[str, ...], float], ...]
     configuration: int | None
     shown: int
-
-
-def level_numbers(candidate: Candidate, used: np.ndarray) -> np.ndarray:
-    """Return the position in `candidate.levels` of the level of each used row, int, shape (n_used,).
-
-    Parameters
-    ----------
-    candidate : Candidate
-    used : ndarray of int, shape (n_used,)
-    """
-    values = candidate.values[used]
-    return (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).round().astype(int)
 
 
 def level_groups(
@@ -109,7 +97,7 @@ def level_groups(
 def _clipped(response: np.ndarray, cells: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the response with launches far from the mean of their level pulled in."""
     middle = _means(response, cells, weight)[cells]
-    spread = 1.4826 * float(np.median(np.abs(response - middle)))
+    spread = NORMAL_MAD * float(np.median(np.abs(response - middle)))
     return np.clip(response, middle - CLIP * spread, middle + CLIP * spread) if spread > 0 else response
 
 

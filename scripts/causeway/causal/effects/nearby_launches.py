@@ -14,8 +14,6 @@ from causeway.causal.statistics.basis import two_valued
 
 NEAR = 1 / 3
 """Share of a configuration's launches, by rank of the cause, that stand for a value."""
-FEWEST = 50
-"""Launches near a value from which it is compared."""
 
 
 def near_level(values: np.ndarray, configuration: np.ndarray, donors: np.ndarray | None) -> np.ndarray:

@@ -20,11 +20,6 @@ from causeway.causal.effects.kernel_times import KernelTimes, PickedSums, RowDon
 from causeway.causal.effects.time_model import DRAWS, rows_of_models
 from causeway.core.vocabulary import MEMORY_STALL
 
-ERROR_LARGER = 1.25
-"""The spread of draws times this is taken as the error: as much larger as intervals of the mean's change have to be
-(`scope_times.WIDER`). On tables on which choices are made, changes of p99 come out a sixth too large without shrinking,
-right with it (docs/validation.md).
-"""
 CONFIDENCE = 0.9
 """Of all intervals of durations, and of what is saved."""
 WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.0, "spread": 1.6, "target": 1.5, "share": 1.5}
@@ -49,7 +44,7 @@ NOTHING_LEFT = -100.0
 
 
 def shrunk_mean(draws: np.ndarray) -> float:
-    """Return the mean m of draws times m² / (m² + e²), where e is their standard deviation times `ERROR_LARGER`.
+    """Return the mean m of draws times m² / (m² + e²), where e is their standard deviation times `WIDER["mean"]`.
 
     The mean of draws varies less than one estimate (Breiman, "Bagging predictors", Machine Learning, 1996), and a
     change that is small beside its error is mostly error (the factor: Thompson, "Some shrinkage techniques for
@@ -62,7 +57,7 @@ def shrunk_mean(draws: np.ndarray) -> float:
     """
     mean = float(draws.mean())
     square = mean**2
-    error = ERROR_LARGER**2 * float(draws.var(ddof=1))
+    error = WIDER["mean"] ** 2 * float(draws.var(ddof=1))
     return mean * square / (square + error) if square > 0 else 0.0
 
 

@@ -10,8 +10,10 @@ from causeway.causal.effects.levels import in_turn
 from causeway.causal.effects.scope_times import Cause, ScopeTimes, in_tail
 from causeway.core.formatting import setting_value
 
-FEWEST_AT_END = 20
-"""Launches at an end that is compared: the mean of so many is known to 0.22 of their standard deviation."""
+FEWEST_LAUNCHES = 20
+"""Launches that are compared at one end of a number, or that have its lowest or highest values where its percentiles
+are equal: the mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
+"""
 LONGEST_TAIL = 0.1
 """Share of the launches at one end of a number that may act alone: what the 10th and the 90th percentile miss."""
 EDGE = 1e-9
@@ -44,7 +46,7 @@ def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
     candidate = times.candidates[cause.name]
     weight = times.weight * times.known(cause.name)
     rows = np.flatnonzero(weight > 0)
-    if candidate.levels or candidate.two_valued or rows.size <= 2 * FEWEST_AT_END:
+    if candidate.levels or candidate.two_valued or rows.size <= 2 * FEWEST_LAUNCHES:
         return 0.0
     ranks = times.ranks(cause.name)[rows]
     response = times.adjusted(cause)[rows]
@@ -59,7 +61,7 @@ def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
         between = mean**2 * part / (1 - np.minimum(part, 0.5))  # of the variance, by the end and all others
         ordered = ranks[outermost]
         usable = (part <= LONGEST_TAIL) & (np.diff(ordered, append=np.inf) != 0)
-        usable[: FEWEST_AT_END - 1] = False
+        usable[: FEWEST_LAUNCHES - 1] = False
         if not usable.any():
             continue
         at = int(np.argmax(np.where(usable, between, 0.0)))

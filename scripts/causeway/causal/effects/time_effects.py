@@ -9,20 +9,14 @@ import numpy as np
 
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import Ends, Estimate, TimeEffect
-from causeway.causal.effects.levels import LevelGroups, level_groups, level_numbers
+from causeway.causal.effects.levels import LevelGroups, level_groups
 from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes
-from causeway.causal.effects.tails import ends_of_tail, tail_and_rest
-from causeway.causal.preparation.categorical import listed
+from causeway.causal.effects.tails import FEWEST_LAUNCHES, ends_of_tail, tail_and_rest
+from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS, listed
 from causeway.core.formatting import setting_value
 
 LOW = 0.1
 HIGH = 0.9
-FEWEST_LAUNCHES = 20
-"""Launches that have the lowest, or the highest, of the values of a number that are compared where its percentiles are
-equal: the mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
-"""
-FEWEST_OF_TWO = 4
-"""The same of a category, and of a number with two values: of three launches two may have been slow by chance."""
 WORTH_NAMING = 0.25
 """Part of the way from the fastest to the slowest levels from which further slow ones are named."""
 DOSES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -66,7 +60,7 @@ class Compared:
             self.low = self.groups.low
             self.high = self.groups.high
             self.better = self.groups.usual
-            numbers = level_numbers(self.candidate, times.used)
+            numbers = self.candidate.codes[times.used]
             named = [self.candidate.levels.index(level) for level in self.groups.slow]
             self.direction = np.isin(numbers, named).astype(float)
         else:
@@ -84,7 +78,7 @@ class Compared:
         """Return the groups of a category's levels by the time, or where that does not differ by the deviation."""
         times = self.times
         rows = times.evidence.rows
-        numbers = level_numbers(self.candidate, times.used)
+        numbers = self.candidate.codes[times.used]
         response = times.adjusted(cause)
         given = (numbers, self.candidate.levels, times.configuration, rows.kernel[times.used], times.weight)
         time = (rows.mean + rows.signed)[times.used]
@@ -99,7 +93,7 @@ class Compared:
         """Tell whether enough launches have both of the values that are compared."""
         if not (self.groups or self.candidate.two_valued):
             return True
-        return bool(min(map(np.count_nonzero, self.sides())) >= FEWEST_OF_TWO)
+        return bool(min(map(np.count_nonzero, self.sides())) >= MIN_LEVEL_ROWS)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Return which used rows have a low and which a high value, of a category or a number with two values; bool,
@@ -108,7 +102,7 @@ class Compared:
         values = self.candidate.values[self.times.used]
         if not self.groups:
             return tuple((values == values[side]) & self.moved for side in (self.low, self.high))
-        numbers = level_numbers(self.candidate, self.times.used)
+        numbers = self.candidate.codes[self.times.used]
         pairs = self.times.configuration * (len(self.candidate.levels) + 1) + numbers
         return tuple(np.isin(pairs, pairs[side[self.moved]]) & self.moved for side in (self.low, self.high))
 
@@ -141,7 +135,7 @@ def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
     if compared.moved.any() or (compared.groups and not compared.groups.slow):
         return None
     if compared.groups:
-        numbers = level_numbers(compared.candidate, times.used)
+        numbers = compared.candidate.codes[times.used]
         rows = numbers != np.argmax(np.bincount(numbers))
     else:
         values = compared.candidate.values[times.used]
@@ -265,7 +259,7 @@ def extremes(times: ScopeTimes, candidate: Candidate) -> tuple[np.ndarray, np.nd
     same = (values[low] == values[high]) & _varies(values, times.configuration)
     if same.any():
         alike = (weight > 0).astype(float)
-        fewest = FEWEST_OF_TWO if candidate.two_valued else FEWEST_LAUNCHES
+        fewest = MIN_LEVEL_ROWS if candidate.two_valued else FEWEST_LAUNCHES
         share = min((fewest - 0.5) / np.count_nonzero(same), 0.5)  # of 19 launches less than that, of 20 more
         low = np.where(same, quantile_donors(values, times.configuration, alike, share), low)
         high = np.where(same, quantile_donors(values, times.configuration, alike, 1 - share), high)

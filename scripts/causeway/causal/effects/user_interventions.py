@@ -35,7 +35,6 @@ from causeway.causal.effects.interventions import (
     scaled_target,
     slope_interval,
 )
-from causeway.causal.effects.levels import level_numbers
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors
 from causeway.core.formatting import first_of, setting_value
@@ -313,7 +312,7 @@ def _within(
 
 
 def _level(candidate: Candidate, value: object, times: ScopeTimes) -> np.ndarray:
-    numbers = level_numbers(candidate, times.used)
+    numbers = candidate.codes[times.used]
     names = list(candidate.levels)
     wanted = f"{value:g}" if isinstance(value, int | float) else str(value)
     is_observed = observed_levels(numbers, times.weight, len(names))

@@ -190,7 +190,7 @@ def scores_of(candidate: Candidate, deviation: np.ndarray) -> np.ndarray:
     """
     if candidate.values.ndim == 1:
         return candidate.first
-    level = (candidate.values * np.arange(1, candidate.values.shape[1] + 1)).sum(axis=1).astype(int)
+    level = candidate.codes
     means = np.bincount(level, deviation) / np.maximum(np.bincount(level), 1)
     values = np.argsort(np.argsort(means, kind="stable"))[level].astype(float)
     return values if two_valued(values) else normal_scores(values)

@@ -14,7 +14,6 @@ from causeway.causal.data.outcome import (
     REFUSED,
     Arrow,
     Edge,
-    Estimate,
     Examination,
     GroupSlope,
     Node,
@@ -86,11 +85,7 @@ def without_unclear_means(rows: Sequence[WhatIf], arrows: Sequence[Arrow], is_de
 
 def _unclear(arrow: Arrow) -> bool:
     """Tell whether the change of the mean between the ends of a cause is known, and its interval holds none."""
-    return arrow.in_time is not None and _holds_none(arrow.in_time.mean)
-
-
-def _holds_none(change: Estimate) -> bool:
-    return change.low <= 0 <= change.high
+    return arrow.in_time is not None and arrow.in_time.mean.low <= 0 <= arrow.in_time.mean.high
 
 
 def _same_change(after: str, arrow: Arrow) -> bool:
@@ -205,7 +200,8 @@ class _Steps:
         arrows = self.outcome.arrows
         no_graph: tuple[tuple[Node, ...], tuple[Edge, ...]] = ((), ())
         untried: tuple[list[Refutation], dict[str, float]] = ([], {})
-        nodes, edges = self._guarded("the context graph", self._context, no_graph)
+        given = (self.evidence, self.outcome.arrows, self.outcome.n_effective, self._seed("context"))
+        nodes, edges = self._guarded("the context graph", lambda: context_graph(*given), no_graph)
         give_back()  # of the search and the graph, before the models of the times take as much
         tried = self._guarded("falsification", lambda: falsify(evidence, arrows, self._seed("subsets")), untried)
         attempts, held = tried
@@ -239,9 +235,6 @@ class _Steps:
             LOG.warning("%s: %s failed", self.outcome.scope.scope, step, exc_info=True)
             self.failures.append(f"{step} could not be computed: {type(error).__name__}: {error}"[:300])
             return otherwise
-
-    def _context(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        return context_graph(self.evidence, self.outcome.arrows, self.outcome.n_effective, self._seed("context"))
 
     def _what_ifs(self, times: ScopeTimes, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
         """Return what setting each cause would change, then what the user-specified interventions would."""

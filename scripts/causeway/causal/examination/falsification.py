@@ -29,7 +29,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.data.feature_names import IN_FLIGHT
-from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
+from causeway.causal.data.observations import FEWEST_ROWS
+from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.core.feature_registry import DEVICE_METRICS
 from causeway.core.names.prior_knowledge import CLOCK
@@ -42,14 +43,11 @@ LEAD_ABOVE = 0.2
 LASTS_ABOVE = 0.1
 """Correlation with the next launch from which a column lasts. Chosen: independent columns have less in 400 rows."""
 MOST_ARROWS = 15
-FEWEST_ROWS = 50
 LEAST_SPREAD = 0.1
 """Standard deviation that the next value of a cause must have, given this one and the one before, as a share of that
 over all rows: where it varies less, its slope is that of jitter.
 """
 SUBSETS = 20
-HOLDS = 1.645
-"""Standard errors, one-sided 95 %, that a slope must have in a subset of blocks to hold there."""
 FUTURE = "future_exposure"
 NOTE = "slope on the cause at the next launch, given it now and before"
 LASTING = "this column follows something that lasts and acts; it may be a reading of it"
@@ -183,7 +181,7 @@ def held_in_subsets(response: np.ndarray, columns: np.ndarray, blocks: np.ndarra
         keep = np.isin(numbers, rng.permutation(count)[: count // 2])
         part = columns[keep] - columns[keep].mean(axis=0)
         slopes, errors = block_slopes(response[keep] - response[keep].mean(), part, numbers[keep])
-        held += slopes > HOLDS * errors
+        held += slopes > NORMAL_QUANTILE * errors
     return held / SUBSETS
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
-from causeway.causal.data.observations import Observations
+from causeway.causal.data.observations import FEWEST_ROWS, Observations
 from causeway.causal.data.outcome import (
     CONFIGURATION,
     NORMAL_QUANTILE,
@@ -21,13 +21,12 @@ from causeway.causal.data.outcome import (
 )
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.statistics.multiple_testing import SIGNIFICANT
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor, kish_size, lag_count
 
-MIN_ROWS = 50
 MOST_GROUPS = 200
 LABELS: tuple[tuple[float, Label], ...] = ((75.0, "high"), (50.0, "moderate"), (25.0, "low"))
 """I² from which heterogeneity is called so: J. Higgins et al., BMJ 327 (2003) 557; below, the groups agree."""
-SIGNIFICANT = 0.05
 SLOPES_OF: tuple[SignOf, SignOf] = (TARGET, VALUE)
 
 
@@ -186,7 +185,7 @@ def _slopes(evidence: Evidence, columns: np.ndarray, mine: np.ndarray) -> tuple[
     slopes, errors : ndarray, shape (2, n_causes)
         Of the target and of the signed deviation; the error of a cause that does not vary is 0.
     """
-    if mine.sum() < MIN_ROWS:
+    if mine.sum() < FEWEST_ROWS:
         return None
     part: Observations = evidence.rows.take(mine)
     centring = GroupCentring(part.configuration, part.weight)
@@ -198,7 +197,7 @@ def _slopes(evidence: Evidence, columns: np.ndarray, mine: np.ndarray) -> tuple[
     lengths = (x**2).sum(axis=0)
     alive = np.flatnonzero(lengths > 1e-3 * mine.sum() * 0.01)
     df = kish_size(part.weight) - centring.n_groups - alive.size - 1
-    if not spread.all() or alive.size == 0 or df < MIN_ROWS / 2:
+    if not spread.all() or alive.size == 0 or df < FEWEST_ROWS / 2:
         return None
     used = x[:, alive]
     fitted = np.linalg.lstsq(used, responses, rcond=1e-8)[0]

@@ -11,7 +11,9 @@ import numpy as np
 
 from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome
 from causeway.causal.data.six_digits import to_six_digits
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, HIGH, LOW
+from causeway.causal.effects.scope_times import CONFIDENCE
+from causeway.causal.effects.tails import FEWEST_LAUNCHES
+from causeway.causal.effects.time_effects import HIGH, LOW
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, ScopeModel
 from causeway.core.logs import LOG
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 NEAR = 0.05
 """Launches within so much of a percentile, as a share of the configuration, have about that level."""
-CONFIDENCE = 0.9
 DIFFERENT = 0.5
 """Two estimates differ where their intervals have nothing in common and the smaller one is below this part of the
 larger one, or of another sign: the model is not linear, and the regression's errors know nothing of slow noise.

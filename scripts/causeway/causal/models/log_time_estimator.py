@@ -15,7 +15,6 @@ from dowhy.causal_estimator import CausalEstimate, CausalEstimator
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Arrow
 from causeway.causal.effects.evidence import Evidence
-from causeway.causal.effects.levels import level_numbers
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import extremes
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, IDENTITY
@@ -151,7 +150,7 @@ def _levels(times: ScopeTimes, candidate: Candidate, control: Any, treatment: An
         if (control, treatment) != (0, 1):
             raise CausewayError(f"{candidate.name}: its 10th and its 90th percentile are compared, 0 and 1 for dowhy")
         return extremes(times, candidate)
-    codes = level_numbers(candidate, times.used)
+    codes = candidate.codes[times.used]
     own = np.arange(codes.size)
     low = own.copy()
     high = own.copy()

@@ -20,6 +20,7 @@ from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.categorical import NOT_KNOWN
+from causeway.causal.preparation.prepare import unique_names
 from causeway.core.files.whole_files import write_whole
 from causeway.core.names.prior_knowledge import CLOCK, EXPOSURE, LAG, LEVER, MEDIATOR
 from causeway.core.tables import read_table, table_metadata, write_table
@@ -190,12 +191,7 @@ def _columns_of(evidence: Evidence, names: Sequence[str]) -> dict[str, "np.ndarr
     """Return columns as measured, in the order of the names; without those that have no measured column."""
     prepared = evidence.prepared
     candidates = {candidate.name: candidate for candidate in (*prepared.between, *prepared.within)}
-    measured: dict[str, Feature] = {}
-    for feature in evidence.columns:
-        number = 1
-        while (name := feature.name if number == 1 else f"{feature.name}#{number}") in measured:
-            number += 1
-        measured[name] = feature
+    measured = dict(zip(unique_names(one.name for one in evidence.columns), evidence.columns, strict=True))
     return {
         name: _column(measured[name], candidates.get(name), evidence.rows)
         for name in names
@@ -208,15 +204,30 @@ def _column(feature: Feature, candidate: Candidate | None, rows: Observations) -
     import pandas as pd
 
     if candidate is not None and candidate.levels and len(candidate.values) == len(rows):
-        indicators = candidate.values  # noqa: PD011
-        codes = np.rint(indicators @ np.arange(1, indicators.shape[1] + 1)).astype(int)
-        return pd.Categorical.from_codes(codes, list(candidate.levels))
+        return pd.Categorical.from_codes(candidate.codes, list(candidate.levels))
     measured = feature.values  # noqa: PD011
     if measured.dtype == object:
         return pd.Categorical([NOT_KNOWN if text is None else str(text) for text in measured])
-    series = pd.Series(measured.astype(float))
+    return without_gaps(measured.astype(float), rows.configuration)
+
+
+def without_gaps(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:
+    """Return a number with the median of its configuration, else of all, where it is missing; NaN if it is everywhere.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows,)
+    configuration : ndarray of int, shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows,)
+    """
+    import pandas as pd
+
+    series = pd.Series(values)
     if series.isna().any():
-        series = series.fillna(series.groupby(rows.configuration).transform("median")).fillna(series.median())
+        series = series.fillna(series.groupby(configuration).transform("median")).fillna(series.median())
     return series.to_numpy()
 
 

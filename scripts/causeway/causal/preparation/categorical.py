@@ -142,7 +142,9 @@ def category_candidates(
         candidate = Candidate(
             name, column.tier, column.group, column.unit, indicators, (name,), names, pooled, column.own
         )
-        alike.setdefault(_grouping(indicators), []).append(candidate)
+        _, first, own = np.unique(candidate.codes, return_index=True, return_inverse=True)
+        grouping = np.argsort(np.argsort(first))[own]  # whatever the levels are called
+        alike.setdefault(grouping.tobytes(), []).append(candidate)
     candidates = []
     for same in alike.values():
         same.sort(key=lambda candidate: (len(candidate.name), candidate.name))
@@ -244,10 +246,3 @@ def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> l
             many = f"{count(len(one.pooled))} level{'s' if len(one.pooled) > 1 else ''}"
             found.append(f"{one.name}: {OTHER} stands for {many}: {listed(one.pooled)}")
     return found
-
-
-def _grouping(indicators: np.ndarray) -> bytes:
-    """Return a key that is equal for columns that group the rows alike, whatever their levels are called."""
-    code = (indicators @ np.arange(1, indicators.shape[1] + 1)).astype(np.int64)
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse].tobytes()

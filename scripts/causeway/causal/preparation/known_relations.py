@@ -29,6 +29,7 @@ from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, PLACEMENT, category_candidates
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.statistics.multiple_testing import STRONG
 from causeway.core.codes import GPU_TIME
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
@@ -47,10 +48,6 @@ LONGEST_NAME = 400
 TOLD_BY_RECORD = "what the host recorded of the launch tells as much"
 IN_FLIGHT = "launches_in_flight"
 IDLE = "idle_before_ns"
-STRONG = 6.0
-"""Difference of the Bayesian information criterion that is "strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors,
-J. Am. Stat. Assoc. 90 (1995) 773): with less, features say nothing.
-"""
 ALL_TOLD = 1e-6
 """Share of the variance that is left where all is told: which of two tells more of it is rounding."""
 

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.data.observations import robust_scale
+from causeway.causal.data.observations import CLIP_MEAN, robust_scale
 from causeway.causal.preparation.affine_images import affine_images
 from causeway.causal.preparation.exact_images import decimal_step, is_image
+from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.forward import forward
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
@@ -33,8 +34,6 @@ OTHER = 0.7
 """Of related columns of which one follows the measured value this closely by itself and the others do not, that one is
 the leaked feature.
 """
-DETERMINING = 0.99
-"""Squared correlation with the measured value from which a column determines it, as `target_leakage.LEAK_R2`."""
 EVIDENCE = 8.0
 """Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
 UNRELATED = 10.0
@@ -48,8 +47,6 @@ RESIDUAL_SHARE = 0.5
 """A third column of which the causes explain more than the rest carries no information of its own."""
 NEAREST = 100
 """So many columns, those nearest to the measured value, are searched for its causes."""
-CLIP = 2.5
-"""Robust standard deviations at which the measured value is clipped when its causes are searched."""
 OFF_GRID = 0.05
 """Rounding leaves a median error of a quarter of the grid; an error below this share of it is no rounding."""
 SMALLEST_GRID = -6
@@ -188,7 +185,7 @@ def causes_without(
         Effective number of rows.
     """
     unit = robust_scale(measured, centring.weights) or 1.0
-    response = centring.weighted(np.clip(measured / unit, -CLIP, CLIP))
+    response = centring.weighted(np.clip(measured / unit, -CLIP_MEAN, CLIP_MEAN))
     near = np.ones(len(values))
     for i, column in enumerate(values):
         if column.ndim == 1:
@@ -231,7 +228,7 @@ def rate_beside_determining(measured: np.ndarray, related: np.ndarray) -> int | 
     """
     if related.shape[1] != 2:
         return None
-    determining = _correlations(measured, related) ** 2 > DETERMINING
+    determining = _correlations(measured, related) ** 2 > LEAK_R2
     return int(np.argmin(determining)) if determining.sum() == 1 else None
 
 

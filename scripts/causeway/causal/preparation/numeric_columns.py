@@ -23,13 +23,11 @@ from causeway.causal.data.observations import (
     scale_response,
     standardised_deviation,
 )
-from causeway.causal.selection.design_cache import independent_rows
 from causeway.causal.selection.linear_model import LinearModel, fit_scores
-from causeway.causal.selection.problem import Problem
+from causeway.causal.selection.problem import Problem, independent_rows
 from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, build_basis
+from causeway.causal.statistics.multiple_testing import VERY_STRONG
 
-CLEARLY = 10.0
-"""Difference of the Bayesian information criterion from which a counter is on another scale than most in a table."""
 MOST = 20.0
 """A single counter counts for no more than this in the choice for all; if they count for half of it on average, they
 are standardised.
@@ -104,9 +102,9 @@ def better_standardised(in_unit: list[np.ndarray], standardised: list[np.ndarray
             np.min([fit_scores(LinearModel(problem, response)) for response in responses], axis=0).clip(max=0.0)
         )  # 0: left out
     gain = np.clip(found[0] - found[1], -MOST, MOST)
-    explains = np.minimum(*found) < -CLEARLY
+    explains = np.minimum(*found) < -VERY_STRONG
     most = explains.any() and gain[explains].mean() > MOST / 2
-    return gain > (-CLEARLY if most else CLEARLY)
+    return gain > (-VERY_STRONG if most else VERY_STRONG)
 
 
 @dataclass(eq=False)

@@ -59,7 +59,7 @@ def prepare(
     Prepared
         The same for any order of the columns but for ties between equal columns.
     """
-    names = _unique(str(column.name) for column in columns)
+    names = unique_names(str(column.name) for column in columns)
     prepared = Prepared(names, CONTROL_NAMES)
     centring = GroupCentring(rows.configuration, rows.weight)
     numbers: list[NumericColumn] = []
@@ -109,7 +109,7 @@ def _numbers_of(column: Feature, name: str, rows: Observations) -> list[NumericC
     return [] if isinstance(number, str) else [number]
 
 
-def _unique(names: Iterable[str]) -> list[str]:
+def unique_names(names: Iterable[str]) -> list[str]:
     """Return names, equal ones told apart by `#2`, `#3`."""
     found: dict[str, None] = {}
     seen: dict[str, int] = {}
@@ -134,8 +134,7 @@ def _add_categories(
     for one in dropped:
         prepared.drop(one.feature, one.reason)
     for candidate in found:
-        codes = candidate.values @ np.arange(1, candidate.values.shape[1] + 1)
-        constant = not centring.varies(codes)
+        constant = not centring.varies(candidate.codes)
         values = candidate.values[_first_rows(rows)] if constant else candidate.values
         prepared.add(replace(candidate, values=values, members=(candidate.name,)), between=constant)
         others = [name for name in candidate.members if name != candidate.name]

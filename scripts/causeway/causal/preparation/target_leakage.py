@@ -63,7 +63,6 @@ from causeway.causal.preparation.exact_images import is_exact, is_unit_copy
 
 LEAK_R2 = 0.99
 """Squared multiple correlation below which no relation is exact, and from which a column determines the time."""
-MIN_ROWS = 50
 OWN_SHARE = 0.1
 """A leaked feature loses this much: with the measured value the unexplained part shrinks below a tenth of what the
 other columns leave.

@@ -39,8 +39,8 @@ from causeway.causal.data.outcome import (
 )
 from causeway.causal.data.six_digits import six_digits
 from causeway.causal.discovery.verdicts import PASSING
-from causeway.causal.examination.heterogeneity import SIGNIFICANT
-from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
+from causeway.causal.report.sentences import NEGLIGIBLE
+from causeway.causal.statistics.multiple_testing import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
 from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LOWERS, RAISES, REFUTED, SUPPORTED
 
@@ -52,17 +52,14 @@ answer, or nothing is judged by them; least variability of the kernels that may 
 variance; and least slope of the kernels without the strongest, over that of all, from which they may have it.
 """
 DIRECTIONS = {RAISES: 1, LOWERS: -1}
-MAX_Q = 0.05
 LEAST_SHARE = 1.0
 """Percent of the variance that a fragile cause must surely explain: of 404 statements on 101 tables of choice 317 are
 robust or explain so much, 301 of them true. The robustness is that of the clipped deviation, so that a rare and large
 cause has little of it.
 """
-LEAST_CHANGE = 0.5
-"""Percent of the mean and of the 99th percentile; what surely changes both by less is a trifle."""
 FRAGILE = "a moderate unmeasured common cause could explain it, and its share of the variance may be below 1 %"
 PASSING_TIME = "it stands for anything that changes along the run, and a moderate cause of that could explain it"
-TRIFLE = f"it changes the time by less than {LEAST_CHANGE} %"
+TRIFLE = f"it changes the time by less than {NEGLIGIBLE} %"
 UNKNOWN_SIZE = "neither a change of the mean or the spread nor a share of the variance can be told from zero"
 """Why a cause is not supported that was found, but of which nothing is known that one could act upon."""
 
@@ -256,7 +253,7 @@ def correct(outcomes: Sequence[Outcome]) -> list[Outcome]:
     tested = [outcome.p_value for outcome in outcomes if outcome.p_value is not None]
     q_values = iter(false_discovery_control(np.asarray(tested, dtype=float)))
     of_kernels = [None if outcome.p_value is None else float(next(q_values)) for outcome in outcomes]
-    n_selected = sum(q is not None and q <= MAX_Q for q in of_kernels)
+    n_selected = sum(q is not None and q <= SIGNIFICANT for q in of_kernels)
     return [
         outcome if q is None else _corrected(outcome, q, n_selected, len(tested))
         for outcome, q in zip(outcomes, of_kernels, strict=True)
@@ -269,13 +266,13 @@ def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: in
     lost: dict[str, float] = {}
     for arrow in outcome.arrows:
         q_value = benjamini_bogomolov(arrow.p_value, n_selected, n_kernels)
-        q_value = q_value if q_kernel <= MAX_Q else max(q_value, q_kernel)
+        q_value = q_value if q_kernel <= SIGNIFICANT else max(q_value, q_kernel)
         corrected = replace(arrow, q_value=six_digits(q_value))
         weakness = _weakness(arrow) if arrow.verdict == SUPPORTED else ""
         if weakness:
             corrected = replace(corrected, verdict=INCONCLUSIVE, weakness=weakness)
         arrows.append(corrected)
-        if q_value > MAX_Q:
+        if q_value > SIGNIFICANT:
             lost[arrow.name] = q_value
     doubtful = {arrow.name for arrow in arrows if arrow.weakness}
     what_ifs = tuple(_of_doubtful(row, doubtful) for row in outcome.examination.what_ifs)
@@ -302,7 +299,7 @@ def _is_trifle(arrow: Arrow) -> bool:
     if arrow.in_time is None:
         return False
     changes = (arrow.in_time.mean, arrow.in_time.p99)
-    return all(max(abs(one.low), abs(one.high)) < LEAST_CHANGE for one in changes if one is not None)
+    return all(max(abs(one.low), abs(one.high)) < NEGLIGIBLE for one in changes if one is not None)
 
 
 def _is_of_unknown_size(arrow: Arrow) -> bool:

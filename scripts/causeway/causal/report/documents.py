@@ -10,7 +10,7 @@ from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, T
 from causeway.causal.data.six_digits import six_digits
 from causeway.causal.models.scope_model import VALUES
 from causeway.causal.report.kernel_effects import Agreement, KernelEffects
-from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
+from causeway.causal.report.reasons import nothing_sentence, reasons_of
 from causeway.causal.report.sentences import assumption_of, sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import UNEXPLAINED
@@ -74,7 +74,10 @@ def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict
         "seed": outcome.seed,
         "verdict": outcome.verdict,
         "reasons": reasons_of(outcome, contradictions),
-        "dropped": [{"feature": one.feature, "reason": one.reason} for one in dropped_of(outcome)],
+        "dropped": [
+            {"feature": one.feature, "reason": one.reason}
+            for one in sorted(outcome.dropped, key=lambda one: one.feature)
+        ],
         "sentences": list(sentences_of(outcome).values()) or [nothing_sentence(outcome)],
     }
 

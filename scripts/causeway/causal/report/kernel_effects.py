@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from causeway.causal.data.feature_names import ABOUT
 from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope
 from causeway.causal.data.six_digits import six_digits
-from causeway.causal.effects.scope_times import NOTHING_LEFT
+from causeway.causal.effects.scope_times import CONFIDENCE, NOTHING_LEFT
 from causeway.causal.report.reasons import with_level
 from causeway.core import formatting
 from causeway.core.vocabulary import SUPPORTED
@@ -25,8 +25,6 @@ from causeway.core.vocabulary import SUPPORTED
 VERBS = {"+": "raises", "-": "lowers"}
 
 State = Literal["same", "opposite", "undecided", "another level", "not comparable", "kernel only", "dataset only"]
-UPPER = 0.95
-"""Probability below the upper end of a 90 % interval."""
 FEWEST_KERNELS = 3
 """Kernels from which the mean over them has an interval: that of two has one degree of freedom, and reaches 6.3
 standard errors to each side, which says nothing of the two.
@@ -214,7 +212,7 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
         found = combine_effects(effects, errors**2, method_re="iterated")
     mean = float(found.mean_effect_re)
     error = math.sqrt(max(found.var_eff_w_re, found.var_hksj_re))
-    half = float(stdtrit(effects.size - 1, UPPER)) * error
+    half = float(stdtrit(effects.size - 1, 0.5 + CONFIDENCE / 2)) * error
     low = max(mean - half, NOTHING_LEFT) if effects.min() >= NOTHING_LEFT else mean - half
     estimate = Estimate(value=mean, low=low, high=mean + half)
     return estimate, math.sqrt(found.tau2), 100.0 * max(0.0, float(found.i2))
@@ -256,7 +254,7 @@ def _summary(
     timed = [(scope, arrow.in_time) for scope, arrow in own if arrow.in_time is not None]
     means = [effect.mean for _, effect in timed]
     values = [mean.value for mean in means]
-    errors = np.array([_error_of(mean) for mean in means])
+    errors = np.array([(mean.high - mean.low) / (2 * NORMAL_QUANTILE) for mean in means])
     mean = means[0] if len(means) == 1 else None
     between = None
     i_squared = None
@@ -277,11 +275,6 @@ def _summary(
         else None,
         cost=_total([one.cost for scope, one in timed if one.cost is not None and not scope.is_collective]),
     )
-
-
-def _error_of(estimate: Estimate) -> float:
-    """Return the standard error behind a 90 % interval."""
-    return (estimate.high - estimate.low) / (2 * NORMAL_QUANTILE)
 
 
 def _total(costs: Sequence[Estimate]) -> Estimate | None:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from causeway.causal.data.feature_names import ABOUT
-from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.data.scopes import NOT_SEARCHED
-from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.report.sentences import nothing_found, samples_in_words
+from causeway.causal.selection.forward import FEW_ROWS
 
 COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
 """Reason of the graph of a collective with causes."""
@@ -48,8 +47,8 @@ def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str
     else:
         if not outcome.arrows:
             reasons.append(nothing_sentence(outcome).rstrip("."))
-        if outcome.n_effective < FLAGGED_BELOW:
-            few = f"fewer than {FLAGGED_BELOW:.0f}"
+        if outcome.n_effective < FEW_ROWS:
+            few = f"fewer than {FEW_ROWS:.0f}"
             size = f"{samples_in_words(outcome.n_effective)}, {few}" if outcome.arrows else f"{few} effective samples"
             reasons.append(f"{size}: read with care")  # without a cause the first reason has the number
         if outcome.arrows and outcome.scope.is_collective:
@@ -80,8 +79,3 @@ def _contrast(together: GroupSlope, outcome: Outcome) -> str:
 def with_level(feature: str, level: str | None) -> str:
     """Return a feature, of a category with its level."""
     return f"{feature} = {level}" if level else feature
-
-
-def dropped_of(outcome: Outcome) -> list[Dropped]:
-    """Return the columns that are not in the graph, by name."""
-    return sorted(outcome.dropped, key=lambda one: one.feature)

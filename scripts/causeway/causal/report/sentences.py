@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from causeway.causal.data.feature_names import called, capital
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import VALUE, Arrow, Association, Ends, Estimate, Node, Outcome, Scope, WhatIf
-from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
+from causeway.causal.selection.forward import FEW_ROWS
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import (
     count,
@@ -377,8 +377,8 @@ def _set_to(row: WhatIf, group: str) -> str:
 
 def samples_in_words(n_effective: float) -> str:
     """Return an effective size in words, below the limit of few ones where it is."""
-    few = n_effective < FLAGGED_BELOW
-    words = shown_below(n_effective, FLAGGED_BELOW) if few else f"{n_effective:,.0f}"
+    few = n_effective < FEW_ROWS
+    words = shown_below(n_effective, FEW_ROWS) if few else f"{n_effective:,.0f}"
     return counted(words, "effective sample")
 
 

@@ -17,6 +17,7 @@ from causeway.causal.selection.forward import MIN_PARTIAL_R2, MIN_TEST_SIZE, sig
 from causeway.causal.selection.linear_model import LinearModel, Test, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.statistics.multiple_testing import VERY_STRONG
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise linear functions have their knots: denser in the tails, where effects saturate."""
@@ -31,10 +32,6 @@ MOST_ALTERNATIVES = 6
 """So many raw counters are tried in the place of a derived one, the most correlated first."""
 ALTERNATIVE_CORRELATION = 0.3
 """Least correlation of such a counter with the derived one."""
-RAW_LOSS = 10.0
-"""Twice the log-likelihood that a raw counter may lack against a ratio that it replaces: up to this the gain is
-not "very strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
-"""
 BETTER = 2.0
 """Difference of the Bayesian information criterion from which a candidate gives way to another: "positive" evidence
 (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
@@ -238,7 +235,7 @@ class Pruner:
                     for other, loss in score.items()
                 }
             best = min(alternatives, key=score.__getitem__)
-            limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows) if named else -BETTER
+            limit = max(VERY_STRONG, 2 * MIN_PARTIAL_R2 * n_rows) if named else -BETTER
             if score[best] < limit:
                 chosen[position] = best
         return chosen

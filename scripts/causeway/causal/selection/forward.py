@@ -23,7 +23,7 @@ MIN_PARTIAL_R2 = 0.002
 MAX_PARENTS = 15
 FEW_ROWS = 300.0
 """With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their
-precision.
+precision, and a reader is warned.
 """
 MIN_TEST_SIZE = 50
 """Fewer effective rows than this prove nothing, whatever the p-value."""

@@ -30,10 +30,11 @@ from scipy.fft import dct
 from scipy.special import fdtrc
 
 from causeway.causal.data.observations import Candidate, Dropped, Observations
+from causeway.causal.selection.forward import ALPHA
 from causeway.causal.selection.linear_model import effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
 from causeway.causal.selection.stages import Stage, Stages
-from causeway.causal.statistics.multiple_testing import bonferroni
+from causeway.causal.statistics.multiple_testing import SIGNIFICANT, bonferroni
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.numeric.effective_size import autocorrelations
 
@@ -41,8 +42,6 @@ REASON = "refused under own lags: what is new in it at a launch goes with nothin
 NO_DRIFT = "refused as a drift: other slow waves of the deviation are as large"
 WAVES = 11
 """Cosines of the lowest frequencies, of 1 to 11 half periods of a recording, that a drift is compared with."""
-DRIFT_LEVEL = 0.01
-"""Level of that test."""
 SHORTEST = 80
 """Fewest rows, on average, of a stretch in which a clock runs on: one that begins anew in every step is no drift."""
 BEGINS_ANEW = 0.5
@@ -55,8 +54,6 @@ SLOW = 0.05
 """A series is slow whose mean autocorrelation over these lags is above this; a pattern that repeats within them has 0.
 Chosen.
 """
-LEVEL = 0.05
-"""Level of the test given the past: convention, of a single test of what was found at a level divided by all."""
 ROWS_PER_LAG = 6
 """At least so many independent rows per column of the past, as `backward.ROWS_PER_COLUMN`."""
 MIN_LAGS = 5
@@ -130,7 +127,7 @@ def refused_beside_waves(stages: Stages, candidate: int, values: np.ndarray, lef
         left = linear_model_of(stage.problem, stage.response, sorted(others)).residual / roots
         columns = stage.problem.basis.columns[:, stage.problem.basis.of(candidate)] / roots[:, None]
         p_values.append(p_value_beside_waves(left, columns, starts))
-    return bonferroni(min(p_values), len(p_values)) > DRIFT_LEVEL
+    return bonferroni(min(p_values), len(p_values)) > ALPHA
 
 
 def stretches(values: np.ndarray) -> np.ndarray:
@@ -214,7 +211,7 @@ def refused_under_lags(stage: Stage, candidate: int) -> bool:
     lags = lags_that_fit(problem, columns.shape[1])
     held = np.hstack([model.q / roots, past(np.hstack([response, columns]), lags)])
     parts = [part[lags:] - part[lags:].mean(axis=0) for part in (response, columns, held)]
-    return p_value_given(parts[0][:, 0], parts[1], parts[2], problem, candidate) > LEVEL
+    return p_value_given(parts[0][:, 0], parts[1], parts[2], problem, candidate) > SIGNIFICANT
 
 
 def is_slow(series: np.ndarray) -> bool:

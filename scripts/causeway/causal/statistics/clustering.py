@@ -1,6 +1,7 @@
 """Clusters of columns that carry the same information: one stands for all, and an arrow from it means the cluster."""
 
 import numpy as np
+import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
@@ -16,7 +17,7 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
     Parameters
     ----------
     similarity : ndarray of float, shape (p, p), in [0, 1]
-        max(|Pearson|, |correlation of normal scores|).
+        max(|Pearson|, |correlation of normal scores|); p at least 1.
     threshold : float
 
     Returns
@@ -38,8 +39,6 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
     order = np.argsort(component, kind="stable")
     bounds = np.flatnonzero(np.diff(component[order])) + 1
     for members in np.split(order, bounds):
-        if members.size == 0:
-            continue
         within = np.zeros(members.size, dtype=np.int64)
         if members.size > 2:
             distance = 1.0 - similarity[np.ix_(members, members)].astype(float)
@@ -48,9 +47,7 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
             within = fcluster(tree, 1.0 - threshold, "distance") - 1
         labels[members] = within + offset
         offset += int(within.max()) + 1
-    first = {int(label): int(np.flatnonzero(labels == label)[0]) for label in np.unique(labels)}
-    renumber = {label: number for number, label in enumerate(sorted(first, key=first.__getitem__))}
-    return np.asarray([renumber[int(label)] for label in labels], dtype=np.int64)
+    return pd.factorize(labels)[0]
 
 
 def medoids(similarity: np.ndarray, labels: np.ndarray, names: list[str]) -> dict[int, list[int]]:
@@ -68,8 +65,6 @@ def medoids(similarity: np.ndarray, labels: np.ndarray, names: list[str]) -> dic
     found: dict[int, list[int]] = {}
     order = np.argsort(labels, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-        if members.size == 0:
-            continue
         mean = similarity[np.ix_(members, members)].mean(axis=1)
         ranked = sorted(
             range(members.size), key=lambda i: (-round(float(mean[i]), 4), len(names[members[i]]), names[members[i]])

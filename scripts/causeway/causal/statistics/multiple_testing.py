@@ -1,9 +1,17 @@
-"""Many candidates, many kernels: what a p-value is worth after looking in many places.
+"""What evidence is worth: levels of p-values and of likelihoods, and p-values after looking in many places.
 
 The procedure of Benjamini and Hochberg is SciPy's `false_discovery_control`.
 """
 
 import numpy as np
+
+SIGNIFICANT = 0.05
+"""Level of a test that is asked once, and of the false discovery rate over kernels: convention."""
+STRONG = 6.0
+VERY_STRONG = 10.0
+"""Differences of the Bayesian information criterion, or of twice the log-likelihood, that are "strong" and "very
+strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
+"""
 
 
 def simes(p_values: np.ndarray) -> float:

@@ -11,7 +11,7 @@ from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.numeric_columns import better_standardised, standardised_within_configuration
 from causeway.causal.preparation.prepare import prepare
-from causeway.causal.selection.design_cache import DesignCache
+from causeway.causal.selection.problem import DesignCache
 
 pytestmark = [
     pytest.mark.usefixtures("rough_shares"),

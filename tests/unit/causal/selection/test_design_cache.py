@@ -10,8 +10,8 @@ from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.selection.design_cache import DesignCache
 from causeway.causal.selection.linear_model import linear_model_of
+from causeway.causal.selection.problem import DesignCache
 from causeway.causal.statistics.basis import NEW_SHARE, GroupCentring, build_basis, orthonormal_transform
 
 N = 400

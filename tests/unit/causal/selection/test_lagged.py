@@ -11,9 +11,8 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document
-from causeway.causal.selection.design_cache import DesignCache
 from causeway.causal.selection.lagged import is_slow, p_value_given, past, refused_under_lags
-from causeway.causal.selection.problem import Problem
+from causeway.causal.selection.problem import DesignCache, Problem
 from causeway.causal.statistics.basis import Basis
 
 pytestmark = pytest.mark.usefixtures("rough_shares")

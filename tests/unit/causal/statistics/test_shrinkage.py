@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from causeway.causal.effects.scope_times import ERROR_LARGER, shrunk_mean
+from causeway.causal.effects.scope_times import WIDER, shrunk_mean
 
 
 def test_the_mean_shrinks_by_its_error():
     # mean 2, variance 1: 2 * 4 / (4 + 1.25²)
-    assert shrunk_mean(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 * 4 / (4 + ERROR_LARGER**2))
-    assert shrunk_mean(np.array([-1.0, -2.0, -3.0])) == pytest.approx(-2 * 4 / (4 + ERROR_LARGER**2))
+    assert shrunk_mean(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 * 4 / (4 + WIDER["mean"] ** 2))
+    assert shrunk_mean(np.array([-1.0, -2.0, -3.0])) == pytest.approx(-2 * 4 / (4 + WIDER["mean"] ** 2))
 
 
 def test_a_certain_change_stays_and_no_change_is_none():
