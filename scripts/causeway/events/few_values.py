@@ -85,7 +85,7 @@ def few_pairs(first: np.ndarray, second: np.ndarray) -> tuple[list[tuple[int, in
     return [(int(one[code // other.size]), int(other[code % other.size])) for code in both.tolist()], codes
 
 
-@compiled(int64(I8, int64[::1], int32[::1], int32[::1]), rows_of=("values",))
+@compiled(int64(I8, int64[::1], int32[::1], int32[::1]))
 def _code(values, known, codes, slots):
     """Number the distinct values in the order in which they are met; return how many there are, or -1 for too many."""
     n = np.int64(0)

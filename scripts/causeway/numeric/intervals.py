@@ -191,7 +191,7 @@ def _checked(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return start, end, form
 
 
-@compiled(UniTuple(int64, 2)(I8, I8), rows_of=("start",))
+@compiled(UniTuple(int64, 2)(I8, I8))
 def _form(start, end):
     """Return what intervals are, and the first that ends before it starts or -1."""
     form = np.int64(SET)
@@ -233,7 +233,7 @@ def _before(low, point, near):
     return first
 
 
-@compiled(void(I8, I8, I8, I8, I8, int64[::1]), rows_of=("start", "low"))
+@compiled(void(I8, I8, I8, I8, I8, int64[::1]))
 def _overlap(start, end, low, high, before, found):
     at = np.int64(0)
     for i in range(start.size):
@@ -247,7 +247,7 @@ def _overlap(start, end, low, high, before, found):
         found[i] = covered
 
 
-@compiled(int64(I8, I8, int64[::1], int64[::1]), rows_of=("start",))
+@compiled(int64(I8, I8, int64[::1], int64[::1]))
 def _merge(start, end, low, high):
     n = np.int64(-1)
     reach = np.int64(np.iinfo(np.int64).min)
@@ -262,7 +262,7 @@ def _merge(start, end, low, high):
     return n + 1
 
 
-@compiled(int64(I8, I8, int64[::1], int64[::1]), rows_of=("start",))
+@compiled(int64(I8, I8, int64[::1], int64[::1]))
 def _merge_sorted(start, end, low, high):
     """Merge intervals from their starts and their ends, each ascending: which belong together does not matter to what
     is covered.
@@ -280,7 +280,7 @@ def _merge_sorted(start, end, low, high):
     return n
 
 
-@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]), rows_of=("a_low", "b_low"))
+@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))
 def _intersect(a_low, a_high, b_low, b_high, low, high):
     n = i = j = np.int64(0)
     while i < a_low.size and j < b_low.size:  # without branches: which set goes on is as good as random
@@ -293,7 +293,7 @@ def _intersect(a_low, a_high, b_low, b_high, low, high):
     return n
 
 
-@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]), rows_of=("a_low", "b_low"))
+@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))
 def _subtract(a_low, a_high, b_low, b_high, low, high):
     n = j = 0
     for i in range(a_low.size):

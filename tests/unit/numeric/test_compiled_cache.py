@@ -9,7 +9,9 @@ import time
 
 from support import ROOT
 
-PROGRAM = """
+COMPILED = "from causeway.numeric.compiled import functions\nfunctions.LONGEST_S = 0.0  # few rows are compiled, too\n"
+PROGRAM = f"""
+{COMPILED}
 import sys, time
 import numpy as np
 start = float(sys.argv[1])
@@ -129,7 +131,7 @@ RECORD = Record({record})
 def total(record):
     return record.factor * record.value.sum()
 '''
-TOTAL = "import numpy as np, records\nprint(records.total(records.RECORD.of(value=np.arange(5), factor=3)))"
+TOTAL = f"{COMPILED}import numpy as np, records\nprint(records.total(records.RECORD.of(value=np.arange(5), factor=3)))"
 
 
 def test_code_that_was_kept_for_a_record_of_an_older_version_is_compiled_anew(tmp_path):

@@ -171,8 +171,7 @@ def _idle_cause(since, until, called, wait):
 
 
 @compiled_borrowing(
-    void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64),
-    rows_of=("rows",),
+    void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64)
 )
 def _take(
     rows, kinds, starts, ends, calls, now, stops, reach, edges, bin_at, low, high, spans, total, binned, within, idle,
@@ -211,7 +210,7 @@ QUEUE = 1024
 """Longest queue that is counted; a stream of a device holds about as many launches."""
 
 
-@compiled(void(I4, I4, U1, I8, I8, I8, I8, int64, int64, int64[::1], _M2, _M2, int64[::1], _M2), rows_of=("devices",))
+@compiled(void(I4, I4, U1, I8, I8, I8, I8, int64, int64, int64[::1], _M2, _M2, int64[::1], _M2))
 def take_streams(
     devices, streams, launch, starts, ends, call_starts, call_ends, small, wait, before, gaps, ring, filled, path
 ):
@@ -270,7 +269,7 @@ COPY_FIELDS = ("copies", "duration_ns", "sized", "bytes", "sized_ns")
 """Per direction: copies and their durations; those with a known size, their bytes and durations."""
 
 
-@compiled(void(I4, U1, I8, I8, I8, int64[:, :, ::1]), rows_of=("devices",))
+@compiled(void(I4, U1, I8, I8, I8, int64[:, :, ::1]))
 def take_copies(devices, kinds, starts, ends, sizes, found):
     """Add up transfers by direction; a size below 0 is unknown."""
     for i in range(starts.size):

@@ -1,26 +1,29 @@
 """The decorator of compiled functions."""
 
 import threading
+import time
 import weakref
-from collections.abc import Callable
-from functools import partial, update_wrapper
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial, update_wrapper
 from typing import Any
 
 import numpy as np
 
-from causeway.numeric.compiled.stated_types import Signature, TypedFunction
+from causeway.numeric.compiled.stated_types import Intrinsic, Record, Signature, StatedType, TypedFunction
 
-FEW_ROWS = 4000
-"""Rows that a process takes as the functions are written, over all calls: 0.1 s at most, of the 0.5 s of numba."""
+FEW_ROWS = 1 << 14
+"""Rows that a call as a function is written may have: mostly some 20 µs each."""
+LONGEST_S = 0.3
+"""CPU-seconds that a process runs functions so: what numba takes to load, and the code of some twenty functions."""
 _LOCK = threading.RLock()
 _EVERY: weakref.WeakSet["CompiledFunction"] = weakref.WeakSet()
 
 
 class _Interpreted(threading.local):
-    """Whether this thread runs a function as it is written, and the rows taken in that way."""
+    """Whether this thread runs a function as it is written, and the CPU-seconds that went into that."""
 
     running = False
-    rows = 0
+    spent_s = 0.0
 
 
 _INTERPRETED = _Interpreted()
@@ -36,74 +39,71 @@ class CompiledFunction(TypedFunction):
         What it takes and returns; several where it is compiled for several types.
     options : mapping
         Of `numba.njit`, beside ours.
-    rows_of : tuple of str
-        Arguments whose lengths are the rows that it takes, if it, and what it calls, may run as they are written.
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        signature: Signature | list[Signature],
-        options: dict[str, Any],
-        rows_of: tuple[str, ...],
+        self, function: Callable[..., Any], signature: Signature | list[Signature], options: dict[str, Any]
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self._signatures = signature if isinstance(signature, list) else [signature]
         self._options = options
-        self._rows_of = [function.__code__.co_varnames.index(name) for name in rows_of]
         self._dispatcher: Any = None
         self._begun: Any = None
         _EVERY.add(self)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the function: compiled, or as it is written where a process has few rows."""
+        """Call the function: compiled, or as it is written while a process has few rows."""
         if _INTERPRETED.running:  # by one that is interpreted, and takes NumPy's integers
-            return self._result(self.py_func(*self._converted(arguments)))
-        if self._dispatcher is None and self._rows_of and self.takes(arguments):
-            rows = self.rows(arguments)
-            if _INTERPRETED.rows + rows <= FEW_ROWS:
-                _INTERPRETED.rows += rows
-                return self.interpret(*arguments)
+            return self._interpreted(arguments)
+        if self._dispatcher is None and _INTERPRETED.spent_s < LONGEST_S and self.may_interpret(arguments):
+            return self.interpret(*arguments)
         return (self._dispatcher or self.dispatcher())(*arguments)
 
-    def rows(self, arguments: tuple[Any, ...]) -> int:
-        """Return the rows of a call; a call itself counts as some."""
-        return 20 + sum(len(arguments[at]) for at in self._rows_of)
+    def may_interpret(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether a call has few rows, what it calls runs as it is written, too, and arrays are what a signature
+        states: where they are not, numba says so.
+        """
+        if not self.is_plain or all(one.size > FEW_ROWS for one in _flat(arguments)):
+            return False
+        signature = self._stated(arguments)
+        return signature is not None and _rows(signature, arguments) <= FEW_ROWS
 
-    def takes(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether arrays are what the signature states: where not, numba says so."""
-        kinds = self._signatures[0].arguments
-        return len(arguments) == len(kinds) and all(
-            argument.dtype == kind.scalar and argument.ndim == kind.axes and argument.flags.c_contiguous
-            for argument, kind in zip(arguments, kinds, strict=True)
-            if kind.axes
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the function, and every one that it calls, has a meaning without numba."""
+        called = [self.py_func.__globals__.get(name) for name in self.py_func.__code__.co_names]
+        return all(
+            one.plain is not None if isinstance(one, Intrinsic) else one.is_plain
+            for one in called
+            if isinstance(one, Intrinsic) or (isinstance(one, CompiledFunction) and one is not self)
         )
 
     def interpret(self, *arguments: Any) -> Any:
         """Run the function as it is written, with compiled code's integers: of 64 bits, and without overflow."""
         _INTERPRETED.running = True
+        begun = time.thread_time()
         try:
             with np.errstate(over="ignore"):
-                result = self._result(self.py_func(*self._converted(arguments)))
+                result = self._interpreted(arguments)
         finally:
             _INTERPRETED.running = False
+            _INTERPRETED.spent_s += time.thread_time() - begun
         return _as_python(result)
 
-    def _converted(self, arguments: tuple[Any, ...]) -> list[Any]:
-        converted = []
-        for argument, kind in zip(arguments, self._signatures[0].arguments, strict=True):
-            if kind.axes == 0 and kind.scalar is not None:
-                converted.append(kind.scalar(argument))
-            elif kind.readonly and argument.dtype != np.int64:
-                converted.append(argument.astype(np.int64))  # numba computes with 64 bits, NumPy with as many as given
-            else:
-                converted.append(argument)
-        return converted
-
-    def _result(self, result: Any) -> Any:
-        convert = self._signatures[0].result.scalar
+    def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
+        signature = self._stated(arguments) or self._signatures[0]
+        written: list[tuple[np.ndarray, np.ndarray]] = []
+        given = [_widened(*pair, written) for pair in zip(signature.arguments, arguments, strict=True)]
+        result = self.py_func(*given)
+        for array, wide in written:
+            array[...] = wide
+        convert = signature.result.scalar
         return convert(result) if convert else result
+
+    def _stated(self, arguments: tuple[Any, ...]) -> Signature | None:
+        """Return the signature that states the arrays of a call."""
+        return next((one for one in self._signatures if _states(one, arguments)), None)
 
     def dispatcher(self) -> Any:
         """Return numba's function, compiled; one that calls itself sees itself while it is compiled."""
@@ -127,6 +127,45 @@ class CompiledFunction(TypedFunction):
                 called.dispatcher()
 
 
+def _states(signature: Signature, arguments: tuple[Any, ...]) -> bool:
+    return len(arguments) == len(signature.arguments) and all(
+        argument.dtype == kind.scalar and argument.ndim == kind.axes and argument.flags.c_contiguous
+        for argument, kind in zip(arguments, signature.arguments, strict=True)
+        if kind.axes
+    )
+
+
+def _flat(arguments: tuple[Any, ...]) -> Iterator[np.ndarray]:
+    """Give the arrays of a call, those of its records included."""
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            yield argument
+        elif isinstance(argument, tuple):
+            yield from _flat(argument)
+
+
+def _rows(signature: Signature, arguments: tuple[Any, ...]) -> int:
+    """Return the rows of a call: the length of the longest array that is only read, else of any."""
+    read = [len(one) for one in _flat(arguments) if not one.flags.writeable]
+    read += [len(one) for kind, one in zip(signature.arguments, arguments, strict=True) if kind.axes and kind.readonly]
+    return max(read or [len(one) for one in _flat(arguments)], default=0)
+
+
+def _widened(kind: StatedType, value: Any, written: list[tuple[np.ndarray, np.ndarray]]) -> Any:
+    """Return an argument as compiled code computes with it: integers have 64 bits; note what is to be written back."""
+    if isinstance(kind, Record):
+        pairs = zip(kind.fields.values(), value, strict=True)
+        return kind.kind(*(_widened(*pair, written) for pair in pairs))
+    if not kind.axes:
+        return value if kind.scalar is None else kind.scalar(value)
+    if value.dtype.kind not in "iu" or value.dtype == np.int64:
+        return value
+    wide = value.astype(np.int64)
+    if not kind.readonly:
+        written.append((value, wide))
+    return wide
+
+
 def _as_python(result: Any) -> Any:
     """Return a result as compiled functions return it."""
     if isinstance(result, tuple):
@@ -134,14 +173,9 @@ def _as_python(result: Any) -> Any:
     return result.item() if isinstance(result, np.generic) else result
 
 
-def compiled(
-    signature: Any, rows_of: tuple[str, ...] = (), **options: Any
-) -> Callable[[Callable[..., Any]], CompiledFunction]:
-    """Return the decorator of a function of this signature; `options` are those of `numba.njit`.
-
-    See `CompiledFunction` for `rows_of`.
-    """
-    return partial(CompiledFunction, signature=signature, options=options, rows_of=rows_of)
+def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], CompiledFunction]:
+    """Return the decorator of a function of this signature; `options` are those of `numba.njit`."""
+    return partial(CompiledFunction, signature=signature, options=options)
 
 
 compiled_borrowing = partial(compiled, _nrt=False)

@@ -116,10 +116,19 @@ class TypedFunction:
 
 
 class Intrinsic:
-    """A function of compiled code alone, by its name in `numba_code`."""
+    """A function of compiled code, by its name in `numba_code`; `plain` does the same without numba, where it can be
+    done.
+    """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, plain: Callable[[Any], Any] | None = None) -> None:
         self.name = name
+        self.plain = plain
+
+    def __call__(self, value: Any) -> Any:
+        """Do it without numba."""
+        if self.plain is None:
+            raise TypeError(f"{self.name} is of compiled code alone")
+        return self.plain(value)
 
 
 def _as_python_number(value: Any) -> Any:
@@ -164,6 +173,6 @@ I8, U4, U2, U1, F8 = (_read_only(kind) for kind in (int64, uint32, uint16, uint8
 I4 = _read_only(int32)
 """Numbers of groups, kernels and ranks: half the memory traffic of int64."""
 
-bits_of = Intrinsic("bits_of")
+bits_of = Intrinsic("bits_of", lambda number: np.float64(number).view(np.int64))
 byte_at = Intrinsic("byte_at")
 signed_big_endian = Intrinsic("signed_big_endian")

@@ -137,7 +137,7 @@ def _around(thread, time, stacks, depth, slots, parent, names, count):
 
 
 @compiled_borrowing(
-    void(*[I8] * 8, _STACKS, _RW, _SLOTS, *[_RW] * 3, Array(int64, 2, "C")), rows_of=("start", "call_start")
+    void(*[I8] * 8, _STACKS, _RW, _SLOTS, *[_RW] * 3, Array(int64, 2, "C"))
 )  # fmt: skip
 def _sweep(
     start, end, name, flags, inputs, thread, call_start, call_thread, stacks, depth, slots, parent, names, count, found
