@@ -182,7 +182,7 @@ def arriving(seed, noise, count=30, ranks=RANKS, late=0.0, slow=0.0):
     )
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 8, 64])
+@pytest.mark.parametrize("ranks", [2, 3, 8, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", NOISE)
 def test_chance_is_no_straggler_however_it_is_distributed(noise, ranks):
     """Twenty short runs of each kind: one in a hundred may name a rank by chance, and slow waves of few ranks a few

@@ -20,7 +20,7 @@ def arrows(columns, y, **facts):
     return discover(table, rows_of(y), Scope("d", "y", "k"))[0].arrows
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 20))])
 def test_a_cause_that_determines_the_time_is_named(seed):
     """A memory-bound kernel of varying work, with noise of 1 to 3 %; every second one with two counters that add up."""
     rng = np.random.default_rng(7000 + seed)

@@ -137,7 +137,7 @@ def test_a_single_event_in_a_recorded_time_has_an_efficiency(tmp_path):
     assert (tree["elapsed_ns"], tree[PARALLEL]) == (780, 0.1)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 25))])
 def test_random_runs_beside_a_count_of_nanoseconds(tmp_path, seed):
     """Each rank's events and calls lie anywhere; clocks are shifted. Every nanosecond of the time line is looked at."""
     random = np.random.default_rng(seed)
