@@ -19,6 +19,7 @@ from causeway.core.formatting import first_of
 from causeway.core.installation import workflow_folder
 from causeway.readers.archives import archive_kind, unpack_archive
 from causeway.readers.common.files import first_bytes
+from causeway.readers.common.name_ranks import numbered
 from causeway.readers.detect import detect
 from causeway.readers.recorded_span import recorded_span
 from causeway.readers.report_kinds import form_of, report_kind, tool_for
@@ -184,7 +185,7 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Fo
     for (name, _, archive), group in groupby(named_paths, key=_together):
         paths = [path for _, path, _ in group]
         exports = _without_other_forms([export for path in paths for export in _checked_exports(path)])
-        runs = _runs_of(exports, whole) if name is None else _recordings(name, exports, whole)
+        runs = _runs_of(exports, whole) if name is None else _recordings(name, _numbered(exports), whole)
         if len(paths) == 1 and paths[0].is_dir() and [export.path for export in exports] != paths:
             _add_damaged(paths[0], runs)
             if archive is None and (rest := _not_read(paths[0], runs)):
@@ -204,9 +205,7 @@ def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
 
 
 def _innermost(path: Path) -> Path:
-    """Return a path; of a folder without exports and with one folder that one, and so on, as the folders of TensorBoard
-    lie: plugins/profile/TIME.
-    """
+    """Return a path; of a folder without exports but with one folder that, and so on (TensorBoard: plugins/profile)."""
     folders = [inner for inner in path.iterdir() if inner.is_dir()] if path.is_dir() else []
     return _innermost(folders[0]) if len(folders) == 1 and not any(_exports_at(path)) else path
 
@@ -550,6 +549,14 @@ def _ending(path: Path) -> str:
     return match[0].lower() if match else ""
 
 
+def _numbered(exports: list[FoundExport]) -> list[FoundExport]:
+    """Return exports that are said to be one run with the numbers in their names as ranks, where none states one."""
+    ranks = numbered([_written_name(export.path) for export in exports])
+    if ranks is None or any(export.rank is not None for export in exports):
+        return exports
+    return [replace(export, rank=rank) for export, rank in zip(exports, ranks, strict=True)]
+
+
 def _give_names(runs: list[_Run], taken: set[str]) -> None:
     """Give runs names that can be datasets', of which no two are equal and none is one of an earlier argument: the name
     of the folder that holds the export is put before, of the one above if the run has that name already; then a number.
@@ -576,6 +583,8 @@ def _said_of(runs: list[_Run]) -> Iterator[str]:
                 others = first_of(file.name for file in export.other_forms)
                 yield f"{run.name}: {export.path.name} is read; the same recording, not read: {others}"
                 yield from _written_later(export)
+    if sorted(numbered([run.name for run in runs]) or ()) == list(range(len(runs))) and "0" in runs[0].name:
+        yield f"{first_of(run.name for run in runs)}: {len(runs)} runs, or, named as NAME=FOLDER, the ranks of one"
     for said in dict.fromkeys(run.said for run in runs if run.said):
         yield f"{said} {', '.join(run.name for run in runs if run.said == said)}"
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from causeway.command_line.analysis_folder import settings_of, write_analysis
-from causeway.command_line.exports_found import dataset_name, find_exports
+from causeway.command_line.exports_found import dataset_name, find_exports, search_exports
 from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.core.errors import CausewayError
 from support import REAL
@@ -61,6 +61,25 @@ def test_kineto_traces_tell_their_rank(tmp_path):
         text = f'{{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {rank}}}, "traceEvents": []}}'
         write(tmp_path / "job", f"host_{7 - rank}.pt.trace.json", text=text)
     assert sorted(found(tmp_path / "job")) == [("host_4.pt.trace.json", "job", 3), ("host_7.pt.trace.json", "job", 0)]
+
+
+@pytest.mark.parametrize("name", ["report_{}.csv", "job123.{}.csv", "node0_local{}.csv"])
+def test_numbered_files_are_ranks_where_they_are_said_to_be_one_run(name, tmp_path):
+    """As `nsys profile -o report_%q{SLURM_PROCID}` names them; the tenth was taken for rank 2."""
+    write(tmp_path / "job", *(name.format(number) for number in range(11)))
+    assert sorted(rank for _, _, rank in found(f"all={tmp_path / 'job'}")) == list(range(11))
+    assert all(file == name.format(rank) for file, _, rank in found(f"all={tmp_path / 'job'}"))
+    apart = search_exports([str(tmp_path / "job")])
+    assert {export.rank for export in apart.exports} == {None}
+    assert "11 runs, or, named as NAME=FOLDER, the ranks of one" in apart.remarks[0]
+
+
+def test_reports_that_are_numbered_from_one_are_runs_without_a_word(tmp_path):
+    """`nsys profile` numbers those of successive runs so."""
+    write(tmp_path / "job", "report1.csv", "report2.csv")
+    apart = search_exports([str(tmp_path / "job")])
+    assert ([export.rank for export in apart.exports], apart.remarks) == ([None, None], [])
+    assert [rank for _, _, rank in found(f"all={tmp_path / 'job'}")] == [0, 1]
 
 
 def test_workers_of_kineto_traces_are_ranks_where_no_rank_is_stated(tmp_path):

@@ -1,12 +1,14 @@
 """Which ranks the names of files and folders state."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
 """A folder of one of several executions of a process, one after the other."""
 _RANK = re.compile(r"(?:^|[-_.])rank[-_.]?(\d+)(?=[-_.]|$)", re.IGNORECASE)
+_DIGITS = re.compile(r"([0-9]+)")
+LONGEST_DIGITS = 9
 _END = re.compile(r"(?:^|[-_.])([0-9]{1,9})(?:_results)?$", re.IGNORECASE)
 
 
@@ -38,6 +40,26 @@ def ranks_in_names(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], i
     stated = stated_ranks(groups)
     numbers = _numbers(groups)
     return {group: numbers.get(group) if rank is None else rank for group, rank in stated.items()}
+
+
+def numbered(names: Sequence[str]) -> list[int] | None:
+    """Return the numbers in which names differ, where they differ in nothing else and no two have the same; if none is
+    0, the places in their order instead. None where names differ in more.
+
+    >>> numbered(["report_0", "report_10", "report_2"]), numbered(["job1_a", "job2_a"]), numbered(["a1", "b2"])
+    ([0, 10, 2], [0, 1], None)
+    """
+    parts = [_DIGITS.split(name) for name in names]
+    if len(parts) < 2 or len(set(map(len, parts))) > 1:
+        return None
+    differing = [at for at, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    if len(differing) != 1 or differing[0] % 2 == 0:
+        return None
+    numbers = [int(part[differing[0]][:LONGEST_DIGITS]) for part in parts]
+    order = sorted(set(numbers))
+    if len(order) < len(numbers):
+        return None
+    return numbers if order[0] == 0 else [order.index(number) for number in numbers]
 
 
 def _numbers(groups: list[tuple[str, str]]) -> Mapping[tuple[str, str], int | None]:
