@@ -19,8 +19,6 @@ MORE = {
     "levels/pyramid/merging.py": {"merge_sketches": 9},
     "readers/common/operator_sweep.py": {"_sweep": 15},
     "variability/rows/transfer_links.py": {"_match": 12, "_sweep": 13},
-    "waiting/graph/explicit_waits.py": {"_follow": 15},
-    "waiting/graph/export_stream.py": {"_join": 11, "_take_calls": 17},
 }
 """Functions that still take more: the list only becomes shorter."""
 
