@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.events.few_values import few_pairs
-from causeway.numeric.compiled import F8, I4, I8, U4, compiled, float64, int64, void
+from causeway.numeric.compiled import F8, I4, I8, U4, Record, compiled, float64, int64, void
 from causeway.numeric.mpi import Ranks
 
 BLOCKS = 32
@@ -201,7 +202,7 @@ def _sum_deviations(
     launches and deviations of its configurations to `cells`, as `DurationCells` has them.
     """
     found: dict[tuple[int, int], np.ndarray] = {}
-    limits = codes, medians, -CUT * scale, CUT * scale
+    limits = DEVIATION_LIMITS.of(codes=codes, medians=medians, low=-CUT * scale, high=CUT * scale, edges=edges)
     for batch in event_streams.chunks(folder, "launches", WANTED):
         devices, number = _by_device(batch)
         start = batch.column("start_ns").to_numpy()
@@ -212,10 +213,10 @@ def _sum_deviations(
             time[mine] = clocks[rank].aligned(start[mine])
         # one piece of the table at a time: sums of floats depend on the order of their terms
         sums = np.zeros((len(devices), 3, BLOCKS))
-        _add_deviations(
-            batch.column("configuration").to_numpy(), *limits, _logs(batch), number, time, edges,
-            np.zeros(len(devices), np.int64), sums, cells,
-        )  # fmt: skip
+        launches = TIMED_LAUNCHES.of(
+            configurations=batch.column("configuration").to_numpy(), logs=_logs(batch), devices=number, times=time
+        )
+        _add_deviations(launches, limits, np.zeros(len(devices), np.int64), sums, cells)
         for device, part in zip(devices, sums, strict=True):
             if device in found:
                 found[device] += part
@@ -232,21 +233,64 @@ def _count_steps(configurations, codes, logs, histogram):
         histogram[codes[configurations[i]], step] += 1
 
 
-@compiled(void(U4, I8, F8, F8, F8, F8, I4, I8, I8, int64[::1], float64[:, :, ::1], int64[:, :, ::1]))
-def _add_deviations(configurations, codes, medians, low, high, logs, devices, times, edges, block_of, sums, cells):
+class TimedLaunches(NamedTuple):
+    """Launches of some devices.
+
+    Attributes
+    ----------
+    configurations : ndarray of uint32, shape (n,)
+    logs : ndarray of float64, shape (n,)
+        Of their durations.
+    devices : ndarray of int32, shape (n,)
+    times : ndarray of int64, shape (n,), ns
+        On the dataset's time line.
+    """
+
+    configurations: Annotated[np.ndarray, U4]
+    logs: Annotated[np.ndarray, F8]
+    devices: Annotated[np.ndarray, I4]
+    times: Annotated[np.ndarray, I8]
+
+
+class DeviationLimits(NamedTuple):
+    """What deviations are taken from, and within which limits.
+
+    Attributes
+    ----------
+    codes : ndarray of int64, shape (configurations,)
+        The dataset's number of each configuration of the export.
+    medians, low, high : ndarray of float64, shape (numbers,)
+    edges : ndarray of int64, shape (blocks + 1,), ns
+    """
+
+    codes: Annotated[np.ndarray, I8]
+    medians: Annotated[np.ndarray, F8]
+    low: Annotated[np.ndarray, F8]
+    high: Annotated[np.ndarray, F8]
+    edges: Annotated[np.ndarray, I8]
+
+
+TIMED_LAUNCHES = Record(TimedLaunches)
+DEVIATION_LIMITS = Record(DeviationLimits)
+
+
+@compiled(void(TIMED_LAUNCHES, DEVIATION_LIMITS, int64[::1], float64[:, :, ::1], int64[:, :, ::1]))
+def _add_deviations(launches, limits, block_of, sums, cells):
     """Add deviations to the sums of each device: count, deviations, squares, by block, and to the cells of each
     configuration; `block_of` holds where each device is, int64 of shape (devices,). Moments outside of all blocks
     belong to the first or the last.
     """
+    edges = limits.edges
     last = edges.size - 2
-    for i in range(configurations.size):
-        code = codes[configurations[i]]
-        deviation = min(max(logs[i] - medians[code], low[code]), high[code])
-        device = int64(devices[i])
+    for i in range(launches.configurations.size):
+        code = limits.codes[launches.configurations[i]]
+        deviation = min(max(launches.logs[i] - limits.medians[code], limits.low[code]), limits.high[code])
+        device = int64(launches.devices[i])
+        time = launches.times[i]
         block = block_of[device]
-        while block < last and edges[block + 1] <= times[i]:
+        while block < last and edges[block + 1] <= time:
             block += 1
-        while block > 0 and edges[block] > times[i]:
+        while block > 0 and edges[block] > time:
             block -= 1
         block_of[device] = block
         sums[device, 0, block] += 1.0

@@ -3,9 +3,11 @@
 Only begins ascend, so what reaches beyond the open cell is written at once, as pieces that are merged later.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
-from causeway.numeric.compiled import I8, U4, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I8, U4, Record, compiled_borrowing, int64, void
 
 # busy series of a device: covered time of the first four is exclusive in this order, "active" ones count each event for
 # itself
@@ -92,44 +94,94 @@ def _add_active(device, what, begin, finish, width, opened, pieces, filled):
     filled[2] = n
 
 
-@compiled_borrowing(
-    void(int64, int64, I8, I8, I8, U4, I8, I8, I8, I8, I8, int64, int64, _M2, _M2, _M2, int64[::1])
-)  # fmt: skip
-def sweep(
-    device, now, rows, start, duration, configuration, kind, t_rows, t_start, t_duration, t_kind,
-    origin, width, until, opened, pieces, filled,
-):  # fmt: skip
+class BusyLaunches(NamedTuple):
+    """Launches in the order of time.
+
+    Attributes
+    ----------
+    start, duration : ndarray of int64, shape (n,), ns
+    configuration : ndarray of uint32, shape (n,)
+    kind : ndarray of int64, shape (configurations,)
+        0 compute, 1 communication, 2 memory.
+    """
+
+    start: Annotated[np.ndarray, I8]
+    duration: Annotated[np.ndarray, I8]
+    configuration: Annotated[np.ndarray, U4]
+    kind: Annotated[np.ndarray, I8]
+
+
+class BusyTransfers(NamedTuple):
+    """Transfers in the order of time.
+
+    Attributes
+    ----------
+    start, duration : ndarray of int64, shape (n,), ns
+    kind : ndarray of int64, shape (n,)
+        0 host to device, 1 device to host, 2 on the device or between devices, 3 memory set.
+    """
+
+    start: Annotated[np.ndarray, I8]
+    duration: Annotated[np.ndarray, I8]
+    kind: Annotated[np.ndarray, I8]
+
+
+class BusyCells(NamedTuple):
+    """Cells of busy time, and how far devices are known.
+
+    Attributes
+    ----------
+    origin, width : int, ns
+        Times count from `origin`.
+    until : ndarray of int64, shape (devices, 4), ns, updated
+        The time up to which each device is covered, and the latest end of compute, of communication and of copies that
+        have begun: between two begins a class is active exactly until its latest end, so no list of active events is
+        needed.
+    opened : ndarray of int64, shape (devices, 2 + kinds), updated
+        Each device's open cell: number, end, and ns of each kind of busy time.
+    pieces : ndarray of int64, shape (rows, 3), output
+    filled : ndarray of int64, shape (3,), updated
+    """
+
+    origin: Annotated[int, int64]
+    width: Annotated[int, int64]
+    until: Annotated[np.ndarray, int64[:, ::1]]
+    opened: Annotated[np.ndarray, int64[:, ::1]]
+    pieces: Annotated[np.ndarray, int64[:, ::1]]
+    filled: Annotated[np.ndarray, int64[::1]]
+
+
+BUSY_LAUNCHES, BUSY_TRANSFERS, BUSY_CELLS = map(Record, (BusyLaunches, BusyTransfers, BusyCells))
+
+
+@compiled_borrowing(void(int64, int64, I8, BUSY_LAUNCHES, I8, BUSY_TRANSFERS, BUSY_CELLS))
+def sweep(device, now, rows, launches, t_rows, transfers, busy):
     """Add the launches and transfers of a device, the `rows` and `t_rows` of arrays in the order of time, to its busy
     time, and the time up to `now`.
-
-    `kind` is the class of a configuration (0 compute, 1 communication, 2 memory), `t_kind` 0 host to device, 1 device
-    to host, 2 on the device or between devices, 3 memory set. `until` has for each device the time up to which it is
-    covered, and the latest end of compute, of communication and of copies that have begun: between two begins a class
-    is active exactly until its latest end, so no list of active events is needed. `opened` has each device's open cell:
-    number, end, and ns of each kind of busy time. Times count from `origin`.
     """
+    until = busy.until
     i = 0
     j = 0
     while i < rows.size or j < t_rows.size:
-        if j < t_rows.size and (i == rows.size or t_start[t_rows[j]] < start[rows[i]]):
+        if j < t_rows.size and (i == rows.size or transfers.start[t_rows[j]] < launches.start[rows[i]]):
             row = t_rows[j]
-            begin = t_start[row] - origin
-            finish = begin + t_duration[row]
+            begin = transfers.start[row] - busy.origin
+            finish = begin + transfers.duration[row]
             kind_of_event = int64(2)  # memory, as a kernel that copies
-            active = COPY_IN + t_kind[row]
+            active = COPY_IN + transfers.kind[row]
             j += 1
         else:
             row = rows[i]
-            begin = start[row] - origin
-            finish = begin + duration[row]
-            kind_of_event = kind[configuration[row]]
+            begin = launches.start[row] - busy.origin
+            finish = begin + launches.duration[row]
+            kind_of_event = launches.kind[launches.configuration[row]]
             active = ACTIVE_COMPUTE + kind_of_event if kind_of_event < 2 else int64(-1)
             i += 1
-        _cover(device, begin, width, until, opened, pieces, filled)
+        _cover(device, begin, busy.width, until, busy.opened, busy.pieces, busy.filled)
         until[device, 1 + kind_of_event] = max(until[device, 1 + kind_of_event], finish)
         if active >= 0:
-            _add_active(device, active, begin, finish, width, opened, pieces, filled)
-    _cover(device, now, width, until, opened, pieces, filled)
+            _add_active(device, active, begin, finish, busy.width, busy.opened, busy.pieces, busy.filled)
+    _cover(device, now, busy.width, until, busy.opened, busy.pieces, busy.filled)
 
 
 @compiled_borrowing(int64(_M2, I8, _M2))

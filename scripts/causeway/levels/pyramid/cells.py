@@ -5,10 +5,12 @@ cell in which its event begins; busy time belongs to the cells that it covers. R
 series has one open cell, which is closed into the output when a row of a later cell comes.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
 from causeway.levels.pyramid.sketch import bucket_of
-from causeway.numeric.compiled import I8, U2, U4, compiled, compiled_borrowing, int64, uint16, uint32, void
+from causeway.numeric.compiled import I8, U2, U4, Record, compiled, compiled_borrowing, int64, uint16, uint32, void
 
 LIMB = (1 << 32) - 1
 CELL, END, COUNT, SUM, SQUARE_0, SQUARE_1, SQUARE_2, LOW, HIGH, TOUCHED = range(10)
@@ -29,6 +31,101 @@ VALUE_NAMES = (
     " device_to_host_bytes on_device_bytes memset_bytes"
 ).split()
 LONG_AGO = -(1 << 62)
+
+
+class SeriesValues(NamedTuple):
+    """Values of series, ascending in time within a series.
+
+    Attributes
+    ----------
+    time, series, value : ndarray of int64, shape (n,)
+        Time in ns.
+    """
+
+    time: Annotated[np.ndarray, I8]
+    series: Annotated[np.ndarray, I8]
+    value: Annotated[np.ndarray, I8]
+
+
+class NewValues(NamedTuple):
+    """The same, output.
+
+    Attributes
+    ----------
+    time, series, value : ndarray of int64, shape (n,)
+    """
+
+    time: Annotated[np.ndarray, int64[::1]]
+    series: Annotated[np.ndarray, int64[::1]]
+    value: Annotated[np.ndarray, int64[::1]]
+
+
+class OpenCells(NamedTuple):
+    """The open cell of each series, and what is closed, both updated: see `close`.
+
+    Attributes
+    ----------
+    state : ndarray of int64, shape (series, 10)
+    histogram : ndarray of uint32, shape (series, buckets)
+    touched : ndarray of uint16, shape (series, buckets)
+    closed : ndarray of int64, shape (rows, 10)
+    buckets : ndarray of uint16, shape (entries,)
+    counts : ndarray of uint32, shape (entries,)
+    filled : ndarray of int64, shape (3,)
+    """
+
+    state: Annotated[np.ndarray, int64[:, ::1]]
+    histogram: Annotated[np.ndarray, uint32[:, ::1]]
+    touched: Annotated[np.ndarray, uint16[:, ::1]]
+    closed: Annotated[np.ndarray, int64[:, ::1]]
+    buckets: Annotated[np.ndarray, uint16[::1]]
+    counts: Annotated[np.ndarray, uint32[::1]]
+    filled: Annotated[np.ndarray, int64[::1]]
+
+
+class CellGrid(NamedTuple):
+    """The cells of time, and the buckets of values: see `sketch.bucket_of`.
+
+    Attributes
+    ----------
+    origin, width : int, ns
+    upper : ndarray of int64, shape (buckets,)
+    first : ndarray of uint16, shape (k,)
+    """
+
+    origin: Annotated[int, int64]
+    width: Annotated[int, int64]
+    upper: Annotated[np.ndarray, I8]
+    first: Annotated[np.ndarray, U2]
+
+
+class ChunkRows(NamedTuple):
+    """Launches in the order of time.
+
+    Attributes
+    ----------
+    start, duration : ndarray of int64, shape (n,), ns
+    stream : ndarray of int64, shape (n,)
+    configuration : ndarray of uint32, shape (n,)
+    kind, mean : ndarray of int64, shape (configurations,)
+    linked : ndarray of int64, shape (n,)
+        The index of each launch's transfer in `lasted`; -1 without one.
+    lasted : ndarray of int64, shape (transfers,), ns
+    """
+
+    start: Annotated[np.ndarray, I8]
+    duration: Annotated[np.ndarray, I8]
+    stream: Annotated[np.ndarray, I8]
+    configuration: Annotated[np.ndarray, U4]
+    kind: Annotated[np.ndarray, I8]
+    mean: Annotated[np.ndarray, I8]
+    linked: Annotated[np.ndarray, I8]
+    lasted: Annotated[np.ndarray, I8]
+
+
+SERIES_VALUES, NEW_VALUES, OPEN_CELLS, CELL_GRID, CHUNK_ROWS = map(
+    Record, (SeriesValues, NewValues, OpenCells, CellGrid, ChunkRows)
+)
 
 
 @compiled(
@@ -82,58 +179,57 @@ def _add_square(value, series, state):
         state[series, SQUARE_2] += 2 * np.int64(product >> np.uint64(32)) + np.int64(high * high)
 
 
-@compiled_borrowing(
-    void(
-        *(I8, I8, I8, int64, int64),
-        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, U2),
-    )
-)
-def add(time, series, value, origin, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
+@compiled_borrowing(void(SERIES_VALUES, CELL_GRID, OPEN_CELLS))
+def add(values, grid, cells):
     """Add values to their series; times ascend within a series, and are not before its open cell."""
-    for i in range(time.size):
-        at = time[i] - origin
-        v = value[i]
-        k = series[i]
+    state = cells.state
+    histogram = cells.histogram
+    touched = cells.touched
+    for i in range(values.time.size):
+        at = values.time[i] - grid.origin
+        v = values.value[i]
+        k = values.series[i]
         if at >= state[k, END]:
             if state[k, COUNT]:
-                close(k, state, histogram, touched, closed, buckets, counts, filled)
-            cell = at // width
+                close(k, state, histogram, touched, cells.closed, cells.buckets, cells.counts, cells.filled)
+            cell = at // grid.width
             state[k, CELL] = cell
-            state[k, END] = (cell + 1) * width
+            state[k, END] = (cell + 1) * grid.width
         state[k, COUNT] += 1
         state[k, SUM] += v
         state[k, LOW] = min(state[k, LOW], v)
         state[k, HIGH] = max(state[k, HIGH], v)
         _add_square(v, k, state)
-        bucket = bucket_of(v, upper, first)
+        bucket = bucket_of(v, grid.upper, grid.first)
         if histogram[k, bucket] == 0:
             touched[k, state[k, TOUCHED]] = bucket
             state[k, TOUCHED] += 1
         histogram[k, bucket] += 1
 
 
-@compiled_borrowing(int64(I8, I8, I8, U4, I8, I8, I8, I8, int64[::1], int64[::1], int64[::1]))
-def launch_values(start, duration, stream, configuration, kind, mean, linked, lasted, time, series, value):
-    """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are.
-
-    `stream` numbers the streams, `kind` and `mean` are of each configuration; `linked` has the index of each launch's
-    transfer in `lasted`, -1 without one.
-    """
+@compiled_borrowing(int64(CHUNK_ROWS, NEW_VALUES))
+def launch_values(launches, values):
+    """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are."""
+    time = values.time
+    series = values.series
+    value = values.value
     n = np.int64(0)
-    for i in range(start.size):
-        base = stream[i] * VALUES
-        v = duration[i]
-        c = configuration[i]
-        time[n] = start[i]
-        series[n] = base + kind[c]
+    for i in range(launches.start.size):
+        start = launches.start[i]
+        base = launches.stream[i] * VALUES
+        v = launches.duration[i]
+        c = launches.configuration[i]
+        time[n] = start
+        series[n] = base + launches.kind[c]
         value[n] = v
-        time[n + 1] = start[i]
+        time[n + 1] = start
         series[n + 1] = base + VARIABILITY
-        value[n + 1] = abs(v - mean[c])
+        value[n + 1] = abs(v - launches.mean[c])
         n += 2
-        if linked[i] >= 0:
-            time[n] = start[i]
+        linked = launches.linked[i]
+        if linked >= 0:
+            time[n] = start
             series[n] = base + STALL
-            value[n] = abs(v - lasted[linked[i]])
+            value[n] = abs(v - launches.lasted[linked])
             n += 1
     return n

@@ -66,8 +66,14 @@ NO_LAUNCHES = LaunchChunk(
     linked=_NONE,
     lasted=_NONE,
 )
-NO_ROWS = (_NONE, _NONE, _NONE, _NO_NUMBERS, _NONE, _NONE, _NONE, _NONE, _NONE)
-"""No launches and no transfers, as `busy_time.sweep` takes them."""
+BusyEvents = tuple[np.ndarray, busy_time.BusyLaunches, np.ndarray, busy_time.BusyTransfers]
+"""Rows of a device and launches, rows of a device and transfers, as `busy_time.sweep` takes them."""
+NO_ROWS: BusyEvents = (
+    _NONE,
+    busy_time.BUSY_LAUNCHES.of(start=_NONE, duration=_NONE, configuration=_NO_NUMBERS, kind=_NONE),
+    _NONE,
+    busy_time.BUSY_TRANSFERS.of(start=_NONE, duration=_NONE, kind=_NONE),
+)
 NO_TRANSFERS = (_NONE,) * 5
 
 
@@ -168,43 +174,43 @@ class Sums:
         if start.size + t_start.size == 0:
             return
         self._room(3 * start.size + t_start.size, self._pieces_of((start, duration), (t_start, t_duration)))
-        of_launches = (launches.configuration, launches.kind, launches.mean, launches.linked, launches.lasted)
-        values = [np.empty(3 * start.size, np.int64) for _ in range(3)]
-        n = cells.launch_values(start, duration, launches.stream, *of_launches, *values)
-        cells.add(*(part[:n] for part in values), *self._open())
+        rows_of_chunk = cells.CHUNK_ROWS.of(**{name: getattr(launches, name) for name in cells.ChunkRows._fields})
+        values = cells.NEW_VALUES.of(**{name: np.empty(3 * start.size, np.int64) for name in cells.NewValues._fields})
+        n = cells.launch_values(rows_of_chunk, values)
+        self._add(*(part[:n] for part in values))
         known = np.flatnonzero(size >= 0)
-        cells.add(
-            t_start[known], (t_stream * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known], *self._open()
-        )
+        self._add(t_start[known], (t_stream * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known])
         last = max(int(part[-1]) for part in (start, t_start) if part.size) - self.origin_ns
         mine = self._by_device(device_of, launches.stream)
         theirs = self._by_device(device_of, t_stream)
+        of_launches = busy_time.BUSY_LAUNCHES.of(
+            start=start, duration=duration, configuration=launches.configuration, kind=launches.kind
+        )
+        of_transfers = busy_time.BUSY_TRANSFERS.of(start=t_start, duration=t_duration, kind=t_kind)
         for device, (rows, t_rows) in enumerate(zip(mine, theirs, strict=True)):
             if rows.size + t_rows.size:
-                busy = (
-                    rows,
-                    start,
-                    duration,
-                    launches.configuration,
-                    launches.kind,
-                    t_rows,
-                    t_start,
-                    t_duration,
-                    t_kind,
-                )
-                self._cover(device, last, busy)
+                self._cover(device, last, (rows, of_launches, t_rows, of_transfers))
         self._take()
 
-    def _open(self) -> tuple:
-        """Return what the sums of values work on: see `cells.add`."""
+    def _add(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
+        """Add values of series, ascending in time; int64, shape (n,) each."""
         closed, buckets, counts, _ = self._out
-        held = (self.state, self.histogram, self.touched, closed, buckets, counts, self._filled)
-        return (self.origin_ns, self.width, *held, self.buckets.upper, self.buckets.first)
-
-    def _cover(self, device: int, now: int, busy: tuple[np.ndarray, ...]) -> None:
-        busy_time.sweep(
-            device, now, *busy, self.origin_ns, self.width, self.until, self.opened, self._out[3], self._filled
+        values = cells.SERIES_VALUES.of(time=time, series=series, value=value)
+        grid = cells.CELL_GRID.of(
+            origin=self.origin_ns, width=self.width, upper=self.buckets.upper, first=self.buckets.first
         )
+        opened = cells.OPEN_CELLS.of(
+            state=self.state, histogram=self.histogram, touched=self.touched, closed=closed, buckets=buckets,
+            counts=counts, filled=self._filled,
+        )  # fmt: skip
+        cells.add(values, grid, opened)
+
+    def _cover(self, device: int, now: int, events: BusyEvents) -> None:
+        busy = busy_time.BUSY_CELLS.of(
+            origin=self.origin_ns, width=self.width, until=self.until, opened=self.opened, pieces=self._out[3],
+            filled=self._filled,
+        )  # fmt: skip
+        busy_time.sweep(device, now, *events, busy)
 
     def _by_device(self, device_of: np.ndarray, stream: np.ndarray) -> list[np.ndarray]:
         """Return the indices of each device's rows, in their order."""
@@ -239,7 +245,7 @@ class Sums:
     def gather(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
         """Add values of series, ascending in time; int64."""
         self._room(time.size, 0)
-        cells.add(time, series, value, *self._open())
+        self._add(time, series, value)
         self._take()
 
     def _room(self, values: int, pieces: int) -> None:

@@ -54,7 +54,8 @@ class StatedType:
         if not self.axes:
             return value if isinstance(self, Record) or self.scalar is None else _as_python_number(self.scalar(value))
         found = (value.dtype, value.ndim, value.flags.c_contiguous)
-        if found != (np.dtype(self.scalar), self.axes, True) or not (self.readonly or value.flags.writeable):
+        scalar: Any = self.scalar
+        if found != (np.dtype(scalar), self.axes, True) or not (self.readonly or value.flags.writeable):
             raise TypeError(f"{name}: {found} is not what compiled code was stated to take")
         if self.readonly and value.flags.writeable:
             value = value.view()
@@ -82,7 +83,7 @@ class Record(StatedType):
     def __init__(self, kind: type) -> None:
         self.kind: Any = kind
         hints = get_type_hints(kind, include_extras=True)
-        self.fields: dict[str, StatedType] = {name: hints[name].__metadata__[0] for name in self.kind._fields}
+        self.fields: dict[str, StatedType] = {name: hints[name].__metadata__[0] for name in hints}
         super().__init__(
             lambda types: types.BaseTuple.from_types([one.build(types) for one in self.fields.values()], self.kind)
         )

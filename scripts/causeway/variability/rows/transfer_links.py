@@ -5,9 +5,11 @@ overlaps, the last one that ended before it within the window; ties: earlier sta
 Or, where asked for: the one with the launch's correlation id.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, UniTuple, boolean, compiled, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, Record, UniTuple, boolean, compiled, compiled_borrowing, int64, void
 
 NONE = -1
 MOST_DEVICES = 1 << 16
@@ -18,6 +20,57 @@ HEAD, TAIL, NEXT, LATEST_END, LATEST = range(len(QUEUE))
 """Of a device's transfers: where the queue of active ones begins and ends, the next to begin; the latest end of those
 that have begun, and the first of them that has it.
 """
+
+
+class LinkedLaunches(NamedTuple):
+    """Launches in the order of time.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (n,), ns
+    device : ndarray of int64, shape (n,)
+        A number for rank and device.
+    """
+
+    start: Annotated[np.ndarray, I8]
+    end: Annotated[np.ndarray, I8]
+    device: Annotated[np.ndarray, I8]
+
+
+class DeviceTransfers(NamedTuple):
+    """Transfers ordered by device, those of a device in the order of their rows.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (m,), ns
+    offset : ndarray of int64, shape (devices + 1,)
+        Where those of each device begin.
+    row : ndarray of int64, shape (m,) or (0,)
+        Their rows; without elements: they are in this order.
+    """
+
+    start: Annotated[np.ndarray, I8]
+    end: Annotated[np.ndarray, I8]
+    offset: Annotated[np.ndarray, I8]
+    row: Annotated[np.ndarray, I8]
+
+
+class Correlated(NamedTuple):
+    """Launches, or transfers ordered by correlation id, then device.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (n,), ns
+    device, correlation : ndarray of int64, shape (n,)
+    """
+
+    start: Annotated[np.ndarray, I8]
+    end: Annotated[np.ndarray, I8]
+    device: Annotated[np.ndarray, I8]
+    correlation: Annotated[np.ndarray, I8]
+
+
+LINKED_LAUNCHES, DEVICE_TRANSFERS, CORRELATED = map(Record, (LinkedLaunches, DeviceTransfers, Correlated))
 
 
 def link(
@@ -78,7 +131,9 @@ def link(
     nothing = np.full(devices, NONE)
     queues = np.column_stack([begin, begin, begin, np.full(devices, -(1 << 62)), nothing])
     active = np.empty(ts.size, np.int64)
-    if _sweep(start, end, device, first, offset, row, ts, te, window, queues, active, linked, overlap):
+    launches = LINKED_LAUNCHES.of(start=start, end=end, device=device)
+    transfers = DEVICE_TRANSFERS.of(start=ts, end=te, offset=offset, row=row)
+    if _sweep(launches, first, transfers, window, queues, active, linked, overlap):
         empty = np.flatnonzero(start == end)
         for k in np.unique(device[empty]) - first:
             if 0 <= k < devices and offset[k] < offset[k + 1]:
@@ -113,34 +168,40 @@ def link_by_correlation(
     order = np.lexsort((transfers["device"], transfers["correlation"]))  # stable: rows of one key stay in order
     linked = np.full(launches["start"].size, NONE, np.int64)
     overlap = np.zeros(launches["start"].size, np.int64)
-    names = ("start", "end", "device", "correlation")
-    _match(
-        *(launches[name] for name in names), *(transfers[name][order] for name in names), order, window, linked, overlap
-    )
+    ours = CORRELATED.of(**{name: launches[name] for name in Correlated._fields})
+    theirs = CORRELATED.of(**{name: transfers[name][order] for name in Correlated._fields})
+    _match(ours, theirs, order, window, linked, overlap)
     return linked, overlap
 
 
-@compiled(void(I8, I8, I8, I8, I8, I8, I8, I8, I8, int64, int64[::1], int64[::1]))
-def _match(start, end, device, correlation, t_start, t_end, t_device, t_correlation, order, window, linked, overlap):
-    for i in range(start.size):
-        if correlation[i] == UNKNOWN:
+@compiled(void(CORRELATED, CORRELATED, I8, int64, int64[::1], int64[::1]))
+def _match(launches, transfers, order, window, linked, overlap):
+    for i in range(launches.start.size):
+        correlation = launches.correlation[i]
+        if correlation == UNKNOWN:
             continue
+        device = launches.device[i]
+        start = launches.start[i]
+        end = launches.end[i]
         low = 0
         high = order.size
         while low < high:
             middle = (low + high) // 2
-            known = t_correlation[middle]
-            if known < correlation[i] or (known == correlation[i] and t_device[middle] < device[i]):
+            known = transfers.correlation[middle]
+            if known < correlation or (known == correlation and transfers.device[middle] < device):
                 low = middle + 1
             else:
                 high = middle
         k = low
         while (
-            k < order.size and t_correlation[k] == correlation[i] and t_device[k] == device[i] and t_start[k] < end[i]
+            k < order.size
+            and transfers.correlation[k] == correlation
+            and transfers.device[k] == device
+            and transfers.start[k] < end
         ):
-            if t_end[k] >= start[i] - window:
+            if transfers.end[k] >= start - window:
                 linked[i] = order[k]
-                overlap[i] = max(0, min(end[i], t_end[k]) - max(start[i], t_start[k]))
+                overlap[i] = max(0, min(end, transfers.end[k]) - max(start, transfers.start[k]))
                 break
             k += 1
 
@@ -276,16 +337,13 @@ def _longest_overlap(s, e, queue, last, t_start, t_end, active):
 
 
 @compiled_borrowing(
-    boolean(I8, I8, I8, int64, I8, I8, I8, I8, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1])
-)  # fmt: skip
-def _sweep(
-    start, end, device, first_device, offset, row, t_start, t_end, window, queues, active, linked, overlap
-):  # fmt: skip
+    boolean(LINKED_LAUNCHES, int64, DEVICE_TRANSFERS, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1])
+)
+def _sweep(launches, first_device, transfers, window, queues, active, linked, overlap):
     """Link the launches of all devices in one pass; return whether some are of length zero, which `_last_ended` must
     link.
 
-    Transfers are ordered by device: those of device `first_device + k`, ascending, are `offset[k]:offset[k + 1]`, and
-    `row` has their rows (without elements: the rows are in this order). Each device has a queue, `QUEUE`, of transfers
+    Transfers of device `first_device + k` are `offset[k]:offset[k + 1]`. Each device has a queue, `QUEUE`, of transfers
     `active[head:tail]` that have begun and not ended, less those that an earlier row with no earlier end makes useless:
     such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the first to end leave at the
     head, the first that covers a whole launch is found by bisection, and one very long transfer is one entry. The last
@@ -293,20 +351,23 @@ def _sweep(
     far.
     """
     empty = False
-    for i in range(start.size):
-        own = device[i] - first_device
+    row = transfers.row
+    for i in range(launches.start.size):
+        own = launches.device[i] - first_device
         if own < 0 or own >= queues.shape[0]:
             continue
+        start = launches.start[i]
+        end = launches.end[i]
         queue = queues[own]
-        last = offset[own + 1]
-        _follow(queue, start[i], last, t_start, t_end, active)
-        best, most = _longest_overlap(start[i], end[i], queue, last, t_start, t_end, active)
-        since = start[i] - queue[LATEST_END]
+        last = transfers.offset[own + 1]
+        _follow(queue, start, last, transfers.start, transfers.end, active)
+        best, most = _longest_overlap(start, end, queue, last, transfers.start, transfers.end, active)
+        since = start - queue[LATEST_END]
         if best < 0 and queue[LATEST] >= 0 and 0 <= since <= window:
             best = queue[LATEST]
         linked[i] = row[best] if best >= 0 and row.size else best
         overlap[i] = most
-        empty |= start[i] == end[i]
+        empty |= start == end
     return empty
 
 

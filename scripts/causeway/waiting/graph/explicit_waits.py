@@ -1,12 +1,40 @@
 """Waits for events of other streams that the export records: which work waited for which."""
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, compiled, int64, void
-from causeway.waiting.graph.nodes import Graph
+from causeway.numeric.compiled import I8, Record, compiled_borrowing, int64, void
+from causeway.waiting.graph.nodes import NODES, Graph, nodes_of
 from causeway.waiting.graph.scratch import windows
 
-_W8 = int64[::1]
+
+class EventPairs(NamedTuple):
+    """Pairs of streams of which one waits for events of the other.
+
+    Attributes
+    ----------
+    moments : ndarray of int64, shape (waits,), ns
+        Of each pair, ascending.
+    offsets : ndarray of int64, shape (pairs + 1,)
+        Where the moments of each pair begin.
+    waiting : ndarray of int64, shape (pairs,)
+        Pairs by the stream that waits.
+    waiting_of : ndarray of int64, shape (streams + 1,)
+        Where those of each stream begin.
+    source, source_of : ndarray of int64, shapes (pairs,) and (streams + 1,)
+        The same by the stream of the event.
+    """
+
+    moments: Annotated[np.ndarray, I8]
+    offsets: Annotated[np.ndarray, I8]
+    waiting: Annotated[np.ndarray, I8]
+    waiting_of: Annotated[np.ndarray, I8]
+    source: Annotated[np.ndarray, I8]
+    source_of: Annotated[np.ndarray, I8]
+
+
+EVENT_PAIRS = Record(EventPairs)
 Pair = tuple[int, int]
 """Row of the stream that waits, and of that of the event."""
 
@@ -56,11 +84,11 @@ def _give(found: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarr
     state = np.full((graph.stream_rank.size, 2), -1)
     state[:, 0] = np.iinfo(np.int64).min
     reached = np.stack([offsets[:-1], offsets[:-1]])
+    nodes = nodes_of(graph)
+    columns = dict(zip(("waiting", "waiting_of", "source", "source_of"), (*ends[0], *ends[1]), strict=True))
+    of_pairs = EVENT_PAIRS.of(moments=moments, offsets=offsets, **columns)
     for part in windows(graph.work_of[rank, 1], graph.work_of[rank, 0]):
-        _follow(
-            part.start, part.stop, work.stream, work.call, graph.calls.start, moments, offsets, *ends[0], *ends[1],
-            state, reached, target, origin,
-        )  # fmt: skip
+        _follow(part.start, part.stop, nodes, of_pairs, state, reached, target, origin)
         graph.scratch.used(part.stop - part.start)
     for number, (_, source) in enumerate(pairs):
         origin[reached[1, number] : offsets[number + 1]] = state[source, 1]
@@ -82,13 +110,8 @@ def _by_stream(stream: list[int], streams: int) -> tuple[np.ndarray, np.ndarray]
     return order, np.searchsorted(np.array(stream)[order], np.arange(streams + 1)).astype(np.int64)
 
 
-@compiled(
-    void(int64, int64, I4, I4, I8, I8, I8, I8, I8, I8, I8, int64[:, ::1], int64[:, ::1], _W8, _W8)
-)  # fmt: skip
-def _follow(
-    begin, stop, stream, call, call_start, moments, offsets, waiting, waiting_of, source, source_of, state, reached,
-    target, origin,
-):  # fmt: skip
+@compiled_borrowing(void(int64, int64, NODES, EVENT_PAIRS, int64[:, ::1], int64[:, ::1], int64[::1], int64[::1]))
+def _follow(begin, stop, nodes, pairs, state, reached, target, origin):
     """Go over work in its order; write for each moment the first work of the waiting stream that was launched then or
     later, and the last of the event's stream that was launched before any that was launched later.
 
@@ -96,18 +119,7 @@ def _follow(
     ----------
     begin, stop : int
         The work.
-    stream, call, call_start : arrays
-        As in `links.link`.
-    moments : array of int64, ns
-        Of each pair, ascending.
-    offsets : array of int64, shape (pairs + 1,)
-        Where the moments of each pair begin.
-    waiting : array of int64, shape (pairs,)
-        Pairs by the stream that waits.
-    waiting_of : array of int64, shape (streams + 1,)
-        Where those of each stream begin.
-    source, source_of : arrays of int64
-        The same by the stream of the event.
+    nodes, pairs : Nodes, EventPairs
     state : array of int64, shape (streams, 2)
         The latest launch of each stream so far, and its last work.
     reached : array of int64, shape (2, pairs)
@@ -116,20 +128,20 @@ def _follow(
         For each moment; -1: none.
     """
     for w in range(begin, stop):
-        c = call[w]
+        c = nodes.call[w]
         if c < 0:
             continue
-        s = stream[w]
-        asked = call_start[c]
+        s = nodes.stream[w]
+        asked = nodes.call_start[c]
         if asked > state[s, 0]:
-            for i in range(source_of[s], source_of[s + 1]):
-                p = source[i]
-                while reached[1, p] < offsets[p + 1] and moments[reached[1, p]] < asked:
+            for i in range(pairs.source_of[s], pairs.source_of[s + 1]):
+                p = pairs.source[i]
+                while reached[1, p] < pairs.offsets[p + 1] and pairs.moments[reached[1, p]] < asked:
                     origin[reached[1, p]] = state[s, 1]
                     reached[1, p] += 1
-            for i in range(waiting_of[s], waiting_of[s + 1]):
-                p = waiting[i]
-                while reached[0, p] < offsets[p + 1] and moments[reached[0, p]] <= asked:
+            for i in range(pairs.waiting_of[s], pairs.waiting_of[s + 1]):
+                p = pairs.waiting[i]
+                while reached[0, p] < pairs.offsets[p + 1] and pairs.moments[reached[0, p]] <= asked:
                     target[reached[0, p]] = w
                     reached[0, p] += 1
             state[s, 0] = asked

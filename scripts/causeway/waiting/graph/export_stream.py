@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.events.device_events import UNKNOWN
-from causeway.numeric.compiled import I4, I8, U1, compiled, int32, int64, uint8, void
+from causeway.numeric.compiled import I4, I8, Record, compiled_borrowing, int32, int64, uint8, void
 from causeway.waiting.graph.device_work import Rows, work_sources
 from causeway.waiting.graph.export_in_memory import QUEUE_THREAD, scopes_of
 from causeway.waiting.graph.graph_builder import GraphBuilder
@@ -25,6 +26,78 @@ from causeway.waiting.graph.host_calls import (
 )
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
 from causeway.waiting.graph.scratch import windows
+
+
+class NestedCalls(NamedTuple):
+    """Calls in their order.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (k,), ns
+    thread : ndarray of int32, shape (k,)
+    name, waits, scope : ndarray of int64, shape (k,)
+    number : ndarray of int64, shape (k,)
+        -1: none.
+    """
+
+    start: Annotated[np.ndarray, I8]
+    end: Annotated[np.ndarray, I8]
+    thread: Annotated[np.ndarray, I4]
+    name: Annotated[np.ndarray, I8]
+    waits: Annotated[np.ndarray, I8]
+    scope: Annotated[np.ndarray, I8]
+    number: Annotated[np.ndarray, I8]
+
+
+class OutermostCalls(NamedTuple):
+    """Outermost calls, and what is found of them.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (m,), ns
+    thread, name : ndarray of int32, shape (m,)
+    first_waits, waits : ndarray of uint8, shape (m,)
+        What they themselves wait for, and what they wait for with the calls inside.
+    scope : ndarray of int64, shape (m,)
+        What each call waits for.
+    by : ndarray of uint8, shape (m,)
+        The source that said so + 1 (0: none did).
+    made : ndarray of uint8, shape (m,)
+        Whether it made work.
+    tops : ndarray of int32, shape (calls,)
+        The outermost call, by a call's number.
+    """
+
+    start: Annotated[np.ndarray, int64[::1]]
+    end: Annotated[np.ndarray, int64[::1]]
+    thread: Annotated[np.ndarray, int32[::1]]
+    name: Annotated[np.ndarray, int32[::1]]
+    first_waits: Annotated[np.ndarray, uint8[::1]]
+    waits: Annotated[np.ndarray, uint8[::1]]
+    scope: Annotated[np.ndarray, int64[::1]]
+    by: Annotated[np.ndarray, uint8[::1]]
+    made: Annotated[np.ndarray, uint8[::1]]
+    tops: Annotated[np.ndarray, int32[::1]]
+
+
+class EnqueuedWork(NamedTuple):
+    """Work in its order.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (k,), ns
+    number : ndarray of int64, shape (k,)
+        That of its call; -1: not known.
+    source, stream : ndarray of int64, shape (k,)
+    """
+
+    start: Annotated[np.ndarray, I8]
+    number: Annotated[np.ndarray, I8]
+    source: Annotated[np.ndarray, I8]
+    stream: Annotated[np.ndarray, I8]
+
+
+NESTED_CALLS, OUTERMOST_CALLS, ENQUEUED_WORK = map(Record, (NestedCalls, OutermostCalls, EnqueuedWork))
 
 
 class OutOfOrderError(Exception):
@@ -188,20 +261,24 @@ class _Calls:
         missing = int(thread.max()) + 1 - self._held.size
         if missing > 0:
             self._held = np.concatenate([self._held, np.full(missing, -1)])
-        self._count = _take_calls(
-            rows["start"], rows["end"], thread, rows["name"], rows["waits"], scope, rows["call"], self._held,
-            self._count, self._start, self._end, self._thread, self._name, self._first_waits, self._waits, self._scope,
-            self._top, self._resolution,
+        calls = NESTED_CALLS.of(
+            start=rows["start"], end=rows["end"], thread=thread, name=rows["name"], waits=rows["waits"], scope=scope,
+            number=rows["call"],
         )  # fmt: skip
+        self._count = _take_calls(calls, self._held, self._count, self._resolution, self._outermost())
         self._builder.scratch.used(scope.size)
+
+    def _outermost(self) -> OutermostCalls:
+        return OUTERMOST_CALLS.of(
+            start=self._start, end=self._end, thread=self._thread, name=self._name, first_waits=self._first_waits,
+            waits=self._waits, scope=self._scope, by=self._by, made=self._made, tops=self._top,
+        )  # fmt: skip
 
     def joined(self, rows: Rows) -> np.ndarray:
         """Return for each work its outermost call; -1: not known, -2 - i: the i-th that only a queue time tells of."""
         call = np.empty(rows["start"].size, np.int32)
-        _join(
-            rows["start"], rows["call"], rows["source"], rows["stream"], self._start, self._waits, self._top,
-            self._scope, self._by, self._made, call,
-        )  # fmt: skip
+        work = ENQUEUED_WORK.of(start=rows["start"], number=rows["call"], source=rows["source"], stream=rows["stream"])
+        _join(work, self._outermost(), call)
         alone = np.flatnonzero((call == -1) & (rows["asked"] != UNKNOWN))
         call[alone] = -2 - self._alone - np.arange(alone.size)
         self._alone += alone.size
@@ -288,86 +365,73 @@ class _Calls:
         self._builder.calls.append(**columns)
 
 
-@compiled(
-    int64(
-        I8, I8, I4, I8, I8, I8, I8, int64[::1], int64, int64[::1], int64[::1], int32[::1], int32[::1], uint8[::1],
-        uint8[::1], int64[::1], int32[::1], int64,
-    )
-)  # fmt: skip
-def _take_calls(
-    start, end, thread, name, waits, scope, number, held, count, out_start, out_end, out_thread, out_name, first_waits,
-    out_waits, out_scope, tops, resolution,
-):  # fmt: skip
+@compiled_borrowing(int64(NESTED_CALLS, int64[::1], int64, int64, OUTERMOST_CALLS))
+def _take_calls(calls, held, count, resolution, outer):
     """Write the outermost calls, and for each call the outermost one around it; return how many
     outermost calls there are so far. What an inner call waits for counts for the outermost, if it is more.
 
     Parameters
     ----------
-    start, end, thread, name, waits, scope, number : arrays, shape (k,)
-        Calls in their order.
+    calls : NestedCalls
     held : array of int64, shape (threads,)
         The latest outermost call of each thread; -1: none.
     count : int
         Outermost calls so far.
-    out_start, out_end, out_thread, out_name, first_waits, out_waits, out_scope : arrays, output
-        Outermost calls; `first_waits` is what they themselves wait for.
-    tops : array of int32, shape (calls,), output
-        The outermost call, by a call's number.
     resolution : int, ns
         By how much calls that follow each other may overlap; they do not in the output.
+    outer : OutermostCalls, output
+        But `by` and `made`.
     """
-    for i in range(start.size):
-        top = held[thread[i]]
-        if top >= 0 and not follows(start[i], end[i], out_start[top], out_end[top], resolution):
-            if waits[i] > first_waits[top]:
-                out_waits[top] = waits[i]
-                out_scope[top] = scope[i]
+    for i in range(calls.start.size):
+        top = held[calls.thread[i]]
+        begin = calls.start[i]
+        if top >= 0 and not follows(begin, calls.end[i], outer.start[top], outer.end[top], resolution):
+            if calls.waits[i] > outer.first_waits[top]:
+                outer.waits[top] = calls.waits[i]
+                outer.scope[top] = calls.scope[i]
         else:
             if top >= 0:
-                out_end[top] = min(out_end[top], start[i])
+                outer.end[top] = min(outer.end[top], begin)
             top = count
             count += 1
-            held[thread[i]] = top
-            out_start[top] = start[i]
-            out_end[top] = end[i]
-            out_thread[top] = thread[i]
-            out_name[top] = name[i]
-            first_waits[top] = waits[i]
-            out_waits[top] = waits[i]
-            out_scope[top] = scope[i]
-        if number[i] >= 0:
-            tops[number[i]] = top
+            held[calls.thread[i]] = top
+            outer.start[top] = begin
+            outer.end[top] = calls.end[i]
+            outer.thread[top] = calls.thread[i]
+            outer.name[top] = calls.name[i]
+            outer.first_waits[top] = calls.waits[i]
+            outer.waits[top] = calls.waits[i]
+            outer.scope[top] = calls.scope[i]
+        if calls.number[i] >= 0:
+            outer.tops[calls.number[i]] = top
     return count
 
 
-@compiled(void(I8, I8, I8, I8, I8, U1, I4, int64[::1], uint8[::1], uint8[::1], int32[::1]))
-def _join(start, number, source, stream, call_start, waits, tops, scope, by, made, call):
+@compiled_borrowing(void(ENQUEUED_WORK, OUTERMOST_CALLS, int32[::1]))
+def _join(work, outer, call):
     """Write the outermost call of each work, -1 where it is not known or began later; let a call that waits for the
     work it made wait for that work's stream, of later sources rather, of one source of the last.
 
     Parameters
     ----------
-    start, number, source, stream : arrays of int64, shape (k,)
-        Of work; `number` is that of its call, -1: not known.
-    call_start, waits : arrays of int64 and uint8, shape (m,)
-        Of outermost calls.
-    tops : array of int32, shape (calls,)
-        See `_take_calls`.
-    scope, by, made : arrays of int64 and uint8, shape (m,), output
-        What each call waits for, the source that said so + 1 (0: none did), and whether it made work.
+    work : EnqueuedWork
+    outer : OutermostCalls
+        Its `scope`, `by` and `made` are updated.
     call : array of int32, shape (k,), output
     """
-    for i in range(start.size):
+    for i in range(work.start.size):
         call[i] = -1
-        if number[i] < 0 or number[i] >= tops.size:
+        number = work.number[i]
+        if number < 0 or number >= outer.tops.size:
             continue
-        top = tops[number[i]]
-        if top < 0 or call_start[top] > start[i]:
+        top = outer.tops[number]
+        if top < 0 or outer.start[top] > work.start[i]:
             continue
         call[i] = top
-        made[top] = 1
-        if waits[top] != OWN_STREAM:
+        outer.made[top] = 1
+        if outer.waits[top] != OWN_STREAM:
             continue
-        if (by[top] == 0 and scope[top] == ALL_STREAMS) or (by[top] > 0 and source[i] + 1 >= by[top]):
-            scope[top] = stream[i]
-            by[top] = source[i] + 1
+        by = outer.by[top]
+        if (by == 0 and outer.scope[top] == ALL_STREAMS) or (by > 0 and work.source[i] + 1 >= by):
+            outer.scope[top] = work.stream[i]
+            outer.by[top] = work.source[i] + 1
