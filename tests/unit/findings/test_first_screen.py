@@ -26,7 +26,7 @@ from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_r
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan, plan_of_pair
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
-from causeway.findings.first_screen.work import variation_facts
+from causeway.findings.first_screen.work import class_facts, variation_facts
 from causeway.findings.first_screen.work_classes import work_of
 from causeway.levels.windows.window import _slowest_step
 
@@ -355,6 +355,24 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
 )
 def test_kernels_are_told_by_their_work(name, operator, kind, work):
     assert work_of(name, operator, kind) == work
+
+
+@pytest.mark.parametrize(
+    ("demangled", "short", "work"),
+    [
+        ("void deep_gemm::sm90_bmk_bnk_mn_impl<128u>(CUtensorMap)", "sm90_bmk_bnk_mn_impl", "matrix products"),
+        ("deep_gemm::sm90_fp8_paged_mqa_logits", "sm90_fp8_paged_mqa_logits", "matrix products"),
+        ("void acme::run<deep_gemm::Tile>(int)", "run", "routing of experts"),
+    ],
+)
+def test_kernels_of_deep_gemm_are_matrix_products_whatever_their_operator(demangled, short, work):
+    """In both ways of counting: by rows of operators, and without them."""
+    one = made.kernel(short) | {"name": demangled}
+    row = {"level": "operator_kernel", "kernel": one["kernel"], "name": "vllm::moe_forward"}
+    given = tables(targets={"kernel_variability": [one]}, operators=[row | {"gpu_ns": 800 * MS, "launches": 1000}])
+    assert [(fact.name, fact.total_ns) for fact in class_facts(given)] == [(work, 800 * MS)]
+    known = class_facts(replace(given, operators=()))
+    assert known[0].name == (work if work == "matrix products" else "other kernels")
 
 
 def test_idle_time_is_not_said_where_the_recording_lost_it():

@@ -30,17 +30,22 @@ WORK = (
 _SURE = (("attention", re.compile(WORK[0][1], re.IGNORECASE)),)
 """Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)
+_LIBRARIES = (("matrix products", re.compile(r"(?:void )?deep_gemm::")),)
+"""Work of libraries that do one thing, by how a demangled name begins: the short name tells other work, or none."""
 EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", re.IGNORECASE)
 
 
-def work_of(name: str, operator: str | None, kind: str) -> str:
-    """Return the class of work that a kernel does.
+def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> str:
+    """Return the class of work that a kernel does, from its short name, its operator's, and its own in full.
 
     >>> work_of("nvjet_tst_192x192", None, "compute"), work_of("bn_bw", "aten::cudnn_batch_norm", "compute")
     ('matrix products', 'normalisation')
     """
     if kind == COMMUNICATION_KERNEL:
         return COLLECTIVES[0] if EXCHANGE.search(name) else COLLECTIVES[1]
+    for work, pattern in _LIBRARIES:
+        if pattern.match(demangled):
+            return work
     operator = (operator or "").rpartition("::")[2]
     for text, known in ((name, _SURE), (operator, _WORK), (name, _WORK)):
         for work, pattern in known:
