@@ -102,6 +102,9 @@ def test_removing_what_nothing_waits_for_wins_nothing_and_nothing_is_advised():
         ("launch_starved", "range: Optimizer.zero_grad#SGD.zero_grad", "Call zero_grad with set_to_none=True: SGD.zero_grad 400 ms."),
         ("blocked_host", "cudaStreamSynchronize", "Avoid these waits of the host, so that it launches ahead: cudaStreamSynchronize 400 ms."),
         ("launch_starved", "host code not recorded", "Record ranges or call stacks of the host: host code that is not recorded 400 ms."),
+        ("launch_starved", "in cudaGraphInstantiate", "Instantiate graphs once and update them (cudaGraphExecUpdate): cudaGraphInstantiate 400 ms."),
+        ("launch_starved", "in cudaGraphInstantiateWithFlags_v11040", "Instantiate graphs once and update them (cudaGraphExecUpdate): cudaGraphInstantiateWithFlags_v11040 400 ms."),
+        ("launch_starved", "in hipGraphInstantiate", "Instantiate graphs once and update them (hipGraphExecUpdate): hipGraphInstantiate 400 ms."),
     ],
 )  # fmt: skip
 def test_advice_names_the_recorded_fact(reason, detail, step):
@@ -109,6 +112,16 @@ def test_advice_names_the_recorded_fact(reason, detail, step):
     said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
     assert step in said
     assert all(one.saved_ns <= 390 * MS for one in advice(run(), [], [fact], [], []))
+
+
+def test_graphs_that_are_seldom_instantiated_are_not_advised_upon():
+    """Of the idle time a tenth is spent in it; a range of the program that has its name says nothing of the call."""
+    few = idle([("launch_starved", "in cudaGraphInstantiate", 80), ("launch_starved", "range: gc", 720)], won_ms=390)
+    named = idle([("launch_starved", "range: cudaGraphInstantiate", 800)], won_ms=390)
+    for fact in (few, named):
+        said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
+        assert len(said) == 1
+        assert said[0].startswith("Do it earlier")
 
 
 def test_ranges_that_are_recorded_are_not_asked_for():
