@@ -210,6 +210,7 @@ PARALLEL = "parallel_efficiency"
 BALANCE = "load_balance"
 COMMUNICATION = "communication_efficiency"
 ORCHESTRATION = "orchestration_efficiency"
+HIDDEN_COPIES = "hidden_copy_share"
 OFFLOAD = "device_offload_efficiency"
 MPI_PARALLEL = "mpi_parallel_efficiency"
 MPI_BALANCE = "mpi_load_balance"
@@ -255,6 +256,15 @@ DEVICE_RATIOS = (
         formula="max(K + M) / E",
         meaning="longest kernels and copies / elapsed.",
         parent=PARALLEL,
+        section="Devices",
+    ),
+    Ratio(
+        name=HIDDEN_COPIES,
+        label="share of copies hidden",
+        short="hidden",
+        abbreviation="HC",
+        formula="sum hidden / sum copies",
+        meaning="copies inside kernels / copies; null without copies.",
         section="Devices",
     ),
 )

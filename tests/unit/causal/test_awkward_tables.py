@@ -83,6 +83,24 @@ def causes(graph):
     }
 
 
+@pytest.mark.parametrize("name", ["sequence_length", "x1"])
+def test_the_length_of_sequences_has_its_total_effect_without_configuration(tmp_path, name):
+    """It acts through a counter. Its total effect is the slope of a regression on it alone, as it is set at random."""
+    random = np.random.default_rng(5)
+    length = random.integers(128, 4096, N).astype(float)
+    sectors = 3 * length + 3000 * random.standard_normal(N)
+    took = 2000 + 0.05 * sectors + 30 * random.standard_normal(N)
+    graph = graph_of(tmp_path, table(**{name: length}, sectors=sectors).assign(y=took))
+    into = {edge["source"]: edge for edge in graph["edges"] if edge["target"] == "y"}
+    if name == "sequence_length":
+        assert into[name]["sign"] == "+"
+        assert into[name]["value_effect"] == pytest.approx(np.corrcoef(length, took)[0, 1], abs=0.02)
+    else:
+        assert name not in into
+    kinds = {(edge["source"], edge["target"]): edge["kind"] for edge in graph["edges"]}
+    assert (kinds.get((name, "sectors")) == "directed") == (name == "sequence_length")
+
+
 TWICE = table()
 TWICE.columns = ["y", "x", "z", "z", "z"]
 REFUSED = {

@@ -55,7 +55,7 @@ def test_arrow_has_the_memory_pool_that_the_workflow_asks_for():
 def test_trees_alone_would_bring_pandas_and_a_search_does_without_it():
     says = "print('pandas' in sys.modules)"
     assert said(f"import sys\nimport sklearn.ensemble\n{says}") == "True"
-    search = "from causeway.numeric.process import single_threaded\nwith single_threaded(): pass\n"
+    search = "from causeway.numeric.process import single_threaded\nwith single_threaded(['sklearn.ensemble']): pass\n"
     fit = "from sklearn.ensemble import HistGradientBoostingRegressor as Trees\nTrees(max_iter=2).fit([[1], [2]], [1, 2])\n"
     assert said(f"import sys\n{search}{fit}{says}") == "False"
     assert said(f"import sys\nimport pandas as pd\n{search}print(pd.Series([1]).sum())") == "1"

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from efficiency_samples import clocks, export
 
+from causeway.core.codes import MIGRATIONS
 from causeway.core.errors import TableError
 from causeway.core.tables import read_json, read_table
-from causeway.core.vocabulary import BALANCE, COMMUNICATION, FLAVOUR_NAMES, ORCHESTRATION, PARALLEL
+from causeway.core.vocabulary import BALANCE, COMMUNICATION, FLAVOUR_NAMES, HIDDEN_COPIES, ORCHESTRATION, PARALLEL
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.trees.assemble import MeasuredDataset
@@ -373,3 +374,36 @@ def test_devices_that_are_one_gpu_count_once(seed):
     alone = [index for index in chosen if mates[index] == [index]]
     together = {12 + gpu_of[index] for index in chosen if index not in alone}
     assert dataset.gpu_rows(chosen) == alone + sorted(together)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hidden_copies_are_those_of_the_nanoseconds_in_which_kernels_run(tmp_path, seed):
+    """Counted nanosecond by nanosecond on each device, for each flavour; kernels that copy are copies, and migrations
+    are none.
+    """
+    random = np.random.default_rng(seed)
+    names = ("gemm", "ncclDevKernel_AllReduce", "copyBuffer")
+    bit = {"gemm": 1, "ncclDevKernel_AllReduce": 2, "copyBuffer": 4, "copy": 4, "migration": 0}
+    folders = []
+    counted = dict.fromkeys(FLAVOUR_NAMES, np.zeros(2, np.int64))
+    for rank in range(2):
+        cells = np.zeros((2, 200), np.int64)
+        events = []
+        for _ in range(24):
+            start, length, device, stream = (int(one) for one in random.integers([0, 1, 0, 0], [170, 30, 2, 3]))
+            kind = str(random.choice([*names, "copy", "migration"]))
+            cells[device, start : start + length] |= bit[kind]
+            events.append((start, start + length, kind, {"device": device, "stream": stream}))
+        kernels = [(s, e, {**more, "kernel": kind}) for s, e, kind, more in events if kind in names]
+        kinds = {"copy": 1, "migration": MIGRATIONS[0]}
+        copies = [(s, e, {**more, "copy_kind": kinds[kind]}) for s, e, kind, more in events if kind in kinds]
+        folders.append(export(tmp_path / str(rank), rank, kernels, copies))
+        for flavour in FLAVOUR_NAMES:
+            inside = (cells & (1 if flavour == "comm_aware" else 3)) > 0
+            copying = (cells & 4) > 0
+            counted[flavour] = counted[flavour] + [(copying & inside).sum(), copying.sum()]
+    document, rows = measured(tmp_path, folders)
+    for flavour, (hidden, copied) in counted.items():
+        tree = document[flavour]
+        assert (tree["hidden_copy_ns"], tree["copy_ns"]) == (hidden, copied)
+        assert tree[HIDDEN_COPIES] == rows[0][f"{flavour}_{HIDDEN_COPIES}"] == hidden / copied

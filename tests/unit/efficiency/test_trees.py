@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.core.vocabulary import BALANCE, COMMUNICATION, ORCHESTRATION, PARALLEL
+from causeway.core.vocabulary import BALANCE, COMMUNICATION, HIDDEN_COPIES, ORCHESTRATION, PARALLEL
 from causeway.efficiency.trees.trees import (
     DeviceTime,
     HostTime,
@@ -48,6 +48,16 @@ def test_golden_case_of_devices():
         assert tree[LB] == 0.70
         assert tree[COMM] == pytest.approx(0.833333, abs=5e-7)
         assert tree[ORCH] == 0.60
+
+
+def test_hidden_copies_are_a_share_of_all_copies():
+    """GPU 1 of the golden case copies for 20 of which 5 are inside its kernel, GPU 0 for 15 of which none is."""
+    devices = [DeviceTime(0, 50, 10, 15, 0), DeviceTime(1, 20, 15, 20, 5)]
+    for by_process in (False, True):
+        tree = device_tree(100, devices, by_process)
+        assert (tree["copy_ns"], tree["hidden_copy_ns"]) == (35, 5)
+        assert tree[HIDDEN_COPIES] == 5 / 35
+    assert device_tree(100, [DeviceTime(0, 50, 0)])[HIDDEN_COPIES] is None
 
 
 def test_golden_case_of_hosts():

@@ -20,13 +20,12 @@ from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
 from causeway.findings.first_screen import losses, outliers, words, work
 from causeway.findings.first_screen.advice import advice
-from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
-from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan, plan_of_pair
+from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
-from causeway.findings.first_screen.work import variation_facts
+from causeway.findings.first_screen.work import class_facts, variation_facts
 from causeway.findings.first_screen.work_classes import OTHER, work_of
 from causeway.levels.windows.window import _slowest_step
 
@@ -102,6 +101,9 @@ def test_removing_what_nothing_waits_for_wins_nothing_and_nothing_is_advised():
         ("launch_starved", "range: Optimizer.zero_grad#SGD.zero_grad", "Call zero_grad with set_to_none=True: SGD.zero_grad 400 ms."),
         ("blocked_host", "cudaStreamSynchronize", "Avoid these waits of the host, so that it launches ahead: cudaStreamSynchronize 400 ms."),
         ("launch_starved", "host code not recorded", "Record ranges or call stacks of the host: host code that is not recorded 400 ms."),
+        ("launch_starved", "in cudaGraphInstantiate", "Instantiate graphs once and update them (cudaGraphExecUpdate): cudaGraphInstantiate 400 ms."),
+        ("launch_starved", "in cudaGraphInstantiateWithFlags_v11040", "Instantiate graphs once and update them (cudaGraphExecUpdate): cudaGraphInstantiateWithFlags_v11040 400 ms."),
+        ("launch_starved", "in hipGraphInstantiate", "Instantiate graphs once and update them (hipGraphExecUpdate): hipGraphInstantiate 400 ms."),
     ],
 )  # fmt: skip
 def test_advice_names_the_recorded_fact(reason, detail, step):
@@ -109,6 +111,16 @@ def test_advice_names_the_recorded_fact(reason, detail, step):
     said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
     assert step in said
     assert all(one.saved_ns <= 390 * MS for one in advice(run(), [], [fact], [], []))
+
+
+def test_graphs_that_are_seldom_instantiated_are_not_advised_upon():
+    """Of the idle time a tenth is spent in it; a range of the program that has its name says nothing of the call."""
+    few = idle([("launch_starved", "in cudaGraphInstantiate", 80), ("launch_starved", "range: gc", 720)], won_ms=390)
+    named = idle([("launch_starved", "range: cudaGraphInstantiate", 800)], won_ms=390)
+    for fact in (few, named):
+        said = [one.words for one in advice(run(launches=100), [], [fact], [], [])]
+        assert len(said) == 1
+        assert said[0].startswith("Do it earlier")
 
 
 def test_ranges_that_are_recorded_are_not_asked_for():
@@ -376,6 +388,24 @@ def test_kernels_are_told_by_their_work(name, operator, kind, work):
     assert work_of(name, operator, kind) == work
 
 
+@pytest.mark.parametrize(
+    ("demangled", "short", "work"),
+    [
+        ("void deep_gemm::sm90_bmk_bnk_mn_impl<128u>(CUtensorMap)", "sm90_bmk_bnk_mn_impl", "matrix products"),
+        ("deep_gemm::sm90_fp8_paged_mqa_logits", "sm90_fp8_paged_mqa_logits", "matrix products"),
+        ("void acme::run<deep_gemm::Tile>(int)", "run", "routing of experts"),
+    ],
+)
+def test_kernels_of_deep_gemm_are_matrix_products_whatever_their_operator(demangled, short, work):
+    """In both ways of counting: by rows of operators, and without them."""
+    one = made.kernel(short) | {"name": demangled}
+    row = {"level": "operator_kernel", "kernel": one["kernel"], "name": "vllm::moe_forward"}
+    given = tables(targets={"kernel_variability": [one]}, operators=[row | {"gpu_ns": 800 * MS, "launches": 1000}])
+    assert [(fact.name, fact.total_ns) for fact in class_facts(given)] == [(work, 800 * MS)]
+    known = class_facts(replace(given, operators=()))
+    assert known[0].name == (work if work == "matrix products" else "other kernels")
+
+
 def test_idle_time_is_not_said_where_the_recording_lost_it():
     issue = {"kind": "missing_dispatches", "count": 4590, "export": "e0", "detail": ""}
     given = tables(quality=made.quality(issues=[issue]), waiting=[made.wait(800)])
@@ -483,70 +513,6 @@ def test_a_slow_step_behind_the_percentile_is_said():
 STEPS = StepsFact(
     count=9, mean_ns=30e6, median_ns=30e6, p99_ns=None, longest_ns=130 * MS, parts={}, share=1.0, annotated=True
 )
-
-
-def compared(**changes):
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
-    side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
-    document |= {
-        "baseline": {"dataset": "a", "launches": 100} | side,
-        "candidate": {"dataset": "b", "launches": 90} | side,
-    }
-    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive"}
-    values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
-    values |= {"step": (16.7e6, 19.3e6, 15.5)}
-    rows = [
-        row | {"metric": name, "baseline_value": one, "candidate_value": other, "change_percent": change}
-        for name, (one, other, change) in values.items()
-    ]
-    sides = {
-        "a": tables(dataset="a", waiting=[made.wait(184, detail="data loader: next"), made.wait(90)]),
-        "b": tables(dataset="b", waiting=[made.wait(77)]),
-    }
-    return [
-        line["answer"]
-        for line in plan_of_pair(document | changes, rows, {name: DatasetFacts(one) for name, one in sides.items()})
-    ]
-
-
-def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
-    devices, step, whole, waits, launches, rest = compared()
-    assert devices == "2 x NVIDIA H100 on both sides."
-    assert step == "Median step 16.7 ms to 19.3 ms (+16 %)."
-    assert whole == "Run 928 ms to 747 ms (−20 %)."
-    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72 %): data loader 184 ms to 0."
-    assert launches == "The same launches take +2.3 %, 100 to 90 of them."
-    assert rest.startswith("One run each")
-
-
-def test_a_matrix_product_of_cutlass_is_called_by_its_template():
-    """PyTorch's are all Kernel2."""
-    gemm = "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8"
-    names = (f"void cutlass::Kernel2<{gemm}>({gemm}::Params)", "void at::native::vectorized_elementwise_kernel<4>(int)")
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), has_repeats=True)
-    fact.kernels = [(name, 187 * MS, 198 * MS) for name in names]
-    (said,) = (text for text, _ in of_comparison(fact))
-    assert "CUTLASS GEMM bf16 TN, tile 16x16 187 ms to 198 ms" in said
-    assert "vectorized_elementwise_kernel 187 ms" in said
-
-
-def test_runs_that_were_not_compared_have_no_such_lines():
-    assert compared(why="no launch in common") == []
-    assert compared(same_content={"sides": {"is_all": True}}) == []
-
-
-def test_devices_of_two_makers_are_compared_by_operator():
-    """Their kernels bear no common name, so that no launch is the same."""
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
-    for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
-        document[side] = {"dataset": name, "launches": 9, "span_ns": 10**9, "devices": [{"name": name, "number": 1}]}
-    operator = {"level": "operator", "name": "aten::mm"}
-    sides = [PairSide(operators=[operator | {"gpu_ns": ns}], steps=[1e6] * 100) for ns in (4 * 10**8, 3 * 10**8)]
-    said = [text for text, _ in of_comparison(compared_runs(document, [], sides))]
-    assert said[:2] == [
-        "1 x NVIDIA H100 before, 1 x AMD Instinct MI300X after.",
-        "Kernels by operator: aten::mm 400 ms to 300 ms.",
-    ]
 
 
 @pytest.mark.parametrize(

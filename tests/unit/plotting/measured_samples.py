@@ -9,19 +9,27 @@ from causeway.core.tables import SCHEMAS, write_json, write_table
 
 MS = 1_000_000
 E = 600 * MS
-RATIOS = ("parallel_efficiency", "load_balance", "communication_efficiency", "orchestration_efficiency")
+RATIOS = (
+    "parallel_efficiency",
+    "load_balance",
+    "communication_efficiency",
+    "orchestration_efficiency",
+    "hidden_copy_share",
+)
 STATES = "busy kernel compute communication memory graph exposed_communication exposed_memory overlap".split()
 REGION = "step '; DROP TABLE kernels; -- <b>"
 
 
 def tree(kernel_ns, elapsed=E, devices=1):
-    ratios = dict(zip(RATIOS, (kernel_ns / (elapsed * devices), 0.97, None, 0.9123), strict=True))
+    ratios = dict(zip(RATIOS, (kernel_ns / (elapsed * devices), 0.97, None, 0.9123, 0.25), strict=True))
     return ratios | {
         "elapsed_ns": elapsed,
         "n_devices": devices,
         "kernel_ns": kernel_ns,
         "kernel_max_ns": kernel_ns,
         "active_max_ns": kernel_ns,
+        "copy_ns": 4 * MS,
+        "hidden_copy_ns": MS,
     }
 
 

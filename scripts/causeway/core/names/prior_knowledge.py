@@ -20,6 +20,8 @@ BEFORE = "before"
 DURING = "during"
 KNOWN = (BEFORE, "at the start", DURING)
 SIGNS = ("+", "-", "any")
+OF_USERS = frozenset({"sequence_length"})
+"""Columns of the table that users write into tables of their own, and that no profiler counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +100,10 @@ def knowledge_of(name: str, tier: str, own: Iterable[Knowledge] = ()) -> Knowled
     """Return what is known of a column: the first row that fits, a user's before those of the table; without one, that
     it is chosen before the launch (tier `launch`) or measured during it.
 
-    A counter is measured during the launch whatever its name: only rows that say so, and a user's, are of it.
+    A counter is measured during the launch whatever its name: only rows that say so, those of `OF_USERS`, and a user's,
+    are of it.
     """
-    rows = (row for row in table() if tier != "counter" or row.known == DURING)
+    rows = (row for row in table() if tier != "counter" or row.known == DURING or row.column in OF_USERS)
     for row in (*own, *rows):
         if fnmatchcase(name, row.column):
             return row

@@ -71,3 +71,12 @@ def kernel_and_other(states: np.ndarray, flavour: str) -> tuple[int, int]:
     kernel = "compute" if flavour == COMM_AWARE else "kernel"
     inside = int(time_in(states, kernel))
     return inside, int(time_in(states, "busy")) - inside
+
+
+def copies_and_hidden(states: np.ndarray, flavour: str) -> tuple[int, int]:
+    """Return the time of copies and memsets of one device, and the part of it inside K for a flavour of the tree;
+    `states` has shape (32,). Migrations are no copies: kernels wait for their pages.
+    """
+    copies = (_STATE & MEMORY) > 0
+    kernel = SETS["compute" if flavour == COMM_AWARE else "kernel"]
+    return int(states[copies].sum()), int(states[copies & kernel].sum())

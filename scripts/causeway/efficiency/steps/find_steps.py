@@ -36,6 +36,8 @@ REPEATS = "repeats"
 GRAPHS = "graphs"
 FEWEST_EXECUTIONS = 3
 """Executions of one graph that count as steps: as many as repeats of launches have to be."""
+FEWEST_OF_P99 = 100
+"""Steps from which their 99th percentile is stated: as on the first screen."""
 OF_GRAPHS = "no launches repeat: each execution of the graph with the most time is a step"
 """What is said of a rank whose steps are executions of a graph."""
 GRAPH_RANGE = "cuda_graph"
@@ -205,6 +207,7 @@ def _write_results(
         "ranges": family.name if family and tables else None,
         "reason": reason,
         "ranks": [one.entry for one in found.values()],
+        "p99_ns": _p99(tables),
         "by_calls": list(by_calls),
         "slow": causes.slow,
     }
@@ -215,6 +218,19 @@ def _write_results(
     write_table(rows, out_table, "steps", metadata=facts | {CALLED_SINCE: json.dumps(called)})
     rows = pa.Table.from_pylist(causes.rows, SCHEMAS["step_causes"])
     write_table(rows, out_causes, "step_causes", metadata=facts)
+
+
+def _p99(tables: Sequence[pa.Table]) -> int | None:
+    """Return the 99th percentile of the durations of all ranks' steps, those of the warm-up left out unless all are of
+    it; None of few.
+    """
+    if not tables:
+        return None
+    rows = pa.concat_tables(tables)
+    duration = rows.column("duration_ns").to_numpy()
+    first = rows.column("warm_up").to_numpy()
+    usual = duration if first.all() else duration[~first]
+    return int(np.quantile(usual, 0.99)) if usual.size >= FEWEST_OF_P99 else None
 
 
 def _has_time_line(folder: Path) -> bool:

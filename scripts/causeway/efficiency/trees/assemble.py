@@ -13,7 +13,7 @@ from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
 from causeway.efficiency.device_time.measure import Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
-from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, kernel_and_other, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, copies_and_hidden, kernel_and_other, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
 from causeway.efficiency.trees.launch_path import copies, launch_path
 from causeway.efficiency.trees.trees import (
@@ -140,9 +140,13 @@ class MeasuredDataset:
             Of the devices.
         """
         if flavour == "talp":  # as TALP does: processes know nothing of each other
-            times = [DeviceTime(self.devices[index][0], *kernel_and_other(states[index], flavour)) for index in indices]
+            rows = [(self.devices[index][0], index) for index in indices]
         else:
-            times = [DeviceTime(row, *kernel_and_other(states[row], flavour)) for row in self.gpu_rows(indices)]
+            rows = [(row, row) for row in self.gpu_rows(indices)]
+        times = [
+            DeviceTime(process, *kernel_and_other(states[row], flavour), *copies_and_hidden(states[row], flavour))
+            for process, row in rows
+        ]
         tree = device_tree(elapsed_ns, times, by_process=flavour == "talp")
         ranks = {self.devices[index][0] for index in indices}
         if tree["active_max_ns"] == tree["kernel_max_ns"] and not ranks & self.with_copies:

@@ -14,6 +14,7 @@ from causeway.core.vocabulary import (
     COMPUTATION_SCALABILITY,
     DEVICE_RATIOS,
     GLOBAL,
+    HIDDEN_COPIES,
     HOST_RATIOS,
     MPI_BALANCE,
     MPI_COMMUNICATION,
@@ -37,11 +38,15 @@ class DeviceTime:
         Length of the union of its kernels: of all of them, or of those that are not communication (`comm_aware`).
     other_ns : int
         Length of the union of its copies and memsets (`comm_aware`: and communication kernels) outside those kernels.
+    copy_ns, hidden_copy_ns : int
+        Length of the union of its copies and memsets, and of the part of it inside those kernels.
     """
 
     process: object
     kernel_ns: int
     other_ns: int
+    copy_ns: int = 0
+    hidden_copy_ns: int = 0
 
 
 def ratio(above: int | Fraction | None, below: int | Fraction | None) -> float | None:
@@ -54,6 +59,7 @@ DEVICE_FORMULAS: dict[str, Callable[[Mapping[str, int]], float | None]] = {
     BALANCE: lambda sums: ratio(sums["kernel_ns"], sums["n_devices"] * sums["kernel_max_ns"]),
     COMMUNICATION: lambda sums: ratio(sums["kernel_max_ns"], sums["active_max_ns"]),
     ORCHESTRATION: lambda sums: ratio(sums["active_max_ns"], sums["elapsed_ns"]) if sums["n_devices"] else None,
+    HIDDEN_COPIES: lambda sums: ratio(sums["hidden_copy_ns"], sums["copy_ns"]),
 }
 """Each ratio of the tree of devices from the sums behind it, which `device_tree` describes."""
 
@@ -74,7 +80,8 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
     -------
     dict
         Each of `DEVICE_RATIOS` by name (None where undefined); elapsed_ns (E), n_devices (G), kernel_ns (sum K),
-        kernel_max_ns (max K) and active_max_ns (max(K + M)), whole ns.
+        kernel_max_ns (max K), active_max_ns (max(K + M)), copy_ns (sum of copies) and hidden_copy_ns (of their part
+        inside K), whole ns.
     """
     kernels = [device.kernel_ns for device in devices]
     active = [device.kernel_ns + device.other_ns for device in devices]
@@ -90,6 +97,8 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
         "kernel_ns": sum(kernels),
         "kernel_max_ns": max(kernels, default=0),
         "active_max_ns": max(active, default=0),
+        "copy_ns": sum(device.copy_ns for device in devices),
+        "hidden_copy_ns": sum(device.hidden_copy_ns for device in devices),
     }
     return {one.name: DEVICE_FORMULAS[one.name](sums) for one in DEVICE_RATIOS} | sums
 

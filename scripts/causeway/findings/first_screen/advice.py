@@ -173,6 +173,9 @@ def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
         return "Call zero_grad with set_to_none=True", what
     if "malloc" in low or "free" in low or "alloc" in low:
         return "Allocate once, or from a pool", what
+    if detail.startswith(IN_CALL) and "GraphInstantiate" in detail:
+        update = f"{detail.removeprefix(IN_CALL).partition('GraphInstantiate')[0]}GraphExecUpdate"
+        return f"Instantiate graphs once and update them ({update})", what
     if "graphlaunch" in low:
         return "Launch larger graphs, less often", what
     if _is_launch(detail):

@@ -101,7 +101,7 @@ class VariationFact:
 
 def class_facts(tables: RunTables) -> list[WorkFact]:
     """Return the classes of work by the time of their kernels, most first; the sum is the time of all kernels."""
-    kinds = {row["kernel"]: (row["short_name"], row["class"]) for row in tables.kernels}
+    kinds = {row["kernel"]: (row["short_name"], row["class"], row["name"]) for row in tables.kernels}
     totals: Counter[str] = Counter()
     launches: Counter[str] = Counter()
     rows = [row for row in tables.operators if row["level"] == "operator_kernel"]
@@ -117,8 +117,8 @@ def class_facts(tables: RunTables) -> list[WorkFact]:
             for row in tables.kernels
         ]
     for row in rows:
-        name, kind = kinds.get(row["kernel"], (row["kernel"], "compute"))
-        work = work_of(name, row["name"], kind)
+        name, kind, demangled = kinds.get(row["kernel"], (row["kernel"], "compute", ""))
+        work = work_of(name, row["name"], kind, demangled)
         totals[work] += row["gpu_ns"]
         launches[work] += row["launches"]
     if tables.is_timed:

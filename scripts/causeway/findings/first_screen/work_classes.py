@@ -34,11 +34,13 @@ WORK = (
 _SURE = (("attention", re.compile(WORK[0][1], re.IGNORECASE)),)
 """Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)
+_LIBRARIES = (("matrix products", re.compile(r"(?:void )?deep_gemm::")),)
+"""Work of libraries that do one thing, by how a demangled name begins: the short name tells other work, or none."""
 EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", re.IGNORECASE)
 
 
-def work_of(name: str, operator: str | None, kind: str) -> str:
-    """Return the class of work that a kernel does.
+def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> str:
+    """Return the class of work that a kernel does, from its short name, its operator's, and its own in full.
 
     A range that a program names says less of it than the kernel's own name.
 
@@ -47,6 +49,9 @@ def work_of(name: str, operator: str | None, kind: str) -> str:
     """
     if kind == COMMUNICATION_KERNEL:
         return COLLECTIVES[0] if EXCHANGE.search(name) else COLLECTIVES[1]
+    for work, pattern in _LIBRARIES:
+        if pattern.match(demangled):
+            return work
     _, of_framework, operator = (operator or "").rpartition("::")
     texts = ((operator, _WORK), (name, _WORK))
     for text, known in ((name, _SURE), *(texts if of_framework else texts[::-1])):

@@ -29,6 +29,15 @@ def test_a_counter_is_measured_during_the_launch_whatever_its_name():
     assert knowledge_of("stall_memory_queue_per_issue", "counter").sign == "+"
 
 
+def test_the_length_of_a_sequence_is_known_before_the_launch_in_a_table_of_a_users_own():
+    known = knowledge_of("sequence_length", "counter")
+    assert (known.role, known.known, known.sign) == ("lever", "before", "+")
+    assert {row.column for row in table()} >= prior_knowledge.OF_USERS
+    assert knowledge_of("sequence_length_ratio", "counter").role == "mediator"
+    own = added([{"column": "sequence_length", "known": "during"}])
+    assert knowledge_of("sequence_length", "counter", own).role == "mediator"
+
+
 def test_a_users_rows_come_first():
     own = added([{"column": "batch_*", "known": "before"}, {"column": "polls", "known": "during", "sign": "+"}])
     assert knowledge_of("batch_size", "counter", own).role == "lever"

@@ -79,6 +79,17 @@ def test_slow_first_steps_are_warm_up_and_not_slow(tmp_path):
     assert [step["step"] for step in document["slow"]] == [6]
 
 
+def test_the_99th_percentile_is_that_of_the_steps_after_the_warm_up(tmp_path):
+    """By sorting: between the 99th and the 100th of 101 steps."""
+    durations = np.random.default_rng(3).permutation(np.arange(1000, 1101))
+    document, rows, _ = made(tmp_path / "many", [9000, *durations.tolist()])
+    usual = sorted(row["duration_ns"] for row in rows if not row["warm_up"])
+    assert len(usual) == 101
+    assert document["p99_ns"] == usual[99]
+    document, _, _ = made(tmp_path / "few", durations[:99].tolist())
+    assert document["p99_ns"] is None
+
+
 def test_few_steps_are_never_slow(tmp_path):
     document, rows, _ = made(tmp_path, [1000] * 8 + [9000])
     assert len(rows) == 9

@@ -20,12 +20,12 @@ from causeway.plotting.figures import device_time, efficiency, stragglers
 from causeway.plotting.overview import ranks_and_steps, time_lost
 
 
-def tree(*ratios, elapsed=100_000_000, devices=2):
-    return dict(zip(DEVICE_RATIO_NAMES, ratios, strict=True)) | {"elapsed_ns": elapsed, "n_devices": devices}
+def tree(*ratios, hidden=None, elapsed=100_000_000, devices=2):
+    return dict(zip(DEVICE_RATIO_NAMES, (*ratios, hidden), strict=True)) | {"elapsed_ns": elapsed, "n_devices": devices}
 
 
 def measured(**more):
-    one = tree(0.35, 0.7, 0.83, 0.6) | {"nodes": {}, "regions": {"step *": tree(None, None, None, 1.2)}}
+    one = tree(0.35, 0.7, 0.83, 0.6, hidden=0.14) | {"nodes": {}, "regions": {"step *": tree(None, None, None, 1.2)}}
     one |= {
         "ranks": {"0": tree(0.5, 1.0, 1.0, 0.5)},
         "devices": {"0/0": tree(0.5, 1.0, 1.0, 0.5), "0/1": tree(0.2, 1.0, 1.0, 0.2)},
@@ -69,7 +69,19 @@ def words(markup):
 
 def test_the_table_holds_every_ratio_and_leaves_out_what_is_undefined():
     said = words(efficiency.draw_efficiency_trees(measured(), "run"))
-    for value in ("0.35", "0.70", "0.83", "0.60", "1.20", "–", "step *", "device 0/1", "whole dataset"):
+    for value in (
+        "0.35",
+        "0.70",
+        "0.83",
+        "0.60",
+        "0.14",
+        "hidden",
+        "1.20",
+        "–",
+        "step *",
+        "device 0/1",
+        "whole dataset",
+    ):
         assert value in said
 
 

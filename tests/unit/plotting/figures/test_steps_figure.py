@@ -40,6 +40,7 @@ def document(ranks, steps, slow=()):
         "source": "annotations",
         "ranges": HOSTILE,
         "reason": None,
+        "p99_ns": None,
         "by_calls": [],
         "slow": list(slow),
     }
@@ -66,6 +67,19 @@ def test_of_many_steps_the_longest_stay_and_ranks_are_bounded():
     titles = [element.text for element in svg.iter(f"{SVG}title")]
     assert len(titles) <= MOST_RANKS * COLUMNS + 1
     assert titles.count("step 4321: 3 µs") == MOST_RANKS
+
+
+def test_the_99th_percentile_of_the_steps_is_a_dotted_line_with_its_label():
+    with_p99 = document(2, 200) | {"p99_ns": 2000}
+    figure = draw_steps(with_p99, table(2, 200, long=7), "d")
+    for axis in figure.axes:
+        (line,) = (one for one in axis.lines if one.get_linestyle() == ":")
+        assert set(line.get_ydata()) == {2000}
+    words = [element.text for element in parsed(as_svg(figure)).iter(f"{SVG}text")]
+    assert words.count("p99 2 µs") == 1
+    few = draw_steps(document(2, 20), table(2, 20, long=7), "d")
+    assert not [one for axis in few.axes for one in axis.lines if one.get_linestyle() == ":"]
+    assert "p99" not in as_svg(few)
 
 
 def test_no_steps_say_why():
