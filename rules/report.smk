@@ -145,7 +145,8 @@ rule write_overview:
         launches=config["levels"]["explorer_launches"],
         coordinates={
             "rows": config["figures"]["coordinates_rows"],
-            "axes": config["figures"]["coordinates_axes"] or (PUBLISHED_AXES if config["causes"]["as_published"] else []),
+            "axes": config["figures"]["coordinates_axes"]
+            or (PUBLISHED_AXES if config["causes"]["as_published"] else []),
             "seed": config["seed"],
         },
         listing=as_parameter(listing()),

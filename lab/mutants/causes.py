@@ -36,7 +36,9 @@ MUTANTS = {
     "sigma does not depend on causes": _of(
         "effects/time_model.py", "(ratio - 1.0) * self.residual", "0.0 * ratio", "effects/test_time_effects.py"
     ),
-    "slow waves are evidence": _of("selection/lagged.py", "candidate) > SIGNIFICANT", "candidate) > 1.0", "selection/test_lagged.py"),
+    "slow waves are evidence": _of(
+        "selection/lagged.py", "candidate) > SIGNIFICANT", "candidate) > 1.0", "selection/test_lagged.py"
+    ),
     "what defines a target may cause it": _of(
         "discovery/discover.py",
         "freed = without_definition(columns, rows, scope.target, outcome.seed",

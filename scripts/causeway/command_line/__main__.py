@@ -177,7 +177,7 @@ def _found(arguments: Sequence[str], out: Path) -> list[FoundExport]:
         return []
     check_folder(out)
     search = search_exports(arguments, out / "unpacked")
-    remark("".join(f"{clean_text(line)}\n" for line in search.remarks))
+    remark("".join(f"{clean_text(line)}\n" for line in [*search.numbered, *search.remarks]))
     return search.exports
 
 
@@ -321,7 +321,8 @@ def _check(options: argparse.Namespace) -> int:
             answer(*described.lines)
     for dataset, of_run in runs.items():
         answer(*describe_run(dataset, of_run))
-    answer(*perhaps_one_run(found), *same_recordings_of_runs(found), *map(clean_text, search.remarks))
+    answer(*same_recordings_of_runs(found), *map(clean_text, search.remarks))
+    answer(*(perhaps_one_run(found) or map(clean_text, search.numbered)))
     statuses = {document["status"] for _, document in found}
     return 1 if "refused" in statuses else IN_PART if "partial" in statuses else 0
 

@@ -95,12 +95,13 @@ class FoundExports:
     Attributes
     ----------
     exports : list of FoundExport
-    remarks : list of str
-        Lines on what was left out or grouped, for the user.
+    remarks, numbered : list of str
+        Lines for the user: on what was left out or grouped; on runs that may be ranks of one, as numbers in names say.
     """
 
     exports: list[FoundExport]
     remarks: list[str]
+    numbered: list[str]
 
 
 @dataclass
@@ -113,9 +114,7 @@ class _Run:
 
 
 def rank_of(path: Path, word: str) -> int | None:
-    """Return the rank in a file's name (`rank3`, `rank_3`); else of a Kineto trace that in its head, or that of its
-    `worker3`; else None.
-    """
+    """Return the rank in a file's name (`rank3`), else of a Kineto trace in its head or as `worker3`, else None."""
     if match := _RANK.search(path.name):
         return int(match[1] or match[2])
     if word == "kineto" and path.is_file() and (head := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
@@ -178,6 +177,7 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Fo
     """
     found: list[FoundExport] = []
     remarks: list[str] = []
+    numbered_runs: list[str] = []
     whole = unpacked is not None
     named_paths = [_named_path(argument) for argument in arguments]
     if unpacked is not None:
@@ -192,9 +192,12 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Fo
                 remarks.append(f"not read: {first_of(rest)} ({paths[0]})")
         _give_names(runs, {export.dataset for export in found} if name is None else set())
         remarks += _said_of(runs)
+        if sorted(numbered([run.name for run in runs]) or ()) == list(range(len(runs))) and "0" in runs[0].name:
+            names = first_of(run.name for run in runs)
+            numbered_runs.append(f"{names}: {len(runs)} runs, or, named as NAME=FOLDER, the ranks of one")
         of_group = [replace(export, dataset=run.name, archive=archive) for run in runs for export in run.exports]
         found += sorted(of_group, key=lambda export: export.path.name) if len(paths) == 1 else of_group
-    return FoundExports(found, remarks)
+    return FoundExports(found, remarks, numbered_runs)
 
 
 def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
@@ -583,8 +586,6 @@ def _said_of(runs: list[_Run]) -> Iterator[str]:
                 others = first_of(file.name for file in export.other_forms)
                 yield f"{run.name}: {export.path.name} is read; the same recording, not read: {others}"
                 yield from _written_later(export)
-    if sorted(numbered([run.name for run in runs]) or ()) == list(range(len(runs))) and "0" in runs[0].name:
-        yield f"{first_of(run.name for run in runs)}: {len(runs)} runs, or, named as NAME=FOLDER, the ranks of one"
     for said in dict.fromkeys(run.said for run in runs if run.said):
         yield f"{said} {', '.join(run.name for run in runs if run.said == said)}"
 

@@ -71,7 +71,7 @@ def test_numbered_files_are_ranks_where_they_are_said_to_be_one_run(name, tmp_pa
     assert all(file == name.format(rank) for file, _, rank in found(f"all={tmp_path / 'job'}"))
     apart = search_exports([str(tmp_path / "job")])
     assert {export.rank for export in apart.exports} == {None}
-    assert "11 runs, or, named as NAME=FOLDER, the ranks of one" in apart.remarks[0]
+    assert "11 runs, or, named as NAME=FOLDER, the ranks of one" in apart.numbered[0]
 
 
 def test_reports_that_are_numbered_from_one_are_runs_without_a_word(tmp_path):

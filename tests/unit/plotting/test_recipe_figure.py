@@ -21,7 +21,7 @@ plot_figures.draw_graphs = plot_figures.draw_examined = plot_figures.read_examin
 folder = plotting_samples.write_dataset(Path(sys.argv[1])) / "kernel_variability"
 clocks = folder.parent / "clocks.json"
 plot_figures.draw_target(
-    SimpleNamespace(wildcards=SimpleNamespace(dataset="demo"), input=SimpleNamespace(clocks=clocks)), folder
+    SimpleNamespace(wildcards=SimpleNamespace(dataset="demo"), input=SimpleNamespace(clocks=clocks), output=[]), folder
 )
 """
 LINKS = """
