@@ -366,7 +366,7 @@ def test_the_report_opens_with_the_first_screen(demo, unpacked, watched, size):
 
 def test_the_sample_of_the_documentation_says_what_the_run_says(demo):
     """`python docs/draw_gallery.py results` writes it again."""
-    pages = [demo.parent / "checkout" / "docs" / "sample.html", demo / "first_screen.html"]
+    pages = [ROOT / "docs" / "sample.html", demo / "first_screen.html"]
     said = [re.findall("<d[td]>(.*?)</d[td]>", page.read_text(encoding="utf-8"), re.S) for page in pages]
     assert said[0] == said[1] != []
 
