@@ -84,10 +84,8 @@ def call_twice(function, *arguments):
     if compiled_functions._INTERPRETED.running:
         return _CALL(function, *arguments)
     run = function.dispatcher()
-    if not function.may_interpret(arguments):
-        return run(*arguments)
-    rows = 20 + compiled_functions._rows(function._stated(arguments), arguments)
-    if rows > FEW_ROWS or _COMPARED[function.__qualname__] > MOST_ROWS:
+    rows = function.plain_rows(arguments)
+    if rows is None or rows > FEW_ROWS or _COMPARED[function.__qualname__] > MOST_ROWS:
         return run(*arguments)
     _COMPARED[function.__qualname__] += rows
     copies = [copied(one) for one in arguments]

@@ -9,7 +9,7 @@ import time
 
 from support import ROOT
 
-COMPILED = "from causeway.numeric.compiled import functions\nfunctions.LONGEST_S = 0.0  # few rows are compiled, too\n"
+COMPILED = "from causeway.numeric.compiled import functions\nfunctions.FEW_ROWS = 0  # few rows are compiled, too\n"
 PROGRAM = f"""
 {COMPILED}
 import sys, time

@@ -8,7 +8,7 @@ module of a centre or on a node without homes, it is kept in a folder of the use
 function holds Python's global lock while it runs.
 
 To load numba takes as long as Python itself needs for some ten thousand rows, and to compile some ten times as long.
-While a process has few rows its functions run as they are written, .3 CPU-seconds at most; the results are the same to
+While a process has few rows its functions run as they are written; the results are the same to
 the bit, which the tests check at each call. A function that reads memory by addresses is always compiled.
 
 Arguments that belong together are a `Record`, so that no function takes more than eight.

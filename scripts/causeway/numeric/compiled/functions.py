@@ -1,7 +1,6 @@
 """The decorator of compiled functions."""
 
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial, update_wrapper
@@ -11,19 +10,23 @@ import numpy as np
 
 from causeway.numeric.compiled.stated_types import Intrinsic, Record, Signature, StatedType, TypedFunction
 
-FEW_ROWS = 1 << 14
-"""Rows that a call as a function is written may have: mostly some 20 µs each."""
-LONGEST_S = 0.3
-"""CPU-seconds that a process runs functions so: what numba takes to load, and the code of some twenty functions."""
+FEW_ROWS = 12_000
+"""Rows that a process takes as the functions are written, over all calls: .3 s at most, of the .5 s that numba takes to
+load, and 10 ms for each function. A count, not a time: the next run calls what this one has compiled.
+"""
+OF_CALL = 20
+"""Rows that a call itself counts as."""
+BYTES = 16
+"""Bytes of a text that count as a row."""
 _LOCK = threading.RLock()
 _EVERY: weakref.WeakSet["CompiledFunction"] = weakref.WeakSet()
 
 
 class _Interpreted(threading.local):
-    """Whether this thread runs a function as it is written, and the CPU-seconds that went into that."""
+    """Whether this thread runs a function as it is written, and the rows taken in that way."""
 
     running = False
-    spent_s = 0.0
+    rows = 0
 
 
 _INTERPRETED = _Interpreted()
@@ -56,18 +59,18 @@ class CompiledFunction(TypedFunction):
         """Call the function: compiled, or as it is written while a process has few rows."""
         if _INTERPRETED.running:  # by one that is interpreted, and takes NumPy's integers
             return self._interpreted(arguments)
-        if self._dispatcher is None and _INTERPRETED.spent_s < LONGEST_S and self.may_interpret(arguments):
+        rows = None if self._dispatcher else self.plain_rows(arguments)
+        if rows is not None and _INTERPRETED.rows + rows <= FEW_ROWS:
+            _INTERPRETED.rows += rows
             return self.interpret(*arguments)
         return (self._dispatcher or self.dispatcher())(*arguments)
 
-    def may_interpret(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether a call has few rows, what it calls runs as it is written, too, and arrays are what a signature
-        states: where they are not, numba says so.
+    def plain_rows(self, arguments: tuple[Any, ...]) -> int | None:
+        """Return the rows of a call; None where it, or what it calls, cannot run as it is written, or where arrays are
+        not what a signature states: numba says so.
         """
-        if not self.is_plain or all(one.size > FEW_ROWS for one in _flat(arguments)):
-            return False
-        signature = self._stated(arguments)
-        return signature is not None and _rows(signature, arguments) <= FEW_ROWS
+        signature = self._stated(arguments) if self.is_plain else None
+        return None if signature is None else OF_CALL + _rows(signature, arguments)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -82,13 +85,11 @@ class CompiledFunction(TypedFunction):
     def interpret(self, *arguments: Any) -> Any:
         """Run the function as it is written, with compiled code's integers: of 64 bits, and without overflow."""
         _INTERPRETED.running = True
-        begun = time.thread_time()
         try:
             with np.errstate(over="ignore"):
                 result = self._interpreted(arguments)
         finally:
             _INTERPRETED.running = False
-            _INTERPRETED.spent_s += time.thread_time() - begun
         return _as_python(result)
 
     def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
@@ -146,9 +147,10 @@ def _flat(arguments: tuple[Any, ...]) -> Iterator[np.ndarray]:
 
 def _rows(signature: Signature, arguments: tuple[Any, ...]) -> int:
     """Return the rows of a call: the length of the longest array that is only read, else of any."""
-    read = [len(one) for one in _flat(arguments) if not one.flags.writeable]
-    read += [len(one) for kind, one in zip(signature.arguments, arguments, strict=True) if kind.axes and kind.readonly]
-    return max(read or [len(one) for one in _flat(arguments)], default=0)
+    pairs = zip(signature.arguments, arguments, strict=True)
+    read = [one for kind, one in pairs if kind.axes and kind.readonly]
+    read += [one for one in _flat(arguments) if not one.flags.writeable]
+    return max((len(one) // (BYTES if one.itemsize == 1 else 1) for one in read or _flat(arguments)), default=0)
 
 
 def _widened(kind: StatedType, value: Any, written: list[tuple[np.ndarray, np.ndarray]]) -> Any:
