@@ -60,7 +60,7 @@ def test_a_trace_of_an_intel_device_has_queues_for_streams_and_no_shapes(tmp_pat
     assert {row[column] for row in shapes for column in ("grid_x", "block_x")} == {None}
 
 
-@pytest.mark.parametrize("category", ["privateuse1_runtime", "privateuse1_driver", "mtia_runtime"])
+@pytest.mark.parametrize("category", ["privateuse1_runtime", "privateuse1_driver"])
 def test_calls_of_devices_that_register_themselves_are_calls(category, tmp_path):
     """Categories as Kineto names them (libkineto/src/ActivityType.cpp, 2025): their waits stood without an explanation."""
     rows = (("kernel", "gemm", 0, 9, 20, 10), (category, "launch", 5, 6, 15, 1))
