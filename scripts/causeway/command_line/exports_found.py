@@ -209,7 +209,7 @@ def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
 
 def _innermost(path: Path) -> Path:
     """Return a path; of a folder without exports but with one folder that, and so on (TensorBoard: plugins/profile)."""
-    folders = [inner for inner in path.iterdir() if inner.is_dir()] if path.is_dir() else []
+    folders = [one for one in path.iterdir() if one.is_dir() and not one.is_symlink()] if path.is_dir() else []
     return _innermost(folders[0]) if len(folders) == 1 and not any(_exports_at(path)) else path
 
 

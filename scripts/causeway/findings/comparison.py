@@ -59,9 +59,7 @@ RUN_SUGGESTIONS = {
         "Look at which kernels are slower, in the comparison's table; if all are, at the clocks and what runs beside"
         " them."
     ),
-    CHANGE_WORDS["time_per_call"][
-        0
-    ]: "Look at which operators take longer, in the comparison's table, and with which input.",
+    CHANGE_WORDS["time_per_call"][0]: SLOWER_OPERATORS,
     CHANGE_WORDS["variability"][0]: (
         "Look at which kernels vary more, in the comparison's table, and at their causes on both sides."
     ),

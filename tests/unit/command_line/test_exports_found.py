@@ -236,3 +236,10 @@ def test_an_export_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, pla
     assert str(refusal.value).isascii()
     with pytest.raises(CausewayError, match="not UTF-8"):
         exports_matching(str(folder / "*.csv"))
+
+
+def test_a_folder_that_links_to_itself_is_searched_once(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "loop").symlink_to("../a")
+    with pytest.raises(CausewayError, match=r"^[^ ]*/a: holds no export"):
+        search_exports([str(tmp_path)])
