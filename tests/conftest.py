@@ -17,14 +17,6 @@ from float_sums import checked_sum
 from looks import Watched
 from support import DATA, ROOT, why_not_fleet
 
-# Compiled code looks where it reads and writes, in this process alone: programs that tests start are as users run them.
-# Its cache lies apart: numba finds what it keeps by the source, not by this choice, and would load what does not look.
-# In the copy of a recipe (recipe_pages.py) nothing is compiled anew: the code there is that of the repository.
-CHECKS_COMPILED = os.environ.get("NUMBA_BOUNDSCHECK") != "0"
-if CHECKS_COMPILED:
-    numba_config.BOUNDSCHECK = 1
-    numba_config.CACHE_DIR = str(Path(numba_config.CACHE_DIR or ROOT / ".pytest_cache") / "bounds-checked")
-
 # Folders of tests that run the workflow or MPI take minutes a file: they start first, so that all processes end at
 # about the same time.
 LONG = ("slurm", "workflow", "mpi", "browser", "cases")
@@ -62,6 +54,24 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
 
 
+CHECK_COMPILED = "--check-compiled"
+
+
+def pytest_addoption(parser):
+    """Offer to check compiled code, which takes a sixth more time: each function is compiled once more."""
+    parser.addoption(CHECK_COMPILED, action="store_true", help="look where compiled code writes; compare it with Python")
+
+
+def pytest_configure(config):
+    """Let compiled code look where it reads and writes, in this process: programs that tests start are as users run
+    them. Its cache lies apart: numba finds what it keeps by the source, not by this choice.
+    """
+    if config.getoption(CHECK_COMPILED):
+        numba_config.BOUNDSCHECK = 1
+        numba_config.CACHE_DIR = str(Path(numba_config.CACHE_DIR or ROOT / ".pytest_cache") / "bounds-checked")
+        compiled_functions.CompiledFunction.__call__ = call_twice
+
+
 FEW_ROWS = 300
 """Rows of a call that is compared."""
 MOST_ROWS = 6_000
@@ -94,10 +104,6 @@ def call_twice(function, *arguments):
     for one, other in zip(compiled_functions._flat(arguments), compiled_functions._flat(copies), strict=True):
         np.testing.assert_array_equal(other, one)
     return result
-
-
-if CHECKS_COMPILED:
-    compiled_functions.CompiledFunction.__call__ = call_twice
 
 
 class _LeftOut(pytest.Module):

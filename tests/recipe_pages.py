@@ -57,7 +57,6 @@ class Recipe:
         environment |= {
             "PYTHONPATH": "scripts:tests:tests/unit/causal",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_BOUNDSCHECK": "0",
         }
         words = [sys.executable if word == "python" else word for word in command if "PYTHONPATH=" not in word]
         found = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)

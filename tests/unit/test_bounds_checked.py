@@ -11,6 +11,12 @@ from causeway.waiting.idle import gaps
 from support import ROOT
 
 
+@pytest.fixture(autouse=True)
+def _checked(pytestconfig):
+    if not pytestconfig.getoption("--check-compiled"):
+        pytest.skip("compiled code looks where it writes with `pytest --check-compiled` alone")
+
+
 @pytest.mark.parametrize("place", [(1, 0, 0), (0, 2, 0), (0, 0, 8), (0, 0, 1 << 40), (0, 0, -9)])
 def test_a_write_outside_of_its_array_is_an_index_error(place):
     device, reason, code = place

@@ -2,11 +2,14 @@
 another.
 """
 
+import importlib
 import os
 import subprocess
 import sys
 import time
 
+import causeway
+from causeway.numeric.compiled.functions import CompiledFunction
 from support import ROOT
 
 COMPILED = "from causeway.numeric.compiled import functions\nfunctions.FEW_ROWS = 0  # few rows are compiled, too\n"
@@ -44,6 +47,19 @@ def test_jobs_that_compile_at_once_do_no_harm(tmp_path):
     assert run(tmp_path, 1) == begun[:1]
     assert {file.name for file in tmp_path.rglob("*.nb*")} == kept  # loaded, not compiled again
     assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name]
+
+
+def test_every_function_compiles():
+    """Tests and small exports run many of them as they are written, which shows nothing of what numba refuses."""
+    package = ROOT / "scripts" / "causeway"
+    paths = [path for path in package.rglob("*.py") if "@compiled" in path.read_text(encoding="utf-8")]
+    assert len(paths) > 20
+    for path in paths:
+        parts = path.relative_to(package).with_suffix("").parts
+        module = importlib.import_module(".".join((causeway.__name__, *parts)))
+        for function in vars(module).values():
+            if isinstance(function, CompiledFunction):
+                function.dispatcher()
 
 
 NOWHERE = (
