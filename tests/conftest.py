@@ -59,7 +59,9 @@ CHECK_COMPILED = "--check-compiled"
 
 def pytest_addoption(parser):
     """Offer to check compiled code, which takes a sixth more time: each function is compiled once more."""
-    parser.addoption(CHECK_COMPILED, action="store_true", help="look where compiled code writes; compare it with Python")
+    parser.addoption(
+        CHECK_COMPILED, action="store_true", help="look where compiled code writes; compare it with Python"
+    )
 
 
 def pytest_configure(config):
