@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from causeway.numeric.compiled import I8, U4, Record, compiled_borrowing, int64, void
+from causeway.levels.pyramid.cells import CHUNK_ROWS
+from causeway.numeric.compiled import I8, Record, compiled_borrowing, int64, void
 
 # busy series of a device: covered time of the first four is exclusive in this order, "active" ones count each event for
 # itself
@@ -94,23 +95,6 @@ def _add_active(device, what, begin, finish, width, opened, pieces, filled):
     filled[2] = n
 
 
-class BusyLaunches(NamedTuple):
-    """Launches in the order of time.
-
-    Attributes
-    ----------
-    start, duration : ndarray of int64, shape (n,), ns
-    configuration : ndarray of uint32, shape (n,)
-    kind : ndarray of int64, shape (configurations,)
-        0 compute, 1 communication, 2 memory.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    duration: Annotated[np.ndarray, I8]
-    configuration: Annotated[np.ndarray, U4]
-    kind: Annotated[np.ndarray, I8]
-
-
 class BusyTransfers(NamedTuple):
     """Transfers in the order of time.
 
@@ -151,10 +135,10 @@ class BusyCells(NamedTuple):
     filled: Annotated[np.ndarray, int64[::1]]
 
 
-BUSY_LAUNCHES, BUSY_TRANSFERS, BUSY_CELLS = map(Record, (BusyLaunches, BusyTransfers, BusyCells))
+BUSY_TRANSFERS, BUSY_CELLS = map(Record, (BusyTransfers, BusyCells))
 
 
-@compiled_borrowing(void(int64, int64, I8, BUSY_LAUNCHES, I8, BUSY_TRANSFERS, BUSY_CELLS))
+@compiled_borrowing(void(int64, int64, I8, CHUNK_ROWS, I8, BUSY_TRANSFERS, BUSY_CELLS))
 def sweep(device, now, rows, launches, t_rows, transfers, busy):
     """Add the launches and transfers of a device, the `rows` and `t_rows` of arrays in the order of time, to its busy
     time, and the time up to `now`.

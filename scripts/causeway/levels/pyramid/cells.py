@@ -47,19 +47,6 @@ class SeriesValues(NamedTuple):
     value: Annotated[np.ndarray, I8]
 
 
-class NewValues(NamedTuple):
-    """The same, output.
-
-    Attributes
-    ----------
-    time, series, value : ndarray of int64, shape (n,)
-    """
-
-    time: Annotated[np.ndarray, int64[::1]]
-    series: Annotated[np.ndarray, int64[::1]]
-    value: Annotated[np.ndarray, int64[::1]]
-
-
 class OpenCells(NamedTuple):
     """The open cell of each series, and what is closed, both updated: see `close`.
 
@@ -100,14 +87,16 @@ class CellGrid(NamedTuple):
 
 
 class ChunkRows(NamedTuple):
-    """Launches in the order of time.
+    """Launches in the order of time, and what is known of their configurations and transfers.
 
     Attributes
     ----------
     start, duration : ndarray of int64, shape (n,), ns
     stream : ndarray of int64, shape (n,)
+        Number of its stream.
     configuration : ndarray of uint32, shape (n,)
     kind, mean : ndarray of int64, shape (configurations,)
+        Class of each configuration (0 compute, 1 communication, 2 memory), and its mean in whole ns.
     linked : ndarray of int64, shape (n,)
         The index of each launch's transfer in `lasted`; -1 without one.
     lasted : ndarray of int64, shape (transfers,), ns
@@ -123,9 +112,7 @@ class ChunkRows(NamedTuple):
     lasted: Annotated[np.ndarray, I8]
 
 
-SERIES_VALUES, NEW_VALUES, OPEN_CELLS, CELL_GRID, CHUNK_ROWS = map(
-    Record, (SeriesValues, NewValues, OpenCells, CellGrid, ChunkRows)
-)
+SERIES_VALUES, OPEN_CELLS, CELL_GRID, CHUNK_ROWS = map(Record, (SeriesValues, OpenCells, CellGrid, ChunkRows))
 
 
 @compiled(
@@ -207,12 +194,9 @@ def add(values, grid, cells):
         histogram[k, bucket] += 1
 
 
-@compiled_borrowing(int64(CHUNK_ROWS, NEW_VALUES))
-def launch_values(launches, values):
+@compiled_borrowing(int64(CHUNK_ROWS, int64[::1], int64[::1], int64[::1]))
+def launch_values(launches, time, series, value):
     """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are."""
-    time = values.time
-    series = values.series
-    value = values.value
     n = np.int64(0)
     for i in range(launches.start.size):
         start = launches.start[i]
