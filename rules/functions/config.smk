@@ -215,12 +215,11 @@ def binning_options():
     options = {
         "width-us": bins["width_us"],
         "launches-per-bin": bins["launches"],
-        "worker-kind": bins["workers"],
         "seed": config["seed"],
     }
     options |= {
         name.replace("_", "-"): bins[name]
-        for name in ("mean", "configuration", "link", "link_window_us", "assignment", "block")
+        for name in ("mean", "configuration", "link", "link_window_us")
     }
     options |= {
         name.replace("_", "-"): ranking[name]

@@ -17,7 +17,7 @@ from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path import critical_path
-from causeway.waiting.replay import changes, replayed
+from causeway.waiting.replay import replayed
 
 RANKS = 3
 
@@ -50,9 +50,8 @@ def written(folder, out):
 
 def make_small(monkeypatch):
     """Let every pass take few rows at once, and every array lie in a file."""
-    for module in (scratch, critical_path, changes, replayed):
+    for module in (scratch, critical_path, replayed):
         monkeypatch.setattr(module, "WINDOW", 300)
-    monkeypatch.setattr(scratch.windows, "__defaults__", (0, 300))
     monkeypatch.setattr(scratch, "SMALLEST_FILE", 1)
     monkeypatch.setattr(read_graph, "SMALL_EXPORT", 0)
     monkeypatch.setattr(event_blocks, "CHUNK_ROWS", 200)

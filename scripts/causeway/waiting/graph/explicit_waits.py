@@ -6,7 +6,6 @@ import numpy as np
 
 from causeway.numeric.compiled import I8, Record, compiled_borrowing, int64, void
 from causeway.waiting.graph.nodes import NODES, Graph, nodes_of
-from causeway.waiting.graph.scratch import windows
 
 
 class EventPairs(NamedTuple):
@@ -87,9 +86,8 @@ def _give(found: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarr
     nodes = nodes_of(graph)
     columns = dict(zip(("waiting", "waiting_of", "source", "source_of"), (*ends[0], *ends[1]), strict=True))
     of_pairs = EVENT_PAIRS.of(moments=moments, offsets=offsets, **columns)
-    for part in windows(graph.work_of[rank, 1], graph.work_of[rank, 0]):
+    for part in graph.scratch.windows(graph.work_of[rank, 1], graph.work_of[rank, 0]):
         _follow(part.start, part.stop, nodes, of_pairs, state, reached, target, origin)
-        graph.scratch.used(part.stop - part.start)
     for number, (_, source) in enumerate(pairs):
         origin[reached[1, number] : offsets[number + 1]] = state[source, 1]
         mine = slice(offsets[number], offsets[number + 1])

@@ -25,7 +25,6 @@ from causeway.waiting.graph.host_calls import (
     with_waits,
 )
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
-from causeway.waiting.graph.scratch import windows
 
 
 class NestedCalls(NamedTuple):
@@ -300,17 +299,16 @@ class _Calls:
         asked = clock.aligned(own)
         index = np.empty(asked.size, np.int64)  # of those that only a queue time tells of, behind calls of equal start
         given = 0
-        for part in windows(self._count):
+        for part in scratch.windows(self._count):
             begin = clock.aligned(start[part])
             upto = asked.size if part.stop == self._count else int(np.searchsorted(asked, begin[-1]))
             self._append(part, begin, clock.aligned(self._end[part]), asked[given:upto])
             index[order[given:upto]] = np.searchsorted(begin, asked[given:upto], "right") + part.start
             index[order[given:upto]] += np.arange(given, upto)
             given = upto
-            scratch.used(part.stop - part.start)
         if given < asked.size:  # no calls
             index[order] = self._append_enqueued(clock, own)
-        for part in windows(call.size):
+        for part in scratch.windows(call.size):
             top = call[part].astype(np.int64)
             made = np.flatnonzero(top >= 0)
             if asked.size:
@@ -321,7 +319,6 @@ class _Calls:
                 top[alone] += first
             top[made] += first
             builder.made_by.append(call=top)
-            scratch.used(part.stop - part.start)
 
     def _append_enqueued(self, clock: Clock, asked: np.ndarray) -> np.ndarray:
         """Give calls to the builder that only a queue time tells of, in the export's clock and ascending, where no

@@ -10,7 +10,7 @@ from causeway.waiting.graph.device_work import Rows
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.explicit_waits import explicit_waits
 from causeway.waiting.graph.nodes import COLLECTIVE, NO_SCOPE, Graph, HostCalls, Texts, Work
-from causeway.waiting.graph.scratch import Scratch, windows
+from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.graph.staying import StayingTime
 
 
@@ -189,9 +189,8 @@ class GraphBuilder:
             return
         to = np.empty(len(keys), np.int32)
         to[[numbers[key] for key in keys]] = np.arange(len(keys))
-        for part in windows(codes.size):
+        for part in self.scratch.windows(codes.size):
             codes[part] = np.where(codes[part] >= 0, to[np.maximum(codes[part], 0)], codes[part])
-            self.scratch.used(part.stop - part.start)
 
 
 def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
@@ -207,9 +206,8 @@ def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
         if rank not in groups:
             continue
         parts = [np.zeros(0, np.int64)]
-        for part in windows(end, begin):
+        for part in graph.scratch.windows(end, begin):
             parts.append(part.start + np.flatnonzero(work.kind[part] == COLLECTIVE))
-            graph.scratch.used(part.stop - part.start)
         mine = np.concatenate(parts)
         start = work.start[mine]
         for first, row in groups[rank]:

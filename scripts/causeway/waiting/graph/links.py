@@ -14,7 +14,7 @@ import numpy as np
 
 from causeway.numeric.compiled import I4, I8, Record, UniTuple, compiled_borrowing, int64, void
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
-from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NEW_BOUNDS, NO_SCOPE, NODES
+from causeway.waiting.graph.nodes import ALL_STREAMS, BOUNDS, KERNEL, NO_SCOPE, NODES
 
 NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
 """What bound the start of work: nothing known, its stream, work of another stream, its call."""
@@ -212,7 +212,7 @@ def _recorded_bound(w, previous, other, nodes):
     return ready, how
 
 
-@compiled_borrowing(int64(int64[::1], int64, NODES, LINKED_STREAMS, LINKED_THREADS, int64, NEW_BOUNDS))
+@compiled_borrowing(int64(int64[::1], int64, NODES, LINKED_STREAMS, LINKED_THREADS, int64, BOUNDS))
 def link(at, most, nodes, streams, threads, start_up, found):
     """Write what the next nodes of a rank waited for; return how many there were.
 
@@ -225,7 +225,7 @@ def link(at, most, nodes, streams, threads, start_up, found):
     nodes, streams, threads : Nodes, LinkedStreams, LinkedThreads
     start_up : int
         Usual start-up latency, ns.
-    found : NewBounds
+    found : Bounds
     """
     n = nodes.start.size
     m = nodes.call_start.size

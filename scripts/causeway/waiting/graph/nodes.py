@@ -2,14 +2,15 @@
 compiled code takes them, with what bound them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from causeway.numeric.compiled import I4, I8, U1, Record, compiled, int32, int64, uint8
 from causeway.numeric.intervals import Set
-from causeway.waiting.graph.scratch import Scratch, windows
+from causeway.waiting.graph.scratch import Scratch
 
 KERNEL, COLLECTIVE, COPY, GRAPH = range(4)
 """Kinds of device work; a graph is an execution that was traced as a whole."""
@@ -130,20 +131,24 @@ class Graph:
             self.work_of = _rows_of(self.stream_rank[self.work.stream], ranks)
         if len(self.calls_of) < ranks:
             self.calls_of = _rows_of(self.thread_rank[self.calls.thread], ranks)
-        waiting = [0]
-        for begin, end in self.calls_of.tolist():
-            count = 0
-            for part in windows(end, begin):
-                count += int(np.count_nonzero(self.calls.scope[part] != NO_SCOPE))
-                self.scratch.used(part.stop - part.start)
-            waiting.append(waiting[-1] + count)
-        self.returns_of = np.stack([waiting[:-1], waiting[1:]], axis=1).astype(np.int64).reshape(-1, 2)
-        self.returns = self.scratch.array(waiting[-1], np.int32)
-        for row, (begin, end) in enumerate(self.calls_of.tolist()):
-            at = first = waiting[row]
-            for part in windows(end, begin):
-                at = order_returns(part.start, part.stop, self.calls.end, self.calls.scope, first, at, self.returns)
-                self.scratch.used(part.stop - part.start)
+        counts = np.zeros(ranks, np.int64)
+        for row, part in self.parts(self.calls_of):
+            counts[row] += np.count_nonzero(self.calls.scope[part] != NO_SCOPE)
+        ends = np.cumsum(counts)
+        self.returns_of = np.stack([ends - counts, ends], axis=1)
+        self.returns = self.scratch.array(int(counts.sum()), np.int32)
+        to = self.returns_of[:, 0].copy()
+        for row, part in self.parts(self.calls_of):
+            first = int(self.returns_of[row, 0])
+            to[row] = order_returns(
+                part.start, part.stop, self.calls.end, self.calls.scope, first, int(to[row]), self.returns
+            )
+
+    def parts(self, rows_of: np.ndarray) -> Iterator[tuple[int, slice]]:
+        """Give the row of each rank and some of its work or calls at a time: `rows_of` is `work_of` or `calls_of`."""
+        for row, (begin, end) in enumerate(rows_of.tolist()):
+            for part in self.scratch.windows(end, begin):
+                yield row, part
 
     def cursors(self) -> np.ndarray:
         """Return for each rank its next work, call and return, and where each ends; int64, shape (ranks, 6)."""
@@ -232,8 +237,9 @@ class Nodes(NamedTuple):
     resolution: Annotated[int, int64]
 
 
-class Bounds(NamedTuple):
-    """What each node waited for.
+@dataclass(kw_only=True)
+class Links:
+    """What each node waited for: see `links.link`.
 
     Attributes
     ----------
@@ -242,23 +248,27 @@ class Bounds(NamedTuple):
     bound : ndarray of uint8, shape (n,)
     call_before, call_work : ndarray of int32, shape (m,)
         The call after which the thread went on; the work whose end a waiting call returned after; -1: none.
+    start_up, between : int, ns
+        Usual time from a call's return to the start of work on an idle stream, and between work of one stream.
     """
 
-    before: Annotated[np.ndarray, I4]
-    other: Annotated[np.ndarray, I4]
-    bound: Annotated[np.ndarray, U1]
-    call_before: Annotated[np.ndarray, I4]
-    call_work: Annotated[np.ndarray, I4]
+    before: np.ndarray
+    other: np.ndarray
+    bound: np.ndarray
+    call_before: np.ndarray
+    call_work: np.ndarray
+    start_up: int
+    between: int
 
 
-class NewBounds(NamedTuple):
-    """The same while it is found; `other` is given for explicit waits, else -1.
+class Bounds(NamedTuple):
+    """The arrays of `Links`, which a search for them writes; it is given `other` for explicit waits, else -1.
 
     Attributes
     ----------
-    before, other : ndarray of int32, shape (n,), output
-    bound : ndarray of uint8, shape (n,), output
-    call_before, call_work : ndarray of int32, shape (m,), output
+    before, other : ndarray of int32, shape (n,)
+    bound : ndarray of uint8, shape (n,)
+    call_before, call_work : ndarray of int32, shape (m,)
     """
 
     before: Annotated[np.ndarray, int32[::1]]
@@ -270,24 +280,6 @@ class NewBounds(NamedTuple):
 
 NODES = Record(Nodes)
 BOUNDS = Record(Bounds)
-NEW_BOUNDS = Record(NewBounds)
-
-
-class HasBounds(Protocol):
-    """What has the arrays of `Bounds`.
-
-    Attributes
-    ----------
-    before, other : ndarray of int32, shape (n,)
-    bound : ndarray of uint8, shape (n,)
-    call_before, call_work : ndarray of int32, shape (m,)
-    """
-
-    before: np.ndarray
-    other: np.ndarray
-    bound: np.ndarray
-    call_before: np.ndarray
-    call_work: np.ndarray
 
 
 def nodes_of(graph: Graph, **changed: np.ndarray) -> Nodes:
@@ -303,11 +295,6 @@ def nodes_of(graph: Graph, **changed: np.ndarray) -> Nodes:
     return NODES.of(**{**arrays, **changed})
 
 
-def bounds_of(links: HasBounds, **changed: np.ndarray) -> Bounds:
+def bounds_of(links: Links, **changed: np.ndarray) -> Bounds:
     """Return what bound each node, with some arrays replaced."""
-    return BOUNDS.of(**{**{name: getattr(links, name) for name in Bounds._fields}, **changed})
-
-
-def new_bounds_of(links: HasBounds) -> NewBounds:
-    """Return the arrays that a search for bounds writes."""
-    return NEW_BOUNDS.of(**{name: getattr(links, name) for name in NewBounds._fields})
+    return BOUNDS.of(**{**vars(links), **changed})

@@ -57,33 +57,46 @@ class Scratch:
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)
                 found = self.mapped(file.fileno(), size).view(dtype).reshape(shape)
-        if fill:
-            for part in windows(len(found)):
-                found[part] = fill
-                self.used(WINDOW)
+        for part in self.windows(len(found)) if fill else ():
+            found[part] = fill
         return found
+
+    def windows(self, rows: int, first: int = 0, places: int = 1) -> Iterator[slice]:
+        """Give the rows from `first` to `rows`, `WINDOW` at a time, or fewer where each stands for rows in so many
+        places; from time to time memory gives back what the files hold of those that were gone over.
+        """
+        step = max(WINDOW // places, 1)
+        for begin in range(first, rows, step):
+            yield slice(begin, min(begin + step, rows))
+            self.used(places * step)
 
     def copy(self, values: np.ndarray) -> np.ndarray:
         """Return a copy of `values`, of any shape and of the same shape."""
         found = self.array(values.shape, values.dtype.type)
-        for part in windows(len(values)):
+        for part in self.windows(len(values)):
             found[part] = values[part]
-            self.used(WINDOW)
         return found
 
     def taken(self, values: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Return in memory `values`, of shape (n,), at the rows `at`, ascending, of shape (k,); of shape (k,)."""
         found = np.empty(at.size, values.dtype)
-        for part in _near(at):
+        for part in self._near(at):
             found[part] = values[at[part]]
-            self.used(WINDOW)
         return found
 
     def put(self, values: np.ndarray, at: np.ndarray, new: np.ndarray) -> None:
         """Write `new`, of shape (k,), into `values`, of shape (n,), at the rows `at`, of shape (k,), ascending."""
-        for part in _near(at):
+        for part in self._near(at):
             values[at[part]] = new[part]
+
+    def _near(self, at: np.ndarray) -> Iterator[slice]:
+        """Give the parts of ascending rows that lie within `WINDOW` rows of each other."""
+        begin = 0
+        while begin < at.size:
+            stop = begin + int(np.searchsorted(at[begin : begin + WINDOW], int(at[begin]) + WINDOW))
+            yield slice(begin, stop)
             self.used(WINDOW)
+            begin = stop
 
     def mapped(self, descriptor: int, size: int) -> np.ndarray:
         """Return the bytes of a file as an array; uint8, shape (size,)."""
@@ -181,21 +194,6 @@ class GrowingColumns:
                 file.flush()
                 found[name] = self._scratch.mapped(file.fileno(), size).view(dtype) if size else np.zeros(0, dtype)
         return found
-
-
-def windows(rows: int, first: int = 0, step: int = WINDOW) -> Iterator[slice]:
-    """Give the rows from `first` to `rows`, `step` at a time."""
-    for begin in range(first, rows, step):
-        yield slice(begin, min(begin + step, rows))
-
-
-def _near(at: np.ndarray) -> Iterator[slice]:
-    """Give the parts of ascending rows that lie within `WINDOW` rows of each other."""
-    begin = 0
-    while begin < at.size:
-        stop = begin + int(np.searchsorted(at[begin : begin + WINDOW], int(at[begin]) + WINDOW))
-        yield slice(begin, stop)
-        begin = stop
 
 
 def _close(files: Sequence[IO[bytes]]) -> None:

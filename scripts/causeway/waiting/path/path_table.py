@@ -5,7 +5,6 @@ import numpy as np
 from causeway.core.codes import PATH_KINDS
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import Graph
-from causeway.waiting.graph.scratch import windows
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import Schedule
 from causeway.waiting.steps_by_rank import StepsOfRank
@@ -80,13 +79,11 @@ def last_ranks_of(graph: Graph, schedule: Schedule) -> np.ndarray:
     (collectives,).
     """
     found = np.full(graph.members.size, -1)
-    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
-        for part in windows(end, begin) if found.size else ():
-            joint = part.start + np.flatnonzero(graph.work.member[part] >= 0)
-            member = graph.work.member[joint]
-            last = member[schedule.start[joint] == schedule.last_arrival[member]]
-            found[last[found[last] < 0]] = rank
-            graph.scratch.used(part.stop - part.start)
+    for row, part in graph.parts(graph.work_of) if found.size else ():
+        joint = part.start + np.flatnonzero(graph.work.member[part] >= 0)
+        member = graph.work.member[joint]
+        last = member[schedule.start[joint] == schedule.last_arrival[member]]
+        found[last[found[last] < 0]] = row
     return found
 
 
