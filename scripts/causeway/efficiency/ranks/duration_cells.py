@@ -12,7 +12,7 @@ from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
-from causeway.events.few_values import few_pairs
+from causeway.events.few_values import few_rows
 from causeway.numeric.compiled import F8, I4, I8, U4, Record, compiled, float64, int64, void
 from causeway.numeric.mpi import Ranks
 
@@ -166,7 +166,7 @@ def _logs(batch) -> np.ndarray:
 
 def _by_device(batch) -> tuple[list[tuple[int, int]], np.ndarray]:
     """Return rank and device of each device in a batch, ascending, and its number among them of each row; int32."""
-    return few_pairs(batch.column("rank").to_numpy(), batch.column("device").to_numpy())
+    return few_rows(batch.column("rank").to_numpy(), batch.column("device").to_numpy())
 
 
 def _count_durations(

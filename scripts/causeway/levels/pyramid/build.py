@@ -284,8 +284,8 @@ def _sums(
     sampled = sums_of_samples(tables, origin, numbers, buckets, budget, metrics, sums.width)
     mine, counts = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
     of_device = [metric.table == "samples" for metric in own]
-    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams]
-    devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices]
+    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams.rows]
+    devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices.rows]
     return (
         _combined(level, sampled, list(zip(mine, of_device, strict=True)), len(streams), len(metrics)),
         [
