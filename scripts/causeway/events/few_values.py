@@ -70,6 +70,18 @@ def few_rows(*columns: np.ndarray) -> tuple[list[tuple[int, ...]], np.ndarray]:
     return rows, codes
 
 
+def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
+    """Return each distinct value of integers, shape (n,), ascending, with the ascending indices that have it; None for
+    the indices if there is just one.
+    """
+    distinct, codes = few_distinct(values)
+    if distinct.size == 1:
+        return [(int(distinct[0]), None)]
+    # numbers of 16 bits are sorted by their digits
+    order = np.argsort(codes.astype(np.uint16) if distinct.size < 1 << 16 else codes, kind="stable")
+    return list(zip(distinct.tolist(), np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=False))
+
+
 class RowNumbers:
     """Numbers of distinct rows, such as rank and device, in the order in which they are met."""
 

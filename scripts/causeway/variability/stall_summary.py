@@ -44,9 +44,8 @@ def summarise_stalls(dataset: str, folders: Sequence[Path], path: Path) -> None:
         if (folder / "counters.parquet").is_file():
             _add(folder, kernels)
     rows = [row for kernel in sorted(kernels.values(), key=_Kernel.order) for row in kernel.rows()]
-    schema = SCHEMAS["stall_reasons"]
-    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-    write_table(pa.table(columns, schema=schema), path, "stall_reasons", metadata={"dataset": dataset})
+    table = pa.Table.from_pylist(rows, SCHEMAS["stall_reasons"])
+    write_table(table, path, "stall_reasons", metadata={"dataset": dataset})
 
 
 class _Kernel:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from causeway.events.few_values import MOST_DISTINCT, RowNumbers, few_distinct, few_rows
+from causeway.events.few_values import MOST_DISTINCT, RowNumbers, by_value, few_distinct, few_rows
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 7, 7], [0, -1, 0], [2**63 - 1, -(2**63), 0, 2**40, 2**40 + 1]])
@@ -48,3 +50,13 @@ def test_rows_of_three_columns_are_numbered_as_they_are_met():
         assert [numbers.rows[number] for number in found] == list(zip(*(one.tolist() for one in columns), strict=True))
     assert len(numbers) == len(set(numbers.rows))
     assert numbers.of(np.zeros(0, np.int64), np.zeros(0, np.int64)).size == 0
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-3, 100), max_size=200))
+def test_by_value_splits_like_numpy(values):
+    values = np.array(values, np.int64)
+    found = by_value(values)
+    assert [value for value, _ in found] == np.unique(values).tolist()
+    for value, rows in found:
+        np.testing.assert_array_equal(np.arange(values.size) if rows is None else rows, np.flatnonzero(values == value))

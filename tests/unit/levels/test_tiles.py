@@ -17,9 +17,9 @@ from causeway.core.tables import SCHEMAS, TableWriter, read_json, write_json, wr
 from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces
-from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
 from causeway.numeric.kept_bits import with_bits
+from level_statistics import Levels
 from support import digests_under
 
 

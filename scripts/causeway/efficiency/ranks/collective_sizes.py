@@ -63,9 +63,8 @@ def summarise_collectives(
         if parts is not None:
             found = {at: one for part in parts for at, one in part.items()}
             rows = _rows({rank: one for at in sorted(found) for rank, one in found[at].items()})
-            schema = SCHEMAS["collective_sizes"]
-            columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-            write_table(pa.table(columns, schema=schema), path, "collective_sizes", metadata={"dataset": dataset})
+            table = pa.Table.from_pylist(rows, SCHEMAS["collective_sizes"])
+            write_table(table, path, "collective_sizes", metadata={"dataset": dataset})
 
 
 @dataclass(frozen=True)
