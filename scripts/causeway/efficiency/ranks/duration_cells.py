@@ -12,6 +12,7 @@ from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
+from causeway.events.event_blocks import kernel_columns
 from causeway.events.few_values import few_rows
 from causeway.numeric.compiled import F8, I4, I8, U4, Record, compiled, float64, int64, void
 from causeway.numeric.mpi import Ranks
@@ -138,9 +139,9 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
 
 def _keys(folder: Path) -> list[tuple]:
     """Return what tells each configuration of an export from others, in any export."""
-    names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
-    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
-    return [(names[row.pop("kernel")], *row.values()) for row in rows]
+    names = kernel_columns(folder, ["name"]).column("name").to_pylist()
+    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration", "kernel"])
+    return [(name, *row.values()) for name, row in zip(names, rows.to_pylist(), strict=True)]
 
 
 def _of_one_kernel(keys: Mapping[int, Sequence[tuple]]) -> dict[int, list[tuple]]:
