@@ -43,6 +43,27 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
     return low[:n].copy(), high[:n].copy()
 
 
+def meetings(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each interval and each member of a set that it overlaps the index of both, ordered by the interval.
+
+    Parameters
+    ----------
+    begin, end : ndarray of int64, shape (n,), ns
+        In any order.
+    cover : pair of ndarray of int64, shape (m,), ns
+        Ascending and without overlap; neighbours may touch.
+
+    Returns
+    -------
+    interval, member : ndarray of int64, shape (k,)
+    """
+    low, high = cover
+    first = np.searchsorted(high, begin, "right")
+    count = np.maximum(np.searchsorted(low, end, "left") - first, 0)
+    interval = np.repeat(np.arange(begin.size), count)
+    return interval, np.arange(interval.size) - np.repeat(np.cumsum(count) - count - first, count)
+
+
 def split(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, np.ndarray]:
     """Return the parts of intervals that lie inside of a set, and those outside of it; none is empty.
 
@@ -61,10 +82,8 @@ def split(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, n
         Index of the interval, begin and end of each part.
     """
     low, high = cover
-    first = np.searchsorted(high, begin, "right")
-    count = np.maximum(np.searchsorted(low, end, "left") - first, 0)
-    of = np.repeat(np.arange(begin.size), count)
-    at = np.arange(of.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    of, at = meetings(begin, end, cover)
+    count = np.bincount(of, minlength=begin.size)
     inside = np.stack([of, at, np.maximum(begin[of], low[at]), np.minimum(end[of], high[at])])
     before = np.stack([of, begin[of], inside[2]])  # from the part inside before it on, where there is one
     follows = np.flatnonzero(of[1:] == of[:-1]) + 1

@@ -74,9 +74,7 @@ class GraphBuilder:
         -------
         ndarray of int32, shape (n,)
         """
-        rows, number = distinct_rows(rank, device, stream)
-        codes = [self._streams.setdefault(key, len(self._streams)) for key in zip(*rows.tolist(), strict=True)]
-        return np.array(codes, np.int32)[number]
+        return _numbered(self._streams, rank, device, stream)
 
     def threads_of(self, rank: np.ndarray, thread: np.ndarray) -> np.ndarray:
         """Return the number of each row's rank and thread.
@@ -89,9 +87,7 @@ class GraphBuilder:
         -------
         ndarray of int32, shape (n,)
         """
-        rows, number = distinct_rows(rank, thread)
-        codes = [self._threads.setdefault(key, len(self._threads)) for key in zip(*rows.tolist(), strict=True)]
-        return np.array(codes, np.int32)[number]
+        return _numbered(self._threads, rank, thread)
 
     def ends_rank(self, rank: int, *, in_order: bool = True) -> None:
         """Note that what was appended since the last rank is that of a rank: of several exports if not `in_order`."""
@@ -181,6 +177,12 @@ class GraphBuilder:
         to[[numbers[key] for key in keys]] = np.arange(len(keys))
         for part in self.scratch.windows(codes.size):
             codes[part] = to[codes[part]]
+
+
+def _numbered(known: dict, *columns: np.ndarray) -> np.ndarray:
+    """Return the number of each row of some columns, int32 of shape (n,); `known` takes those that are new."""
+    rows, number = distinct_rows(*columns)
+    return np.array([known.setdefault(key, len(known)) for key in zip(*rows.tolist(), strict=True)], np.int32)[number]
 
 
 def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:

@@ -11,6 +11,7 @@ from causeway.core.tables import read_json
 from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import chunks, numbers, times
 from causeway.numeric.compiled import boolean, compiled, int64
+from causeway.waiting.dependencies import WAIT, dependencies
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 
 NO_THREAD = (1 << 32) - 1
@@ -188,9 +189,7 @@ def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows
 def synchronised_streams(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rank, correlation and stream of the calls that wait for one stream; int64, shape (k,) each."""
     found = [np.zeros((3, 0), np.int64)]
-    for batch in chunks(folder, "dependencies", ["rank", "kind", "stream", "correlation"]):
-        rows = np.stack([numbers(batch.column(name).cast("int64"), -1) for name in ("rank", "correlation", "stream")])
-        kinds = np.array(batch.column("kind").to_pylist(), object)
+    for kinds, rows in dependencies(folder, "rank", "correlation", "stream"):
         one = np.isin(kinds, ("synchronise_stream", "synchronise_event"))
         found.append(rows[:, one & (rows[1] >= 0) & (rows[2] >= 0)])
     rank, correlation, stream = np.concatenate(found, axis=1)
@@ -202,9 +201,6 @@ def event_waits(folder: Path) -> np.ndarray:
     int64, shape (4, k).
     """
     found = [np.zeros((4, 0), np.int64)]
-    for batch in chunks(folder, "dependencies", ["rank", "stream", "start_ns", "source_stream", "kind"]):
-        columns = [batch.column(name).cast("int64") for name in ("rank", "stream", "start_ns", "source_stream")]
-        rows = np.stack([numbers(column, -1) for column in columns])
-        waits = np.array(batch.column("kind").to_pylist(), object) == "wait"
-        found.append(rows[:, waits & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
+    for kinds, rows in dependencies(folder, "rank", "stream", "start_ns", "source_stream"):
+        found.append(rows[:, (kinds == WAIT) & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
     return np.concatenate(found, axis=1)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from causeway.core.codes import PATH_KINDS
+from causeway.numeric.intervals import meetings
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.path import walk
@@ -111,11 +112,7 @@ def step_sums(pieces: np.ndarray, number: np.ndarray, steps: StepsOfRank) -> dic
     first = int(np.searchsorted(steps[1], begin[0], "right"))
     after = int(np.searchsorted(steps[0], stop[-1]))
     start, end = (one[first:after] for one in steps[:2])
-    low = np.searchsorted(stop, start, "right")
-    high = np.maximum(np.searchsorted(begin, end, "left"), low)
-    counts = high - low
-    at = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    row = np.repeat(np.arange(start.size), counts)
+    row, at = meetings(start, end, (begin, stop))
     inside = np.minimum(stop[at], end[row]) - np.maximum(begin[at], start[row])
     used, group = distinct_rows(first + row, number[at])
     sums = np.zeros(used.shape[1], np.int64)
