@@ -117,20 +117,16 @@ def streams_of(start, end, call, returned, small=10, wait=30):
     zeros = np.zeros(n, np.int32)
     gaps = np.zeros((1, len(STREAM_FIELDS)), np.int64)
     path = np.zeros((1, len(sweep.PATH_FIELDS)), np.int64)
-    arrays = [np.array(values, np.int64) for values in (start, end, call, returned)]
-    take_streams(
-        zeros,
-        zeros,
-        np.ones(n, np.uint8),
-        *arrays,
-        small,
-        wait,
-        np.full(1, UNKNOWN),
-        gaps,
-        np.zeros((1, QUEUE), np.int64),
-        np.zeros(1, np.int64),
-        path,
+    times = {"start": start, "end": end, "called": call, "returned": returned}
+    events = sweep.STREAM_EVENTS.of(
+        devices=zeros,
+        streams=zeros,
+        launch=np.ones(n, np.uint8),
+        **{name: np.array(values, np.int64) for name, values in times.items()},
     )
+    ring = np.zeros((1, QUEUE), np.int64)
+    queues = sweep.STREAM_QUEUES.of(before=np.full(1, UNKNOWN), filled=np.zeros(1, np.int64), gaps=gaps, ring=ring)
+    take_streams(events, small, wait, queues, path)
     return dict(zip(STREAM_FIELDS, gaps[0].tolist(), strict=True)), dict(
         zip(sweep.PATH_FIELDS, path[0].tolist(), strict=True)
     )

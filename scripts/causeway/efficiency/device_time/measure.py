@@ -16,7 +16,9 @@ from causeway.efficiency.device_time.sweep import (
     COPY_FIELDS,
     PATH_FIELDS,
     QUEUE,
+    STREAM_EVENTS,
     STREAM_FIELDS,
+    STREAM_QUEUES,
     UNKNOWN,
     Sweep,
     take_copies,
@@ -358,6 +360,7 @@ class _StreamGaps:
             self._before = np.append(self._before, np.full(fresh, UNKNOWN))
             self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
             self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
-        events = [np.ascontiguousarray(block[name]) for name in ("launch", "start", "end", "called", "returned")]
-        held = (self._before, self.gaps, self._ring, self._filled)
-        take_streams(device, stream, *events, limits.small_kernel_ns, limits.kernel_wait_ns, *held, path)
+        columns = {name: np.ascontiguousarray(block[name]) for name in STREAM_EVENTS.fields if name in block}
+        events = STREAM_EVENTS.of(**columns, devices=device, streams=stream)
+        queues = STREAM_QUEUES.of(before=self._before, filled=self._filled, gaps=self.gaps, ring=self._ring)
+        take_streams(events, limits.small_kernel_ns, limits.kernel_wait_ns, queues, path)
