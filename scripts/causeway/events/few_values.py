@@ -2,6 +2,8 @@
 rather than by sorting.
 """
 
+from typing import Any
+
 import numpy as np
 
 from causeway.numeric.compiled import I8, compiled, int32, int64
@@ -43,7 +45,7 @@ def few_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return known[order], index[codes]
 
 
-def few_rows(*columns: np.ndarray) -> tuple[list[tuple[int, ...]], np.ndarray]:
+def few_rows(*columns: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """Return the distinct rows of some columns, and where each row stands among them.
 
     Parameters
@@ -55,7 +57,7 @@ def few_rows(*columns: np.ndarray) -> tuple[list[tuple[int, ...]], np.ndarray]:
     rows : list of tuple of int, ascending
     codes : ndarray of int32, shape (n,)
     """
-    rows: list[tuple[int, ...]] = [()]
+    rows: list[Any] = [()]
     codes = np.zeros(columns[0].size, np.int32)
     for column in columns:
         values, own = few_distinct(column)
@@ -92,7 +94,7 @@ class RowNumbers:
         return len(self._numbers)
 
     @property
-    def rows(self) -> list[tuple[int, ...]]:
+    def rows(self) -> list[Any]:
         """The rows, by number."""
         return list(self._numbers)
 

@@ -286,8 +286,8 @@ def measure(
     copies = np.zeros((n_devices, COPY_KINDS, len(COPY_FIELDS)), np.int64)
     streams = _StreamGaps()
     devices = RowNumbers()
-    for device in opened.devices:
-        devices.number(device)
+    for row in opened.devices:
+        devices.number(row)
 
     def moved(blocks: Iterator[event_streams.Block]) -> Iterator[event_streams.Block]:
         for block in blocks:
@@ -310,7 +310,7 @@ def measure(
             device = device[kept]
         streams.take(block, device, limits, path)
     sweep.finish()
-    gaps = sorted((row, index) for index, row in enumerate(streams.numbers.rows))
+    gaps = sorted((stream, index) for index, stream in enumerate(streams.numbers.rows))
     return Measured(
         opened=opened,
         windows=windows,

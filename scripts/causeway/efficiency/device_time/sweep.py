@@ -7,14 +7,12 @@ is final when that start is seen. An event costs a few comparisons, memory depen
 and all times are exact integers.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
 from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
 from causeway.events.device_events import UNKNOWN
-from causeway.numeric.compiled import I4, I8, U1, Record, UniTuple, compiled, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled, compiled_borrowing, int64, record, void
 
 KINDS = 5
 CAUSES = tuple(IDLE_CAUSES)
@@ -24,41 +22,39 @@ _M2 = int64[:, ::1]
 _M3 = int64[:, :, ::1]
 
 
-class SweepArrays(NamedTuple):
-    """The arrays of a `Sweep`, of devices or host threads.
+SWEEP = record(
+    "SWEEP",
+    now=int64[::1],
+    bin_at=int64[::1],
+    stop=I8,
+    reach=int64[:, ::1],
+    edges=I8,
+    low=I8,
+    high=I8,
+    spans=int64[:, :, ::1],
+    total=int64[:, ::1],
+    binned=int64[:, :, ::1],
+    within=int64[:, :, ::1],
+    idle=int64[:, ::1],
+)
+"""The arrays of a `Sweep`, of devices or host threads.
 
-    Attributes
-    ----------
-    now, bin_at : ndarray of int64, shape (devices,), updated
-        How far each is known, ns, and the bin of that moment.
-    stop : ndarray of int64, shape (devices,), ns
-        Where each one's window ends.
-    reach : ndarray of int64, shape (devices, 5), updated
-        How far the events of each kind reach, ns.
-    edges : ndarray of int64, shape (bins + 1,), ns
-    low, high : ndarray of int64, shape (intervals,), ns
-        Begins and ends of all regions' intervals.
-    spans : ndarray of int64, shape (devices, regions, 3), updated
-        First interval of a region, the end of them, and the next.
-    total, binned, within, idle : ndarray of int64, updated
-        As `Sweep` has them.
-    """
-
-    now: Annotated[np.ndarray, int64[::1]]
-    bin_at: Annotated[np.ndarray, int64[::1]]
-    stop: Annotated[np.ndarray, I8]
-    reach: Annotated[np.ndarray, int64[:, ::1]]
-    edges: Annotated[np.ndarray, I8]
-    low: Annotated[np.ndarray, I8]
-    high: Annotated[np.ndarray, I8]
-    spans: Annotated[np.ndarray, int64[:, :, ::1]]
-    total: Annotated[np.ndarray, int64[:, ::1]]
-    binned: Annotated[np.ndarray, int64[:, :, ::1]]
-    within: Annotated[np.ndarray, int64[:, :, ::1]]
-    idle: Annotated[np.ndarray, int64[:, ::1]]
-
-
-SWEEP = Record(SweepArrays)
+Attributes
+----------
+now, bin_at : ndarray of int64, shape (devices,), updated
+    How far each is known, ns, and the bin of that moment.
+stop : ndarray of int64, shape (devices,), ns
+    Where each one's window ends.
+reach : ndarray of int64, shape (devices, 5), updated
+    How far the events of each kind reach, ns.
+edges : ndarray of int64, shape (bins + 1,), ns
+low, high : ndarray of int64, shape (intervals,), ns
+    Begins and ends of all regions' intervals.
+spans : ndarray of int64, shape (devices, regions, 3), updated
+    First interval of a region, the end of them, and the next.
+total, binned, within, idle : ndarray of int64, updated
+    As `Sweep` has them.
+"""
 
 
 class Sweep:
@@ -245,48 +241,31 @@ QUEUE = 1024
 """Longest queue that is counted; a stream of a device holds about as many launches."""
 
 
-class StreamEvents(NamedTuple):
-    """Launches and transfers, ordered by start.
+STREAM_EVENTS = record("STREAM_EVENTS", devices=I4, streams=I4, launch=U1, start=I8, end=I8, called=I8, returned=I8)
+"""Launches and transfers, ordered by start.
 
-    Attributes
-    ----------
-    devices, streams : ndarray of int32, shape (n,)
-        Rows of the results.
-    launch : ndarray of uint8, shape (n,)
-    start, end, called, returned : ndarray of int64, shape (n,), ns
-        Of the event, and of its call, `UNKNOWN` without one.
-    """
-
-    devices: Annotated[np.ndarray, I4]
-    streams: Annotated[np.ndarray, I4]
-    launch: Annotated[np.ndarray, U1]
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    called: Annotated[np.ndarray, I8]
-    returned: Annotated[np.ndarray, I8]
+Attributes
+----------
+devices, streams : ndarray of int32, shape (n,)
+    Rows of the results.
+launch : ndarray of uint8, shape (n,)
+start, end, called, returned : ndarray of int64, shape (n,), ns
+    Of the event, and of its call, `UNKNOWN` without one.
+"""
 
 
-class StreamQueues(NamedTuple):
-    """What is known of streams, updated.
+STREAM_QUEUES = record("STREAM_QUEUES", before=int64[::1], filled=int64[::1], gaps=int64[:, ::1], ring=int64[:, ::1])
+"""What is known of streams, updated.
 
-    Attributes
-    ----------
-    before, filled : ndarray of int64, shape (streams,)
-        Where the latest event ended, ns, and how many there were.
-    gaps : ndarray of int64, shape (streams, fields)
-        `STREAM_FIELDS`.
-    ring : ndarray of int64, shape (streams, QUEUE), ns
-        Starts of the latest events.
-    """
-
-    before: Annotated[np.ndarray, int64[::1]]
-    filled: Annotated[np.ndarray, int64[::1]]
-    gaps: Annotated[np.ndarray, int64[:, ::1]]
-    ring: Annotated[np.ndarray, int64[:, ::1]]
-
-
-STREAM_EVENTS = Record(StreamEvents)
-STREAM_QUEUES = Record(StreamQueues)
+Attributes
+----------
+before, filled : ndarray of int64, shape (streams,)
+    Where the latest event ended, ns, and how many there were.
+gaps : ndarray of int64, shape (streams, fields)
+    `STREAM_FIELDS`.
+ring : ndarray of int64, shape (streams, QUEUE), ns
+    Starts of the latest events.
+"""
 
 
 @compiled_borrowing(void(STREAM_EVENTS, int64, int64, STREAM_QUEUES, _M2))

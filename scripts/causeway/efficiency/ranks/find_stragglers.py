@@ -115,8 +115,8 @@ def find_stragglers(
                 "variance": variance,
             }
             write_json(result, out_json, schema="stragglers")
-            rows = [row for one in judged for row in _rows(one.group, one.times)]
-            table = pa.Table.from_pylist(rows, SCHEMAS["stragglers"])
+            of_groups = [row for one in judged for row in _rows(one.group, one.times)]
+            table = pa.Table.from_pylist(of_groups, SCHEMAS["stragglers"])
             write_table(table, out_table, "stragglers", metadata={"dataset": name})
 
 

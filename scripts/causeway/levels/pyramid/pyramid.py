@@ -5,6 +5,8 @@ they would take more bytes than the pyramid may have, four neighbouring cells be
 by it, and memory stays bounded.
 """
 
+from typing import Any
+
 import numpy as np
 
 from causeway.levels.pyramid import busy_time, cells, merging
@@ -28,8 +30,8 @@ LARGE_LEVEL = 1 << 20
 """Bytes of a level from which what its merging took is given back."""
 _NONE = np.empty(0, np.int64)
 _NO_NUMBERS = np.empty(0, np.uint32)
-NO_LAUNCHES = cells.CHUNK_ROWS.of(**dict.fromkeys(cells.ChunkRows._fields, _NONE) | {"configuration": _NO_NUMBERS})
-BusyEvents = tuple[np.ndarray, cells.ChunkRows, np.ndarray, busy_time.BusyTransfers]
+NO_LAUNCHES = cells.CHUNK_ROWS.of(**dict.fromkeys(cells.CHUNK_ROWS.fields, _NONE) | {"configuration": _NO_NUMBERS})
+BusyEvents = tuple[np.ndarray, tuple, np.ndarray, tuple]
 """Rows of a device and launches, rows of a device and transfers, as `busy_time.sweep` takes them."""
 NO_ROWS: BusyEvents = _NONE, NO_LAUNCHES, _NONE, busy_time.BUSY_TRANSFERS.of(start=_NONE, duration=_NONE, kind=_NONE)
 NO_TRANSFERS = (_NONE,) * 5
@@ -115,12 +117,12 @@ class Sums:
         self.opened = np.vstack((self.opened, opened))
         self.until = np.vstack((self.until, np.full((more, 4), cells.LONG_AGO, np.int64)))
 
-    def sweep(self, launches: cells.ChunkRows, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
+    def sweep(self, launches: Any, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
         """Add launches and transfers, all of which begin after those of earlier calls.
 
         Parameters
         ----------
-        launches : ChunkRows
+        launches : cells.CHUNK_ROWS
         transfers : tuple of ndarray of int64
             Start, duration, stream, direction (see `busy_time.sweep`), bytes or -1.
         device_of : ndarray of int64

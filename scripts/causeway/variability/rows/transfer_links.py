@@ -5,11 +5,9 @@ overlaps, the last one that ended before it within the window; ties: earlier sta
 Or, where asked for: the one with the launch's correlation id.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
-from causeway.numeric.compiled import I8, Record, UniTuple, boolean, compiled, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I8, UniTuple, boolean, compiled, compiled_borrowing, int64, record, void
 
 NONE = -1
 MOST_DEVICES = 1 << 16
@@ -22,55 +20,38 @@ that have begun, and the first of them that has it.
 """
 
 
-class LinkedLaunches(NamedTuple):
-    """Launches in the order of time.
+LINKED_LAUNCHES = record("LINKED_LAUNCHES", start=I8, end=I8, device=I8)
+"""Launches in the order of time.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (n,), ns
-    device : ndarray of int64, shape (n,)
-        A number for rank and device.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    device: Annotated[np.ndarray, I8]
+Attributes
+----------
+start, end : ndarray of int64, shape (n,), ns
+device : ndarray of int64, shape (n,)
+    A number for rank and device.
+"""
 
 
-class DeviceTransfers(NamedTuple):
-    """Transfers ordered by device, those of a device in the order of their rows.
+DEVICE_TRANSFERS = record("DEVICE_TRANSFERS", start=I8, end=I8, offset=I8, row=I8)
+"""Transfers ordered by device, those of a device in the order of their rows.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (m,), ns
-    offset : ndarray of int64, shape (devices + 1,)
-        Where those of each device begin.
-    row : ndarray of int64, shape (m,) or (0,)
-        Their rows; without elements: they are in this order.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    offset: Annotated[np.ndarray, I8]
-    row: Annotated[np.ndarray, I8]
+Attributes
+----------
+start, end : ndarray of int64, shape (m,), ns
+offset : ndarray of int64, shape (devices + 1,)
+    Where those of each device begin.
+row : ndarray of int64, shape (m,) or (0,)
+    Their rows; without elements: they are in this order.
+"""
 
 
-class Correlated(NamedTuple):
-    """Launches, or transfers ordered by correlation id, then device.
+CORRELATED = record("CORRELATED", start=I8, end=I8, device=I8, correlation=I8)
+"""Launches, or transfers ordered by correlation id, then device.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (n,), ns
-    device, correlation : ndarray of int64, shape (n,)
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    device: Annotated[np.ndarray, I8]
-    correlation: Annotated[np.ndarray, I8]
-
-
-LINKED_LAUNCHES, DEVICE_TRANSFERS, CORRELATED = map(Record, (LinkedLaunches, DeviceTransfers, Correlated))
+Attributes
+----------
+start, end : ndarray of int64, shape (n,), ns
+device, correlation : ndarray of int64, shape (n,)
+"""
 
 
 def link(
@@ -169,8 +150,8 @@ def link_by_correlation(
     order = np.lexsort((transfers["device"], transfers["correlation"]))  # stable: rows of one key stay in order
     linked = np.full(launches["start"].size, NONE, np.int64)
     overlap = np.zeros(launches["start"].size, np.int64)
-    ours = CORRELATED.of(**{name: launches[name] for name in Correlated._fields})
-    theirs = CORRELATED.of(**{name: transfers[name][order] for name in Correlated._fields})
+    ours = CORRELATED.of(**{name: launches[name] for name in CORRELATED.fields})
+    theirs = CORRELATED.of(**{name: transfers[name][order] for name in CORRELATED.fields})
     _match(ours, theirs, order, window, linked, overlap)
     return linked, overlap
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.tables import open_table
 from causeway.events.device_events import UNKNOWN
-from causeway.numeric.compiled import I4, I8, Record, compiled_borrowing, int32, int64, uint8
+from causeway.numeric.compiled import I4, I8, compiled_borrowing, int32, int64, record, uint8
 from causeway.waiting.graph.device_work import Rows, work_sources
 from causeway.waiting.graph.graph_builder import GraphBuilder
 from causeway.waiting.graph.host_calls import (
@@ -27,54 +26,45 @@ from causeway.waiting.graph.host_calls import (
 )
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
 
+NESTED_CALLS = record("NESTED_CALLS", start=I8, end=I8, thread=I4, name=I8, waits=I8, scope=I8, number=I8)
+"""Calls in their order.
 
-class NestedCalls(NamedTuple):
-    """Calls in their order.
-
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (k,), ns
-    thread : ndarray of int32, shape (k,)
-    name, waits, scope : ndarray of int64, shape (k,)
-    number : ndarray of int64, shape (k,)
-        -1: none.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    thread: Annotated[np.ndarray, I4]
-    name: Annotated[np.ndarray, I8]
-    waits: Annotated[np.ndarray, I8]
-    scope: Annotated[np.ndarray, I8]
-    number: Annotated[np.ndarray, I8]
+Attributes
+----------
+start, end : ndarray of int64, shape (k,), ns
+thread : ndarray of int32, shape (k,)
+name, waits, scope : ndarray of int64, shape (k,)
+number : ndarray of int64, shape (k,)
+    -1: none.
+"""
 
 
-class OutermostCalls(NamedTuple):
-    """Outermost calls, and what is found of them.
+OUTERMOST_CALLS = record(
+    "OUTERMOST_CALLS",
+    start=int64[::1],
+    end=int64[::1],
+    thread=int32[::1],
+    name=int32[::1],
+    first_waits=uint8[::1],
+    waits=uint8[::1],
+    scope=int64[::1],
+    tops=int32[::1],
+)
+"""Outermost calls, and what is found of them.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (m,), ns
-    thread, name : ndarray of int32, shape (m,)
-    first_waits, waits : ndarray of uint8, shape (m,)
-        What they themselves wait for, and what they wait for with the calls inside.
-    scope : ndarray of int64, shape (m,)
-        What each call waits for.
-    tops : ndarray of int32, shape (calls,)
-        The outermost call, by a call's number.
-    """
-
-    start: Annotated[np.ndarray, int64[::1]]
-    end: Annotated[np.ndarray, int64[::1]]
-    thread: Annotated[np.ndarray, int32[::1]]
-    name: Annotated[np.ndarray, int32[::1]]
-    first_waits: Annotated[np.ndarray, uint8[::1]]
-    waits: Annotated[np.ndarray, uint8[::1]]
-    scope: Annotated[np.ndarray, int64[::1]]
-    tops: Annotated[np.ndarray, int32[::1]]
+Attributes
+----------
+start, end : ndarray of int64, shape (m,), ns
+thread, name : ndarray of int32, shape (m,)
+first_waits, waits : ndarray of uint8, shape (m,)
+    What they themselves wait for, and what they wait for with the calls inside.
+scope : ndarray of int64, shape (m,)
+    What each call waits for.
+tops : ndarray of int32, shape (calls,)
+    The outermost call, by a call's number.
+"""
 
 
-NESTED_CALLS, OUTERMOST_CALLS = map(Record, (NestedCalls, OutermostCalls))
 QUEUE_THREAD = 1 << 33
 """Thread of calls that are known by a queue time alone."""
 Synchronised = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -292,7 +282,7 @@ class _Calls:
         self._count = _take_calls(calls, self._held, self._count, self._resolution, self._outermost())
         self._builder.scratch.used(scope.size)
 
-    def _outermost(self) -> OutermostCalls:
+    def _outermost(self) -> tuple:
         return OUTERMOST_CALLS.of(
             start=self._start, end=self._end, thread=self._thread, name=self._name, first_waits=self._first_waits,
             waits=self._waits, scope=self._scope, tops=self._top,
@@ -407,14 +397,14 @@ def _take_calls(calls, held, count, resolution, outer):
 
     Parameters
     ----------
-    calls : NestedCalls
+    calls : NESTED_CALLS
     held : array of int64, shape (threads,)
         The latest outermost call of each thread; -1: none.
     count : int
         Outermost calls so far.
     resolution : int, ns
         By how much calls that follow each other may overlap; they do not in the output.
-    outer : OutermostCalls, output
+    outer : OUTERMOST_CALLS, output
     """
     for i in range(calls.start.size):
         top = held[calls.thread[i]]

@@ -4,11 +4,11 @@ compiled code takes them, with what bound them.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, U1, Record, compiled, int32, int64, uint8
+from causeway.numeric.compiled import I4, I8, U1, compiled, int32, int64, record, uint8
 from causeway.numeric.intervals import Set
 from causeway.waiting.graph.scratch import Scratch
 
@@ -204,37 +204,38 @@ class Texts:
         return found
 
 
-class Nodes(NamedTuple):
-    """Work and calls of a graph, as in `nodes.Work` and `nodes.HostCalls`.
+NODES = record(
+    "NODES",
+    returns=I4,
+    start=I8,
+    end=I8,
+    kind=U1,
+    stream=I4,
+    call=I4,
+    member=I4,
+    call_start=I8,
+    call_end=I8,
+    scope=I4,
+    thread=I4,
+    launches=U1,
+    resolution=int64,
+)
+"""Work and calls of a graph, as in `nodes.Work` and `nodes.HostCalls`.
 
-    Attributes
-    ----------
-    returns : ndarray of int32, shape (waiting calls,)
-        Calls that wait, of each rank in the order of their ends.
-    start, end : ndarray of int64, shape (n,), ns
-    kind : ndarray of uint8, shape (n,)
-    stream, call, member : ndarray of int32, shape (n,)
-        Of work; -1 in `call` and `member` where there is none.
-    call_start, call_end : ndarray of int64, shape (m,), ns
-    scope, thread : ndarray of int32, shape (m,)
-    launches : ndarray of uint8, shape (m,)
-    resolution : int, ns
-        See `Graph`.
-    """
-
-    returns: Annotated[np.ndarray, I4]
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    kind: Annotated[np.ndarray, U1]
-    stream: Annotated[np.ndarray, I4]
-    call: Annotated[np.ndarray, I4]
-    member: Annotated[np.ndarray, I4]
-    call_start: Annotated[np.ndarray, I8]
-    call_end: Annotated[np.ndarray, I8]
-    scope: Annotated[np.ndarray, I4]
-    thread: Annotated[np.ndarray, I4]
-    launches: Annotated[np.ndarray, U1]
-    resolution: Annotated[int, int64]
+Attributes
+----------
+returns : ndarray of int32, shape (waiting calls,)
+    Calls that wait, of each rank in the order of their ends.
+start, end : ndarray of int64, shape (n,), ns
+kind : ndarray of uint8, shape (n,)
+stream, call, member : ndarray of int32, shape (n,)
+    Of work; -1 in `call` and `member` where there is none.
+call_start, call_end : ndarray of int64, shape (m,), ns
+scope, thread : ndarray of int32, shape (m,)
+launches : ndarray of uint8, shape (m,)
+resolution : int, ns
+    See `Graph`.
+"""
 
 
 @dataclass(kw_only=True)
@@ -261,28 +262,20 @@ class Links:
     between: int
 
 
-class Bounds(NamedTuple):
-    """The arrays of `Links`, which a search for them writes; it is given `other` for explicit waits, else -1.
+BOUNDS = record(
+    "BOUNDS", before=int32[::1], other=int32[::1], bound=uint8[::1], call_before=int32[::1], call_work=int32[::1]
+)
+"""The arrays of `Links`, which a search for them writes; it is given `other` for explicit waits, else -1.
 
-    Attributes
-    ----------
-    before, other : ndarray of int32, shape (n,)
-    bound : ndarray of uint8, shape (n,)
-    call_before, call_work : ndarray of int32, shape (m,)
-    """
-
-    before: Annotated[np.ndarray, int32[::1]]
-    other: Annotated[np.ndarray, int32[::1]]
-    bound: Annotated[np.ndarray, uint8[::1]]
-    call_before: Annotated[np.ndarray, int32[::1]]
-    call_work: Annotated[np.ndarray, int32[::1]]
+Attributes
+----------
+before, other : ndarray of int32, shape (n,)
+bound : ndarray of uint8, shape (n,)
+call_before, call_work : ndarray of int32, shape (m,)
+"""
 
 
-NODES = Record(Nodes)
-BOUNDS = Record(Bounds)
-
-
-def nodes_of(graph: Graph, **changed: np.ndarray) -> Nodes:
+def nodes_of(graph: Graph, **changed: np.ndarray) -> Any:
     """Return the nodes of a graph, with some of their arrays replaced."""
     work = graph.work
     calls = graph.calls
@@ -295,6 +288,6 @@ def nodes_of(graph: Graph, **changed: np.ndarray) -> Nodes:
     return NODES.of(**{**arrays, **changed})
 
 
-def bounds_of(links: Links, **changed: np.ndarray) -> Bounds:
+def bounds_of(links: Links, **changed: np.ndarray) -> Any:
     """Return what bound each node, with some arrays replaced."""
     return BOUNDS.of(**{**vars(links), **changed})

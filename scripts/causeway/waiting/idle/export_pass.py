@@ -11,9 +11,10 @@ from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
 from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import Block
 from causeway.events.few_values import RowNumbers, few_distinct
+from causeway.waiting.dependencies import UNRECORDED
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
+from causeway.waiting.idle.event_waits import NONE, EventWaits
 from causeway.waiting.idle.gaps import PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
 from causeway.waiting.idle.named_events import FIRST_COPY, NamedEvents

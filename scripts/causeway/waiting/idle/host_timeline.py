@@ -20,7 +20,6 @@ from causeway.waiting.idle.stack_sweep import (
     OPEN_ACTIVITIES,
     SEGMENT,
     SLOT,
-    OpenActivities,
     close_segments,
     remember_calls,
     take_activities,
@@ -140,7 +139,7 @@ class HostTimeline:
         n = take_activities(rows, *events, self._open_activities(), self.activity_table(), room)
         self._new.append(room[:n].copy())
 
-    def _open_activities(self) -> OpenActivities:
+    def _open_activities(self) -> tuple:
         return OPEN_ACTIVITIES.of(now=self._now, depth=self._depth, opened=self._open)
 
     def activity_table(self) -> np.ndarray:

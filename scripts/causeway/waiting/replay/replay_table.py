@@ -1,6 +1,7 @@
 """Replays of a dataset: what each change would save, and what limits it then."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def _rows_of(
     at_work = [paths.device_time(schedule, runs) for schedule in (before, after)]
     kind, name = limit_of(paths, after, runs)
     # the naive bound is at most the run's time, which threads that run at once would exceed
-    whole = {
+    whole: dict[str, Any] = {
         "time_ns": time, "predicted_ns": predicted, "device_time_ns": at_work[0],
         "predicted_device_time_ns": at_work[1], "limited_by": kind, "limited_name": name,
         "naive_ns": min(change.naive_ns, time),
