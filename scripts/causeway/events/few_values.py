@@ -73,8 +73,12 @@ def few_rows(*columns: np.ndarray) -> tuple[list[Any], np.ndarray]:
 
 
 def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
-    """Return each distinct value of integers, shape (n,), ascending, with the ascending indices that have it; None for
-    the indices if there is just one.
+    """Return each distinct value, ascending, with the ascending indices that have it; None for the indices if there is
+    just one.
+
+    Parameters
+    ----------
+    values : ndarray of integers, shape (n,)
     """
     distinct, codes = few_distinct(values)
     if distinct.size == 1:

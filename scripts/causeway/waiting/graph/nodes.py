@@ -145,7 +145,13 @@ class Graph:
             )
 
     def parts(self, rows_of: np.ndarray) -> Iterator[tuple[int, slice]]:
-        """Give the row of each rank and some of its work or calls at a time: `rows_of` is `work_of` or `calls_of`."""
+        """Give the row of each rank and some of its work or calls at a time.
+
+        Parameters
+        ----------
+        rows_of : ndarray of int64, shape (ranks, 2)
+            `work_of` or `calls_of`.
+        """
         for row, (begin, end) in enumerate(rows_of.tolist()):
             for part in self.scratch.windows(end, begin):
                 yield row, part

@@ -61,14 +61,13 @@ class Scratch:
             found[part] = fill
         return found
 
-    def windows(self, rows: int, first: int = 0, places: int = 1) -> Iterator[slice]:
-        """Give the rows from `first` to `rows`, `WINDOW` at a time, or fewer where each stands for rows in so many
-        places; from time to time memory gives back what the files hold of those that were gone over.
+    def windows(self, rows: int, first: int = 0) -> Iterator[slice]:
+        """Give the rows from `first` to `rows`, `WINDOW` at a time; from time to time memory gives back what the files
+        hold of those that were gone over.
         """
-        step = max(WINDOW // places, 1)
-        for begin in range(first, rows, step):
-            yield slice(begin, min(begin + step, rows))
-            self.used(places * step)
+        for begin in range(first, rows, WINDOW):
+            yield slice(begin, min(begin + WINDOW, rows))
+            self.used(WINDOW)
 
     def copy(self, values: np.ndarray) -> np.ndarray:
         """Return a copy of `values`, of any shape and of the same shape."""
