@@ -135,7 +135,7 @@ class ReversedParts:
 
     def __init__(self, folder: Path | None, dtypes: Sequence[type]) -> None:
         self._dtypes = dtypes
-        self._file = io.BytesIO() if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._file = _file(folder)
         weakref.finalize(self, _close, [self._file])
         self._parts: list[tuple[int, int]] = []
 
@@ -166,8 +166,7 @@ class GrowingColumns:
     def __init__(self, scratch: Scratch, folder: Path | None, dtypes: dict[str, type]) -> None:
         self._scratch = scratch
         self._dtypes = dtypes
-        self._parts: dict[str, list[np.ndarray]] = {name: [] for name in dtypes}
-        self._files = {name: tempfile.TemporaryFile(dir=folder) for name in dtypes} if folder else {}  # noqa: SIM115
+        self._files = {name: _file(folder) for name in dtypes}
         weakref.finalize(self, _close, list(self._files.values()))
         self.rows = 0
 
@@ -175,24 +174,27 @@ class GrowingColumns:
         """Append rows: an array of each column, all of one shape (k,)."""
         for name, dtype in self._dtypes.items():
             part: np.ndarray = np.ascontiguousarray(values[name], dtype)
-            if self._files:
-                self._files[name].write(part.data)
-            else:
-                self._parts[name].append(part.copy())
+            self._files[name].write(part.data)
         self.rows += len(part)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the columns as arrays of shape (rows,); nothing can be appended any more."""
         found = {}
         for name, dtype in self._dtypes.items():
-            size = self.rows * np.dtype(dtype).itemsize
-            if name not in self._files:
-                found[name] = np.concatenate([np.zeros(0, dtype), *self._parts.pop(name)])
-                continue
             with self._files[name] as file:
-                file.flush()
-                found[name] = self._scratch.mapped(file.fileno(), size).view(dtype) if size else np.zeros(0, dtype)
+                if isinstance(file, io.BytesIO) or not self.rows:
+                    file.seek(0)
+                    found[name] = np.frombuffer(file.read(), dtype).copy()
+                else:
+                    file.flush()
+                    size = self.rows * np.dtype(dtype).itemsize
+                    found[name] = self._scratch.mapped(file.fileno(), size).view(dtype)
         return found
+
+
+def _file(folder: Path | None) -> IO[bytes]:
+    """Return a file without a name, or in memory without a folder."""
+    return io.BytesIO() if folder is None else tempfile.TemporaryFile(dir=folder)
 
 
 def _close(files: Sequence[IO[bytes]]) -> None:
