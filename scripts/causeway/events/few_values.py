@@ -79,6 +79,10 @@ def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
     Parameters
     ----------
     values : ndarray of integers, shape (n,)
+
+    Returns
+    -------
+    list of (int, ndarray of int64, shape (k,), or None)
     """
     distinct, codes = few_distinct(values)
     if distinct.size == 1:
