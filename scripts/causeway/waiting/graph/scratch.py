@@ -61,13 +61,14 @@ class Scratch:
             found[part] = fill
         return found
 
-    def windows(self, rows: int, first: int = 0) -> Iterator[slice]:
-        """Give the rows from `first` to `rows`, `WINDOW` at a time; from time to time memory gives back what the files
-        hold of those that were gone over.
+    def windows(self, rows: int, first: int = 0, ranks: int = 1) -> Iterator[slice]:
+        """Give the rows from `first` to `rows`, `WINDOW` at a time, or fewer where each stands for a row of so many
+        ranks; from time to time memory gives back what the files hold of those that were gone over.
         """
-        for begin in range(first, rows, WINDOW):
-            yield slice(begin, min(begin + WINDOW, rows))
-            self.used(WINDOW)
+        step = max(WINDOW // ranks, 1)
+        for begin in range(first, rows, step):
+            yield slice(begin, min(begin + step, rows))
+            self.used(ranks * step)
 
     def copy(self, values: np.ndarray) -> np.ndarray:
         """Return a copy of `values`, of any shape and of the same shape."""
@@ -179,7 +180,7 @@ class GrowingColumns:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the columns as arrays of shape (rows,); nothing can be appended any more."""
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for name, dtype in self._dtypes.items():
             with self._files[name] as file:
                 if isinstance(file, io.BytesIO) or not self.rows:

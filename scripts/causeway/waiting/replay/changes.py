@@ -287,7 +287,7 @@ def _as_others(
     if late not in items or len(items) < 2:
         return values
     found = scratch.copy(values)
-    for part in scratch.windows(items[late].size, places=len(items)):
+    for part in scratch.windows(items[late].size, ranks=len(items)):
         others = np.stack([values[rows[part]] for rank, rows in items.items() if rank != late])
         mine = items[late][part]
         median = np.sort(others, axis=0)[(len(others) - 1) // 2]
