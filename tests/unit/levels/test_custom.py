@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pyarrow as pa
 import pytest
+from level_statistics import Levels
 from levels_reference import write_run
 
 from causeway.core.errors import CausewayError
@@ -14,7 +15,6 @@ from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.custom_metrics import COLUMNS, expressions
 from causeway.levels.pyramid.expressions import parse
 from causeway.variability.rows.transfer_links import link
-from level_statistics import Levels
 from variability_tables import table_of
 
 ROWS = {"a": np.array([1.0, 2.0, np.nan, 0.0]), "b": np.array([4, 3, 2, 0]), "t": np.array(["x", "y", "x", "z"])}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from level_statistics import SPACE, Levels, buckets_of, efficiency
 from levels_reference import raw_busy, raw_values, write_run
 
 from causeway.core.errors import CausewayError
@@ -16,7 +17,6 @@ from causeway.levels.pyramid import ordered_rows, pyramid
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.sketch import Buckets
 from causeway.variability.rows.transfer_links import link
-from level_statistics import SPACE, Levels, buckets_of, efficiency
 from variability_tables import table_of, write_export
 
 ERROR = 0.05

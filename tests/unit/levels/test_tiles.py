@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from efficiency_samples import clocks, export
+from level_statistics import Levels
 from levels_reference import raw_values, write_run
 
 from causeway.core.codes import PATH_KINDS
@@ -19,7 +20,6 @@ from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.pyramid.build import build
 from causeway.numeric.kept_bits import with_bits
-from level_statistics import Levels
 from support import digests_under
 
 
