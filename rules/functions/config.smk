@@ -215,13 +215,9 @@ def binning_options():
     options = {
         "width-us": bins["width_us"],
         "launches-per-bin": bins["launches"],
-        "worker-kind": bins["workers"],
         "seed": config["seed"],
     }
-    options |= {
-        name.replace("_", "-"): bins[name]
-        for name in ("mean", "configuration", "link", "link_window_us", "assignment", "block")
-    }
+    options |= {name.replace("_", "-"): bins[name] for name in ("mean", "configuration", "link", "link_window_us")}
     options |= {
         name.replace("_", "-"): ranking[name]
         for name in ("score", "keep_max_rows", "control_ratio", "control_min_rows")

@@ -27,7 +27,7 @@ MODULES = {
 """The parts of this step, in their order, and what does each."""
 AS_GIVEN = (
     *("dataset", "tables", "clocks", "out", "launches_per_bin", "score", "mean", "link", "configuration", "seed"),
-    *("keep_share", "keep_count", "keep_max_rows", "control_ratio", "control_min_rows", "workers", "worker_kind"),
+    *("keep_share", "keep_count", "keep_max_rows", "control_ratio", "control_min_rows", "workers"),
 )
 """Options that are settings as they stand."""
 
@@ -106,17 +106,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--more-widths-us", nargs="*", default=[], help="widths of further tables of bins; all widths divide the widest"
     )
-    parser.add_argument(
-        "--assignment", choices=["range", "round_robin"], default="range", help="how bins are divided among workers"
-    )
-    parser.add_argument("--block", type=int, default=1, help="bins dealt at a time, round-robin")
-    parser.add_argument("--workers", type=int, default=1, help="workers inside each rank")
-    parser.add_argument(
-        "--worker-kind",
-        choices=["threads", "processes"],
-        default="threads",
-        help="what workers are, if there are several",
-    )
+    parser.add_argument("--workers", type=int, default=1, help="threads that work inside each rank")
     return parser.parse_args(argv)
 
 
@@ -124,7 +114,7 @@ def binning(options: argparse.Namespace):
     """Return the settings of bins; refuse what they cannot be."""
     from causeway.variability.bin_launches import BinningSettings
 
-    for name in ("launches_per_bin", "block", "workers"):
+    for name in ("launches_per_bin", "workers"):
         if getattr(options, name) < 1:
             raise CausewayError(f"--{name.replace('_', '-')}: {getattr(options, name)}; expected at least 1")
     width_ns, *more_widths_ns = widths([options.width_us, *options.more_widths_us])
@@ -136,7 +126,6 @@ def binning(options: argparse.Namespace):
         link_window_ns=nanoseconds(options.link_window_us, "--link-window-us", 0),
         features=tuple(options.features),
         more_widths_ns=tuple(more_widths_ns),
-        round_robin_block=options.block if options.assignment == "round_robin" else None,
     )
 
 

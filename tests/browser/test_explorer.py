@@ -9,11 +9,11 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from level_statistics import Levels
 from levels_reference import raw_values, write_run
 
 from causeway.core.tables import TableWriter, write_json, write_table
 from causeway.levels.explorer.explorer import write_explorer
-from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
 from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export

@@ -1,4 +1,4 @@
-"""The same bytes on any number of ranks and workers, with ranges of bins or bins dealt in turn."""
+"""The same bytes on any number of ranks and workers."""
 
 import json
 import os
@@ -15,12 +15,11 @@ from progress import run_by_progress
 from variability_tables import command, digests, export_from_nsys, launcher, run_here, write_clocks, write_export
 
 TRACED = ("kernel_variability", "memory_stall")
-DEALT = ("--assignment", "round_robin")
-FORMS = [(2, ("--workers", "2", *DEALT)), (3, ())]
+FORMS = [(2, ("--workers", "2")), (3, ())]
 """Ranks and options of the runs under MPI; more workers are tried in one process, where they cost less."""
-MORE_FORMS = [(4, (*DEALT, "--block", "5")), (7, ())]
+MORE_FORMS = [(4, ("--workers", "3")), (7, ())]
 """Those that are tried where time does not matter."""
-ALONE = [("--workers", "2"), ("--workers", "3", *DEALT), ("--workers", "4"), ("--workers", "7", *DEALT, "--block", "3")]
+ALONE = [("--workers", str(workers)) for workers in (2, 3, 4, 7)]
 
 
 def facts(rng, n, ranks, span, configurations=5):
@@ -240,14 +239,3 @@ def test_the_cases_are_what_they_are_meant_to_be(runs):
     assert rows(counters_of_one_rank, "gpu_time", "bins")[0] >= 500 // 7
     wide = read_table(runs[several_exports][0] / "form0" / "kernel_variability" / "bins_1000000ns.parquet", "bins")
     assert 0 < wide.num_rows < rows(several_exports, "kernel_variability", "bins")[0] / 5
-
-
-def test_processes_as_workers_give_the_same_bytes(tmp_path):
-    targets, exports, options = several_exports(tmp_path, None)
-    expected = results(run_here(tmp_path, targets, exports, options))
-    assert (
-        results(
-            run_here(tmp_path, targets, exports, [*options, "--workers", "2", "--worker-kind", "processes", *DEALT])
-        )
-        == expected
-    )

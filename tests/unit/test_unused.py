@@ -19,8 +19,6 @@ UNUSED = {
     "causeway.core.vocabulary.STRAGGLER_VERDICTS": TESTED,
     "causeway.core.vocabulary.VERDICTS": TESTED,
     "causeway.fleet.deployment.deploy.prepare": "called by hand to make a trial deployment, as docs/fleet.md describes",
-    "causeway.levels.explorer.query.Levels.quantiles": "what the explorer's page computes, for tests of the sketches",
-    "causeway.numeric.intervals.difference": "belongs to the algebra of sets; tests compare faster sweeps with it",
 }
 """What no program names, with the reason why it stays."""
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import TableError
-from causeway.core.tables import open_table
+from causeway.core.tables import SCHEMAS, open_table, read_table
 
 Block = dict[str, np.ndarray]
 CHUNK_ROWS = 1 << 16
@@ -29,6 +29,15 @@ def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBa
         for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
             if batch.num_rows:
                 yield batch
+
+
+def kernel_columns(folder: Path, names: list[str]) -> pa.Table:
+    """Return columns of the kernel of each configuration of an export, a row for each; none without such a table."""
+    if not (folder / "configurations.parquet").is_file():
+        return SCHEMAS["kernels"].empty_table().select(names)
+    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", *names])
+    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column(0)
+    return kernels.take(pc.index_in(of, kernels.column("kernel").combine_chunks())).select(names)
 
 
 def same_gpus(devices: Iterable[tuple[str, int, int, str | None]]) -> list[list[tuple[str, int, int]]]:

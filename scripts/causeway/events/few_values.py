@@ -2,6 +2,8 @@
 rather than by sorting.
 """
 
+from typing import Any
+
 import numpy as np
 
 from causeway.numeric.compiled import I8, compiled, int32, int64
@@ -28,61 +30,91 @@ def few_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distinct : ndarray of int64, shape (m,), ascending
     codes : ndarray of int32, shape (n,)
     """
-    known, codes = few_in_order(values)
-    order = np.argsort(known)
-    if known.size > 1:
-        index = np.empty(known.size, np.int32)
-        index[order] = np.arange(known.size, dtype=np.int32)
-        codes = index[codes]
-    return known[order], codes
-
-
-def few_in_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values in the order in which they are met, and where each value stands among them.
-
-    Parameters
-    ----------
-    values : ndarray of integers, shape (n,)
-        Of any size that int64 holds.
-
-    Returns
-    -------
-    distinct : ndarray of int64, shape (m,)
-    codes : ndarray of int32, shape (n,)
-    """
     if values.size and (values.strides == (0,) or (values == values[0]).all()):  # one rank, one device
         return np.array(values[:1], np.int64), np.zeros(values.size, np.int32)
     values = np.ascontiguousarray(values, np.int64)
     codes = np.empty(values.size, np.int32)
     known = np.empty(MOST_DISTINCT, np.int64)
     n = _code(values, known, codes, np.zeros(SLOTS, np.int32))
-    if n >= 0:
-        return known[:n].copy(), codes
-    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    index = np.empty(order.size, np.int32)
-    index[order] = np.arange(order.size, dtype=np.int32)
-    return distinct[order], index[inverse]
+    if n < 0:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return distinct, inverse.astype(np.int32)
+    order = np.argsort(known[:n])
+    index = np.empty(n, np.int32)
+    index[order] = np.arange(n, dtype=np.int32)
+    return known[order], index[codes]
 
 
-def few_pairs(first: np.ndarray, second: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """Return the distinct pairs of two columns, and where each row's pair stands among them.
+def few_rows(*columns: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """Return the distinct rows of some columns, and where each row stands among them.
 
     Parameters
     ----------
-    first, second : ndarray of integers, shape (n,)
+    *columns : ndarray of integers, shape (n,)
 
     Returns
     -------
-    pairs : list of (int, int), ascending
+    rows : list of tuple of int, ascending
     codes : ndarray of int32, shape (n,)
     """
-    one, code_of_one = few_distinct(first)
-    other, code_of_other = few_distinct(second)
-    if one.size == 1:  # a trace of one rank
-        return [(int(one[0]), value) for value in other.tolist()], code_of_other
-    both, codes = few_distinct(code_of_one.astype(np.int64) * max(other.size, 1) + code_of_other)
-    return [(int(one[code // other.size]), int(other[code % other.size])) for code in both.tolist()], codes
+    rows: list[Any] = [()]
+    codes = np.zeros(columns[0].size, np.int32)
+    for column in columns:
+        values, own = few_distinct(column)
+        if len(rows) == 1:  # a trace of one rank
+            rows = [(*rows[0], value) for value in values.tolist()]
+            codes = own
+        elif values.size == 1:
+            rows = [(*row, int(values[0])) for row in rows]
+        else:
+            both, codes = few_distinct(codes.astype(np.int64) * max(values.size, 1) + own)
+            rows = [(*rows[one // values.size], int(values[one % values.size])) for one in both.tolist()]
+    return rows, codes
+
+
+def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
+    """Return each distinct value, ascending, with the ascending indices that have it; None for the indices if there is
+    just one.
+
+    Parameters
+    ----------
+    values : ndarray of integers, shape (n,)
+
+    Returns
+    -------
+    list of (int, ndarray of int64, shape (k,), or None)
+    """
+    distinct, codes = few_distinct(values)
+    if distinct.size == 1:
+        return [(int(distinct[0]), None)]
+    # numbers of 16 bits are sorted by their digits
+    order = np.argsort(codes.astype(np.uint16) if distinct.size < 1 << 16 else codes, kind="stable")
+    return list(zip(distinct.tolist(), np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=False))
+
+
+class RowNumbers:
+    """Numbers of distinct rows, such as rank and device, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, ...], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def rows(self) -> list[Any]:
+        """The rows, by number."""
+        return list(self._numbers)
+
+    def of(self, *columns: np.ndarray) -> np.ndarray:
+        """Return the number of each row, int32 of shape (n,); `columns` as those of `few_rows`."""
+        rows, codes = few_rows(*columns)
+        numbers = [self.number(row) for row in rows]
+        return codes if numbers == list(range(len(numbers))) else np.array(numbers, np.int32)[codes]
+
+    def number(self, row: tuple[int, ...]) -> int:
+        """Return the number of a row."""
+        return self._numbers.setdefault(row, len(self._numbers))
 
 
 @compiled(int64(I8, int64[::1], int32[::1], int32[::1]))

@@ -28,6 +28,7 @@ from causeway.core.tables import (
     write_json,
     write_table,
 )
+from causeway.events.event_blocks import kernel_columns
 from causeway.levels.filter_limits import Left, reduced_capabilities
 
 FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "sample"}
@@ -193,10 +194,7 @@ class _Reduction:
         """
         with open_table(self.path, self.name) as file:
             schema = file.schema_arrow
-            facts = {
-                key: value for key, value in table_metadata(self.path).items() if key not in ("table", "schema_version")
-            }
-            with TableWriter(path, self.name, list(schema)[len(SCHEMAS[self.name]) :], facts) as writer:
+            with TableWriter(path, self.name, list(schema)[len(SCHEMAS[self.name]) :], _facts(self.path)) as writer:
                 for batch in file.iter_batches(use_threads=False):
                     kept = self._count(batch)
                     if kept.num_rows and self.classes is not None:
@@ -319,12 +317,9 @@ def _integers(batch: pa.RecordBatch, name: str) -> np.ndarray | None:
 
 def _kernel_classes(folder: Path) -> np.ndarray:
     """Return the index in `CLASSES` of each configuration's kernel, by the configuration's number."""
-    kernels = read_table(folder / "kernels.parquet", "kernels")
-    by_kernel = dict(zip(kernels["kernel"].to_pylist(), kernels["class"].to_pylist(), strict=True))
-    configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
-    numbers = configurations["configuration"].to_numpy().astype(np.int64)
-    indices = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
-    indices[numbers] = [CLASSES.index(by_kernel[kernel]) for kernel in configurations["kernel"].to_pylist()]
+    numbers = read_table(folder / "configurations.parquet", "configurations", ["configuration"]).column(0).to_numpy()
+    indices = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
+    indices[numbers] = [CLASSES.index(word) for word in kernel_columns(folder, ["class"]).column("class").to_pylist()]
     return indices
 
 
@@ -348,13 +343,13 @@ def _write_used(folder: Path, out: Path, used: set[int]) -> np.ndarray:
     configurations = _with(configurations, "kernel", indices)
     configurations = _with(configurations, "configuration", pa.array(np.arange(configurations.num_rows), pa.uint32()))
     for name, table in (("configurations", configurations), ("kernels", kernels)):
-        facts = {
-            key: value
-            for key, value in table_metadata(folder / f"{name}.parquet").items()
-            if key not in ("table", "schema_version")
-        }
-        write_table(table, out / f"{name}.parquet", name, (), facts)
+        write_table(table, out / f"{name}.parquet", name, (), _facts(folder / f"{name}.parquet"))
     return fresh
+
+
+def _facts(path: Path) -> dict[str, str]:
+    """Return the metadata of a table that say how it was made."""
+    return {key: value for key, value in table_metadata(path).items() if key not in ("table", "schema_version")}
 
 
 def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Exact integer interval arithmetic: union, intersection, difference, lengths, overlap with a union.
+"""Exact integer interval arithmetic: union, intersection, lengths, overlap with a union.
 
 An interval is closed left and open right, in integer nanoseconds, so nothing is ever rounded. A *set* is a pair of
 int64 arrays (starts, ends): ascending, non-empty, disjoint and not touching, which makes it unique. Every function
@@ -43,6 +43,27 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
     return low[:n].copy(), high[:n].copy()
 
 
+def meetings(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each interval and each member of a set that it overlaps the index of both, ordered by the interval.
+
+    Parameters
+    ----------
+    begin, end : ndarray of int64, shape (n,), ns
+        In any order.
+    cover : pair of ndarray of int64, shape (m,), ns
+        Ascending and without overlap; neighbours may touch.
+
+    Returns
+    -------
+    interval, member : ndarray of int64, shape (k,)
+    """
+    low, high = cover
+    first = np.searchsorted(high, begin, "right")
+    count = np.maximum(np.searchsorted(low, end, "left") - first, 0)
+    interval = np.repeat(np.arange(begin.size), count)
+    return interval, np.arange(interval.size) - np.repeat(np.cumsum(count) - count - first, count)
+
+
 def split(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, np.ndarray]:
     """Return the parts of intervals that lie inside of a set, and those outside of it; none is empty.
 
@@ -61,10 +82,8 @@ def split(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, n
         Index of the interval, begin and end of each part.
     """
     low, high = cover
-    first = np.searchsorted(high, begin, "right")
-    count = np.maximum(np.searchsorted(low, end, "left") - first, 0)
-    of = np.repeat(np.arange(begin.size), count)
-    at = np.arange(of.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    of, at = meetings(begin, end, cover)
+    count = np.bincount(of, minlength=begin.size)
     inside = np.stack([of, at, np.maximum(begin[of], low[at]), np.minimum(end[of], high[at])])
     before = np.stack([of, begin[of], inside[2]])  # from the part inside before it on, where there is one
     follows = np.flatnonzero(of[1:] == of[:-1]) + 1
@@ -111,27 +130,6 @@ def intersection(first: Set, second: Set) -> Set:
     low = np.empty(a[0].size + b[0].size, np.int64)
     high = np.empty_like(low)
     n = _intersect(*a, *b, low, high)
-    return low[:n].copy(), high[:n].copy()
-
-
-def difference(first: Set, second: Set) -> Set:
-    """Return the points of `first` that `second` does not have.
-
-    Parameters
-    ----------
-    first, second : pair of ndarray of int64, shape (n,), ns
-        Any intervals; the two may differ in n.
-
-    Returns
-    -------
-    pair of ndarray of int64, shape (m,), ns
-        A set.
-    """
-    a = _as_set(first)
-    b = _as_set(second)
-    low = np.empty(a[0].size + b[0].size, np.int64)
-    high = np.empty_like(low)
-    n = _subtract(*a, *b, low, high)
     return low[:n].copy(), high[:n].copy()
 
 
@@ -290,29 +288,6 @@ def _intersect(a_low, a_high, b_low, b_high, low, high):
         first = a_high[i] <= b_high[j]
         i += first
         j += not first
-    return n
-
-
-@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))
-def _subtract(a_low, a_high, b_low, b_high, low, high):
-    n = j = 0
-    for i in range(a_low.size):
-        left = a_low[i]
-        while j < b_low.size and b_high[j] <= left:
-            j += 1
-        k = j
-        while k < b_low.size and b_low[k] < a_high[i]:
-            if left < b_low[k]:
-                low[n] = left
-                high[n] = b_low[k]
-                n += 1
-            left = max(left, b_high[k])
-            k += 1
-        if left < a_high[i]:
-            low[n] = left
-            high[n] = a_high[i]
-            n += 1
-        j = max(j, k - 1)
     return n
 
 

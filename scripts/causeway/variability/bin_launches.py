@@ -67,7 +67,7 @@ def bin_launches(settings: BinningSettings, ranks: Ranks) -> None:
     traced = [name for name in settings.targets if name in TRACE_TARGETS]
     jobs: list[tuple[Duration | Counter, list[str]]] = [(Duration(), traced)] if traced else []
     jobs += [(Counter(name), [name]) for name in settings.targets if name not in TRACE_TARGETS]
-    with Team(ranks, settings.workers, settings.worker_kind) as team:
+    with Team(ranks, settings.workers) as team:
         for value, names in jobs:
             bin_value(settings, ranks, team, value, names)
     peak = max(ranks.exchange(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))

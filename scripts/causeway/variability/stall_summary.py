@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from causeway.core.codes import GPU_TIME, WARP_STALLS
 from causeway.core.tables import SCHEMAS, open_table, read_table, unit_of, write_table
+from causeway.events.event_blocks import kernel_columns
 
 BATCH_ROWS = 1 << 16
 STEPS = 1 << 20
@@ -19,6 +20,8 @@ LARGEST = 1 << 22
 """Cycles per issued instruction above which a value is no measurement: a launch of seconds has no more."""
 LONGEST_NS = 1 << 40
 """GPU time of a launch above which a value is no measurement: 18 minutes."""
+KERNEL = ["id", "name", "short_name"]
+GPU_NS = "gpu_ns_sum"
 OTHER = list(WARP_STALLS)[-1]
 """The reason to which those are added that are not listed: newer devices have more of them."""
 SELECTED = "selected"
@@ -39,60 +42,58 @@ def summarise_stalls(dataset: str, folders: Sequence[Path], path: Path) -> None:
         Folders of tables.
     path : Path
     """
-    kernels: dict[str, _Kernel] = {}
-    for folder in folders:
-        if (folder / "counters.parquet").is_file():
-            _add(folder, kernels)
-    rows = [row for kernel in sorted(kernels.values(), key=_Kernel.order) for row in kernel.rows()]
-    schema = SCHEMAS["stall_reasons"]
-    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-    write_table(pa.table(columns, schema=schema), path, "stall_reasons", metadata={"dataset": dataset})
+    parts = [part for folder in folders if (folder / "counters.parquet").is_file() for part in _sums(folder)]
+    table = pa.Table.from_pylist(_rows(parts) if parts else [], SCHEMAS["stall_reasons"])
+    write_table(table, path, "stall_reasons", metadata={"dataset": dataset})
 
 
-class _Kernel:
-    """The sums of one kernel."""
-
-    def __init__(self, facts: dict) -> None:
-        self.facts = facts
-        self.launches = 0
-        self.gpu_ns: int | None = None
-        self.sums: dict[str, list[int]] = {}
-
-    def order(self) -> tuple:
-        """Return what kernels are ordered by."""
-        return -(self.gpu_ns or 0), -self.launches, self.facts["name"]
-
-    def rows(self) -> list[dict]:
-        """Return the rows of the kernel, in the order of `WARP_STALLS`."""
-        means = {reason: total / (count * STEPS) for reason, (count, total) in self.sums.items() if count}
-        whole = math.fsum(means[reason] for reason in WARP_STALLS if reason in means)
-        return [
-            self.facts
-            | {"launches": self.launches, "gpu_ns": self.gpu_ns, "reason": reason, "measured": self.sums[reason][0]}
-            | {"cycles": means[reason], "share": means[reason] / whole if whole else 0.0}
-            for reason in WARP_STALLS
-            if reason in means
+def _rows(parts: Sequence[pa.Table]) -> list[dict]:
+    """Return the rows of all kernels, those with the most GPU time first, each in the order of `WARP_STALLS`."""
+    together = pa.concat_tables(parts, promote_options="default")
+    sums = [name for name in together.column_names if name not in KERNEL]
+    kernels = together.group_by(KERNEL, use_threads=False).aggregate([(name, "sum") for name in sums])
+    kernels = kernels.rename_columns([name.removesuffix("_sum") for name in kernels.column_names]).to_pylist()
+    kernels.sort(key=lambda row: (-(row.get(GPU_NS) or 0), -row["count_all"], row["name"]))
+    found = []
+    for row in kernels:
+        measured = {reason: row[f"{reason}_count"] for reason in WARP_STALLS if row.get(f"{reason}_count")}
+        means = {reason: row[f"{reason}_sum"] / (count * STEPS) for reason, count in measured.items()}
+        whole = math.fsum(means.values())
+        facts = {"kernel": row["id"], "name": row["name"], "short_name": row["short_name"]}
+        facts |= {"launches": row["count_all"], "gpu_ns": row.get(GPU_NS)}
+        found += [
+            facts
+            | {"reason": reason, "measured": measured[reason], "cycles": mean, "share": mean / whole if whole else 0.0}
+            for reason, mean in means.items()
         ]
+    return found
 
 
-def _add(folder: Path, kernels: dict[str, _Kernel]) -> None:
-    """Add the launches of an export."""
+def _sums(folder: Path) -> Iterator[pa.Table]:
+    """Yield of some launches of an export each their number, and sum and count of what is measured, by kernel."""
     with open_table(folder / "counters.parquet", "counters") as file:
         schema = file.schema_arrow
         reasons = _reasons(schema)
         if not reasons:
             return
         scale = NANOSECONDS.get(unit_of(schema.field(GPU_TIME))) if GPU_TIME in schema.names else None
-        facts = {
-            row["kernel"]: {"kernel": row["id"], "name": row["name"], "short_name": row["short_name"]}
-            for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()
-        }
-        configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
-        number, kernel = (configurations.column(at).to_numpy().astype(np.int64) for at in range(2))
-        of = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
-        of[number] = kernel
-        for own, values, gpu_time in _batches(file, of, reasons, scale):
-            _add_batch(own, values, gpu_time, facts, kernels)
+        kernels = kernel_columns(folder, KERNEL)
+        numbers = read_table(folder / "configurations.parquet", "configurations", ["configuration"]).column(0)
+        counters = [name for names in reasons.values() for name in names]
+        columns = ["configuration", *counters, *([] if scale is None else [GPU_TIME])]
+        for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
+            values = {name: batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns[1:]}
+            whole = {
+                reason: _whole(_together([values[name] for name in names]) * STEPS, LARGEST * STEPS)
+                for reason, names in reasons.items()
+            }
+            if scale is not None:
+                whole["gpu_ns"] = _whole(values[GPU_TIME] * scale, LONGEST_NS)
+            rows = kernels.take(pc.index_in(batch.column("configuration"), numbers.combine_chunks()))
+            for name, column in whole.items():
+                rows = rows.append_column(name, column)
+            sums = [(name, how) for name in whole for how in ("sum", "count")]
+            yield rows.group_by(KERNEL, use_threads=False).aggregate([([], "count_all"), *sums])
 
 
 def _reasons(schema: pa.Schema) -> dict[str, list[str]]:
@@ -119,19 +120,6 @@ def _nsight_name(field: pa.Field) -> str | None:
     return match and (match[1] or match[2])
 
 
-def _batches(
-    file: pq.ParquetFile, of: np.ndarray, reasons: dict[str, list[str]], scale: float | None
-) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray], np.ndarray | None]]:
-    """Yield of some rows each the kernel, the counters by reason, NaN where not measured, and the GPU time in ns."""
-    counters = [name for names in reasons.values() for name in names]
-    columns = ["configuration", *counters, *([] if scale is None else [GPU_TIME])]
-    for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
-        values = {name: batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns[1:]}
-        gpu_time = None if scale is None else values.pop(GPU_TIME) * scale
-        together = {reason: _together([values[name] for name in names]) for reason, names in reasons.items()}
-        yield of[batch.column("configuration").to_numpy()], together, gpu_time
-
-
 def _together(values: Sequence[np.ndarray]) -> np.ndarray:
     """Return the sum of what is measured of several counters, shape (launches,); NaN where none is."""
     if len(values) == 1:
@@ -141,34 +129,7 @@ def _together(values: Sequence[np.ndarray]) -> np.ndarray:
     return np.where(measured.any(axis=0), np.where(measured, table, 0).sum(axis=0), np.nan)
 
 
-def _add_batch(
-    own: np.ndarray,
-    values: dict[str, np.ndarray],
-    gpu_time: np.ndarray | None,
-    facts: dict[int, dict],
-    kernels: dict[str, _Kernel],
-) -> None:
-    present, index, launches = np.unique(own, return_inverse=True, return_counts=True)
-    found = [kernels.setdefault(facts[one]["kernel"], _Kernel(facts[one])) for one in present.tolist()]
-    for kernel, count in zip(found, launches.tolist(), strict=True):
-        kernel.launches += count
-    for reason, value in values.items():
-        counts, totals = _sums(value * STEPS, index, present.size, LARGEST * STEPS)
-        for kernel, count, total in zip(found, counts, totals, strict=True):
-            held = kernel.sums.setdefault(reason, [0, 0])
-            held[0] += count
-            held[1] += total
-    if gpu_time is not None:
-        counts, totals = _sums(gpu_time, index, present.size, LONGEST_NS)
-        for kernel, count, total in zip(found, counts, totals, strict=True):
-            if count:
-                kernel.gpu_ns = (kernel.gpu_ns or 0) + total
-
-
-def _sums(value: np.ndarray, index: np.ndarray, size: int, largest: float) -> tuple[list[int], list[int]]:
-    """Return how many values of each kernel are measured, and the exact sums of their nearest whole numbers."""
-    known = np.flatnonzero(np.abs(value) <= largest)
-    counts = np.bincount(index[known], minlength=size)
-    totals = np.zeros(size, np.int64)
-    np.add.at(totals, index[known], np.rint(value[known]).astype(np.int64))
-    return counts.tolist(), totals.tolist()
+def _whole(value: np.ndarray, largest: float) -> pa.Array:
+    """Return the nearest whole numbers, null for what is no measurement; int64, shape (launches,)."""
+    known = np.abs(value) <= largest
+    return pa.array(np.rint(np.where(known, value, 0)).astype(np.int64), mask=~known)

@@ -3,5 +3,5 @@
 How much time is idle, and what it costs in ratios, stands in `efficiency`.
 
 Imports run from left to right: `explain_waiting`, `find_critical_paths`, `replay_what_ifs` >
-`replay` > `path` > `graph`, `idle` > `steps_by_rank`, `taken_gpus`.
+`replay` > `path` > `graph`, `idle` > `dependencies`, `steps_by_rank`, `taken_gpus`.
 """

@@ -15,7 +15,7 @@ from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.path.path_table import PathRow, PathSums, joined_pieces, last_ranks_of, rows_of
 from causeway.waiting.path.taken_pieces import TakenPieces
-from causeway.waiting.replay.replay_table import Predicted, replay_rows
+from causeway.waiting.replay.replay_table import replay_rows
 from causeway.waiting.steps_by_rank import Steps, steps_by_rank
 from causeway.waiting.taken_gpus import NOT_REPLAYED, taken_gpus
 
@@ -59,7 +59,7 @@ def find_critical_paths(
     scratch = Scratch(Path(out_path).parent)
     found, why = linked_graph(folders, clocks_file, collectives, scratch=scratch)
     rows: list[PathRow] = []
-    predicted = []
+    predicted: list[dict] = []
     of_replay: dict[str, str] = {}
     facts = {"dataset": name} | ({"why": why} if why else {})
     if found:
@@ -79,7 +79,7 @@ def find_critical_paths(
             calls = graph.calls.start.size
             LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
     write_table(path_table(rows), out_path, "critical_path", metadata=facts)
-    write_table(replay_table(predicted), out_replay, "replay", metadata=facts | of_replay)
+    write_table(pa.Table.from_pylist(predicted, SCHEMAS["replay"]), out_replay, "replay", metadata=facts | of_replay)
 
 
 def path_table(rows: Sequence[PathRow]) -> pa.Table:
@@ -149,11 +149,3 @@ def _piece_tables(rank: int, parts: Iterable[Sequence[np.ndarray]], end: int) ->
             kinds = kinds[GROUP_ROWS:]
     if kinds.size:
         yield table(kinds.size, np.append(begins[1:], end))
-
-
-def replay_table(rows: Sequence[Predicted]) -> pa.Table:
-    """Return `replay` from its rows."""
-    schema = SCHEMAS["replay"]
-    return pa.table(
-        {kind.name: pa.array([getattr(row, kind.name) for row in rows], kind.type) for kind in schema}, schema=schema
-    )

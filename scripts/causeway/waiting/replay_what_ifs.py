@@ -1,6 +1,7 @@
 """What `replay_what_ifs` does: what-ifs of kernels, replayed, so that they say what a run gains, not only a kernel."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,8 @@ from causeway.core.results import scope_folders
 from causeway.core.tables import SCHEMAS, read_table, write_table
 from causeway.core.vocabulary import SUPPORTED
 from causeway.waiting.graph.graph_builder import Matched
-from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.linked_graph import linked_graph
-from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.nodes import Graph, Links
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.replay_table import limit_of
@@ -132,12 +132,12 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
         work = durations_under(graph, before, plain.work, one)
         if work is None:
             continue
-        after = replayed(graph, links, plain.but(work=work))
+        after = replayed(graph, links, replace(plain, work=work))
         alone = paths.run_time(after, runs) - time
         others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != one.kernel]
         if others:
             work = with_moved_contention(graph, before, after, work, others)
-            after = replayed(graph, links, plain.but(work=work))
+            after = replayed(graph, links, replace(plain, work=work))
         whole = paths.run_time(after, runs) - time
         most = whole + MOVED_ERROR * (whole - alone)
         ends = [change * end / one.mean for change in (alone, whole, most) for end in (one.low, one.high)]

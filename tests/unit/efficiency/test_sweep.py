@@ -84,14 +84,18 @@ def test_sets_of_states_are_set_arithmetic(events):
             "communication": intervals.length(communication),
             "memory": intervals.length(memory),
             "graph": intervals.length(graph),
-            "exposed_communication": intervals.length(intervals.difference(communication, useful)),
-            "exposed_memory": intervals.length(intervals.difference(memory, kernel)),
+            "exposed_communication": (
+                intervals.length(communication) - intervals.length(intervals.intersection(communication, useful))
+            ),
+            "exposed_memory": (intervals.length(memory) - intervals.length(intervals.intersection(memory, kernel))),
             "overlap": intervals.length(intervals.intersection(communication, useful)),
         }
         assert {name: int(time_in(swept.total[number], name)) for name in SETS} == expected
         others = np.concatenate([kernel, copies], axis=1)
         expected = {
-            "exposed_migrations": intervals.length(intervals.difference(migrations, others)),
+            "exposed_migrations": (
+                intervals.length(migrations) - intervals.length(intervals.intersection(migrations, others))
+            ),
             "under_migrations": intervals.length(intervals.intersection(kernel, migrations)),
         }
         assert {name: int(time_in(swept.total[number], name)) for name in MIGRATION_SETS} == expected
@@ -113,20 +117,16 @@ def streams_of(start, end, call, returned, small=10, wait=30):
     zeros = np.zeros(n, np.int32)
     gaps = np.zeros((1, len(STREAM_FIELDS)), np.int64)
     path = np.zeros((1, len(sweep.PATH_FIELDS)), np.int64)
-    arrays = [np.array(values, np.int64) for values in (start, end, call, returned)]
-    take_streams(
-        zeros,
-        zeros,
-        np.ones(n, np.uint8),
-        *arrays,
-        small,
-        wait,
-        np.full(1, UNKNOWN),
-        gaps,
-        np.zeros((1, QUEUE), np.int64),
-        np.zeros(1, np.int64),
-        path,
+    times = {"start": start, "end": end, "called": call, "returned": returned}
+    events = sweep.STREAM_EVENTS.of(
+        devices=zeros,
+        streams=zeros,
+        launch=np.ones(n, np.uint8),
+        **{name: np.array(values, np.int64) for name, values in times.items()},
     )
+    ring = np.zeros((1, QUEUE), np.int64)
+    queues = sweep.STREAM_QUEUES.of(before=np.full(1, UNKNOWN), filled=np.zeros(1, np.int64), gaps=gaps, ring=ring)
+    take_streams(events, small, wait, queues, path)
     return dict(zip(STREAM_FIELDS, gaps[0].tolist(), strict=True)), dict(
         zip(sweep.PATH_FIELDS, path[0].tolist(), strict=True)
     )

@@ -35,7 +35,11 @@ def golden():
         kernel = union(*kernels)
         copy = union(*copies)
         found.append(
-            DeviceTime(process, intervals.length(kernel), intervals.length(intervals.difference(copy, kernel)))
+            DeviceTime(
+                process,
+                intervals.length(kernel),
+                (intervals.length(copy) - intervals.length(intervals.intersection(copy, kernel))),
+            )
         )
     return found
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from causeway.levels.pyramid.busy_time import BUSY, BUSY_NAMES
-from causeway.levels.pyramid.pyramid import LaunchChunk, Sums
+from causeway.levels.pyramid.cells import CHUNK_ROWS
+from causeway.levels.pyramid.pyramid import Sums
 from causeway.levels.pyramid.sketch import Buckets
 
 WIDTH = 10_000
@@ -42,7 +43,7 @@ def test_all_that_is_open_at_the_end_has_room():
     starts = np.array([event[1] for event in EVENTS])
     durations = np.array([event[2] - event[1] for event in EVENTS])
     none = np.full(2, -1)
-    launches = LaunchChunk(
+    launches = CHUNK_ROWS.of(
         start=starts[4:],
         duration=durations[4:],
         stream=np.array([4, 5]),

@@ -5,11 +5,11 @@ import tracemalloc
 import numpy as np
 import pyarrow as pa
 import pytest
+from level_statistics import Levels
 from levels_reference import write_run
 
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
-from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid import launch_columns
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.custom_metrics import COLUMNS, expressions

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from level_statistics import SPACE, Levels, buckets_of, efficiency
 from levels_reference import raw_busy, raw_values, write_run
 
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
-from causeway.levels.explorer.query import SPACE, Levels, efficiency
 from causeway.levels.pyramid import build as building
 from causeway.levels.pyramid import ordered_rows, pyramid
 from causeway.levels.pyramid.build import build
@@ -270,7 +270,7 @@ def test_a_dataset_without_launches_has_no_levels(tmp_path):
 def test_buckets_are_those_of_the_library(values, error):
     buckets = Buckets(error)
     wanted = [0 if value == 0 else buckets.mapping.key(value) + 1 for value in values]
-    assert buckets.of(np.array(values)).tolist() == wanted
+    assert buckets_of(buckets, np.array(values)).tolist() == wanted
 
 
 def test_extreme_samples_are_summed_exactly(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from efficiency_samples import clocks, export
+from level_statistics import Levels
 from levels_reference import raw_values, write_run
 
 from causeway.core.codes import PATH_KINDS
@@ -17,7 +18,6 @@ from causeway.core.tables import SCHEMAS, TableWriter, read_json, write_json, wr
 from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces
-from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
 from causeway.numeric.kept_bits import with_bits
 from support import digests_under

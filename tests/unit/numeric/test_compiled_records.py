@@ -12,7 +12,6 @@ from support import ROOT
 PACKAGE = ROOT / "scripts" / "causeway"
 MOST_ARGUMENTS = 8
 MORE = {
-    "efficiency/device_time/sweep.py": {"_take": 18, "take_streams": 14},
     "readers/common/operator_sweep.py": {"_sweep": 15},
 }
 """Functions that still take more: the list only becomes shorter."""

@@ -32,7 +32,6 @@ def test_sets_agree_with_cells(first, second):
     b = arrays(second)
     assert cells(intervals.union(*a)) == points(first)
     assert cells(intervals.intersection(a, b)) == points(first) & points(second)
-    assert cells(intervals.difference(a, b)) == points(first) - points(second)
     assert intervals.length(a) == len(points(first))
 
 
@@ -77,7 +76,6 @@ def test_ten_thousand_cases_agree_with_a_bitmap():
         for found, expected in (
             (intervals.union(*sets[0]), first),
             (intervals.intersection(*sets), first & second),
-            (intervals.difference(*sets), first & ~second),
         ):
             steps = np.diff(expected.astype(np.int8), prepend=0, append=0)
             assert np.array_equal(found[0], np.flatnonzero(steps == 1)), case

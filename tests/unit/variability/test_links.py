@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.variability.rows.transfer_links import UNKNOWN, by_value, link, link_by_correlation
+from causeway.variability.rows.transfer_links import UNKNOWN, link, link_by_correlation
 
 # short times and few lanes, so that overlaps, gaps and ties of every kind occur often
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1)), max_size=14)
@@ -152,13 +152,3 @@ def test_very_long_transfers_cost_no_more_than_short_ones():
     short = min(sweep_seconds(100_000, 0) for _ in range(3))
     for long_transfers in (1, 1000):
         assert min(sweep_seconds(100_000, long_transfers) for _ in range(3)) < 10 * short + 0.05
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(-3, 100), max_size=200))
-def test_by_value_splits_like_numpy(values):
-    values = np.array(values, np.int64)
-    found = by_value(values)
-    assert [value for value, _ in found] == np.unique(values).tolist()
-    for value, rows in found:
-        np.testing.assert_array_equal(np.arange(values.size) if rows is None else rows, np.flatnonzero(values == value))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from causeway.variability.rows import sources
 from causeway.variability.rows.sources import Source
-from causeway.variability.workers.partition import RoundRobin, shares
+from causeway.variability.workers.partition import shares
 from variability_tables import write_export
 
 
@@ -32,10 +32,9 @@ def rows_of(share):
     st.lists(st.integers(0, 200), min_size=1, max_size=60),
     st.integers(1, 50),
     st.integers(1, 9),
-    st.sampled_from([None, 1, 2, 7]),
     st.integers(1, 20),
 )
-def test_shares_cover_all_rows_once_and_never_cut_a_bin(tmp_path, start, width, size, block, row_group):
+def test_shares_cover_all_rows_once_and_never_cut_a_bin(tmp_path, start, width, size, row_group):
     start = sorted(start)
     facts = {
         "start_ns": start,
@@ -49,22 +48,13 @@ def test_shares_cover_all_rows_once_and_never_cut_a_bin(tmp_path, start, width, 
     found = []
     owner = {}
     for place in range(size):
-        for share in shares([source], width, place, size, block):
+        for share in shares([source], width, place, size):
             mine = rows_of(share)
             assert mine == sorted(mine)
             found += mine
             for position, _ in mine:
                 assert owner.setdefault(position // width, place) == place
-                if block is not None:
-                    assert position // width // block % size == place
     assert sorted(found) == [(time - start[0], row) for row, time in enumerate(start)]
-
-
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 9), st.integers(1, 5), st.data())
-def test_row_groups_without_a_dealt_bin_are_not_read(first, more, size, block, data):
-    place = data.draw(st.integers(0, size - 1))
-    expected = any(bin_ // block % size == place for bin_ in range(first, first + more + 1))
-    assert RoundRobin(place, size, block).any_between(first, first + more) == expected
 
 
 def test_rows_whose_position_depends_on_others_go_to_one_worker(tmp_path):
@@ -73,8 +63,7 @@ def test_rows_whose_position_depends_on_others_go_to_one_worker(tmp_path):
     for export in ("a", "b"):
         write_export(tmp_path / export, counters=facts, row_group=4)
     both = [Source(export, tmp_path / export, "counters", timed=False) for export in ("a", "b")]
-    for block in (None, 2):
-        owners = {share.source.export: place for place in range(2) for share in shares(both, 5, place, 2, block)}
-        assert owners == {"a": 0, "b": 1}
-        (share,) = shares(both, 5, 0, 2, block)
-        assert [position for position, _ in rows_of(share)] == [row // 3 for row in range(n)]
+    owners = {share.source.export: place for place in range(2) for share in shares(both, 5, place, 2)}
+    assert owners == {"a": 0, "b": 1}
+    (share,) = shares(both, 5, 0, 2)
+    assert [position for position, _ in rows_of(share)] == [row // 3 for row in range(n)]

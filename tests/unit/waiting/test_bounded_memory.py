@@ -6,18 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from causeway.core.errors import TableError
 from causeway.core.tables import read_table, write_json, write_table
 from causeway.efficiency.ranks.collectives import matched
 from causeway.events import event_blocks
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.waiting.find_critical_paths import find_critical_paths
-from causeway.waiting.graph import export_stream, read_graph, scratch
+from causeway.waiting.graph import scratch
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path import critical_path
-from causeway.waiting.replay import changes, replayed
+from causeway.waiting.replay import replayed
 
 RANKS = 3
 
@@ -50,11 +51,9 @@ def written(folder, out):
 
 def make_small(monkeypatch):
     """Let every pass take few rows at once, and every array lie in a file."""
-    for module in (scratch, critical_path, changes, replayed):
+    for module in (scratch, critical_path, replayed):
         monkeypatch.setattr(module, "WINDOW", 300)
-    monkeypatch.setattr(scratch.windows, "__defaults__", (0, 300))
     monkeypatch.setattr(scratch, "SMALLEST_FILE", 1)
-    monkeypatch.setattr(read_graph, "SMALL_EXPORT", 0)
     monkeypatch.setattr(event_blocks, "CHUNK_ROWS", 200)
     monkeypatch.setattr(critical_path, "MOST_PIECES", 100)
 
@@ -62,26 +61,10 @@ def make_small(monkeypatch):
 def test_pieces_give_the_same_bytes_as_everything_in_memory(run, tmp_path, monkeypatch):
     whole = written(run, tmp_path / "whole")
     make_small(monkeypatch)
-    monkeypatch.setattr(read_graph, "joined_exports", None)
     assert written(run, tmp_path / "pieces") == whole
 
 
-def test_tables_out_of_order_are_read_with_all_their_rows_in_memory(run, tmp_path, monkeypatch):
-    whole = written(run, tmp_path / "whole")
-    make_small(monkeypatch)
-    streamed = []
-
-    def stream(*given, **named):
-        streamed.append(given)
-        raise export_stream.OutOfOrderError
-
-    monkeypatch.setattr(read_graph, "stream_export", stream)
-    assert written(run, tmp_path / "pieces") == whole
-    assert streamed
-
-
-def test_rows_out_of_order_are_noticed(run, tmp_path, monkeypatch):
-    whole = written(run, tmp_path / "whole")
+def test_rows_out_of_order_are_refused(run, tmp_path, monkeypatch):
     path = Path(run / "e1" / "calls.parquet")
     before = path.read_bytes()
     table = read_table(path, "calls")
@@ -89,7 +72,8 @@ def test_rows_out_of_order_are_noticed(run, tmp_path, monkeypatch):
     order[[10, 500]] = order[[500, 10]]
     write_table(table.take(order), path, "calls")
     make_small(monkeypatch)
-    assert written(run, tmp_path / "pieces") == whole
+    with pytest.raises(TableError, match="not ordered by start_ns"):
+        written(run, tmp_path / "pieces")
     path.write_bytes(before)
 
 

@@ -7,9 +7,7 @@ import pytest
 from tests.unit.waiting.graph_samples import kernel_ns
 from tests.unit.waiting.known_scheduler import Costs, ProgramOf, Run
 
-from causeway.events.device_events import UNKNOWN
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY
-from causeway.waiting.graph.export_in_memory import joined
 from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
 from causeway.waiting.graph.link_ranks import linked
 from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE, Texts
@@ -36,38 +34,40 @@ def graph_of(run, with_events):
     rows = {
         "start": start,
         "end": end,
-        "rank": rank,
-        "device": 0 * rank,
-        "stream": stream,
         "kind": np.array([KERNEL] * 5 + [COLLECTIVE, COPY])[name],
         "name": names[name],
         "operator": 0 * rank - 1,
-        "asked": np.full(len(rank), UNKNOWN),
         "memory": np.full(len(rank), OTHER_MEMORY),
     }
     begun, done, caller, call, made = run.calls.T
+    number = {key: at for at, key in enumerate(zip(caller.tolist(), made.tolist(), strict=True)) if key[1] >= 0}
+    made_by = np.array([number.get(key, -1) for key in zip(rank.tolist(), correlation.tolist(), strict=True)])
+    made_by = np.where(begun[made_by] <= start, made_by, -1)
     host = {
         "start": begun,
         "end": done,
-        "rank": caller,
-        "thread": 0 * caller,
         "name": np.array([texts.code(one) for one in CALLS])[call],
-        "waits": np.array([0, 2, 0])[call],
-        "call": np.arange(len(call)),
-        "outer": np.arange(len(call)),
         "scope": np.where(call == 1, ALL_STREAMS, NO_SCOPE),
+        "launches": np.isin(np.arange(len(call)), made_by),
     }
-    number = {key: at for at, key in enumerate(zip(caller.tolist(), made.tolist(), strict=True)) if key[1] >= 0}
-    keys = zip(rank.tolist(), correlation.tolist(), strict=True)
-    rows["call"] = np.array([number.get(key, -1) for key in keys], np.int64)
-    rows["call"], host = joined(rows, host, texts)
     ranks = list(range(len(run.ranks)))
     together = np.stack([start[(rank == one) & (name == 5)] for one in ranks])
     matched = Matched(ranks=ranks, start=together, bus_bytes=np.full(together.shape[1], -1))
     moment, waiting, on, source = run.waits.T
     events = np.stack([waiting, on, moment, source]) if with_events else np.zeros((4, 0), np.int64)
     builder = GraphBuilder(texts, Scratch())
-    builder.add(rows, host, events)
+    for one in ranks:
+        own = np.flatnonzero(rank == one)
+        mine = np.flatnonzero(caller == one)
+        index = np.full(len(call) + 1, -1)
+        index[mine] = builder.calls.rows + np.arange(mine.size)
+        streams = builder.streams_of(rank[own], 0 * own, stream[own])
+        builder.work.append(stream=streams, **{key: values[own] for key, values in rows.items()})
+        builder.made_by.append(call=index[made_by[own]])
+        threads = builder.threads_of(caller[mine], 0 * mine)
+        builder.calls.append(thread=threads, **{key: values[mine] for key, values in host.items()})
+        builder.ends_rank(one, in_order=False)
+    builder.add_waits(events)
     graph, evidence = builder.graph([matched])
     return graph, linked(graph, evidence)
 

@@ -6,11 +6,20 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.codes import MIGRATIONS
-from causeway.core.tables import read_table
 from causeway.efficiency.device_time import states
 from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.events.device_events import device_events
-from causeway.events.event_blocks import Block, chunks, merged, numbers, only, repeated, shortened, times
+from causeway.events.event_blocks import (
+    Block,
+    chunks,
+    kernel_columns,
+    merged,
+    numbers,
+    only,
+    repeated,
+    shortened,
+    times,
+)
 
 __all__ = [
     "Block",
@@ -30,13 +39,9 @@ def class_bits(folder: Path) -> np.ndarray:
     """Return for each configuration the number of its kernel's kind of work (0 compute, 1 communication, 2 memory);
     uint8, shape (configurations,).
     """
-    if not (folder / "configurations.parquet").is_file():
-        return np.zeros(0, np.uint8)
-    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "class"]).to_pydict()
     number_of = {name: bit.bit_length() - 1 for name, bit in states.KINDS.items()}
-    kinds = dict(zip(kernels["kernel"], (number_of[name] for name in kernels["class"]), strict=True))
-    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
-    return np.array([kinds[kernel] for kernel in of], np.uint8)
+    classes = kernel_columns(folder, ["class"]).column("class").to_pylist()
+    return np.array([number_of[name] for name in classes], np.uint8)
 
 
 def launch_sums(folder: Path) -> LaunchSums:

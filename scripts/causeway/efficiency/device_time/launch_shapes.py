@@ -12,6 +12,7 @@ from causeway.core.schemas.launch_threads import grids_in_blocks
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time.event_streams import class_bits
 from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.events.event_blocks import kernel_columns
 
 MOST = 10
 """Rows that are written, those with the most time: what has less is no loss of its own."""
@@ -38,15 +39,11 @@ def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
     found: dict[Shape, list[int]] = {}
     if not launches.ranks:
         return found
-    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
-    short = {row["kernel"]: row["short_name"] for row in kernels}
+    names = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
     table = read_table(folder / "configurations.parquet", "configurations")
     sizes = zip(*(table.column(f"block_{axis}").to_pylist() for axis in "xyz"), strict=True)
-    rows = zip(
-        table.column("kernel").to_pylist(), grids_in_blocks(table), sizes, table.column("wave_size").to_pylist(),
-        strict=True,
-    )  # fmt: skip
-    shapes = [(short[kernel], _product(grid), _product(block), wave or WARP) for kernel, grid, block, wave in rows]
+    rows = zip(names, grids_in_blocks(table), sizes, table.column("wave_size").to_pylist(), strict=True)
+    shapes = [(name, _product(grid), _product(block), wave or WARP) for name, grid, block, wave in rows]
     devices = _multiprocessors(folder)
     computes = class_bits(folder) == 0
     for rank, sums in zip(launches.ranks, launches.sums, strict=True):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from causeway.events.few_values import few_distinct
+from causeway.events.few_values import RowNumbers
 from causeway.numeric.compiled import I4, I8, U4, compiled, int64, void
 
 
@@ -15,15 +15,18 @@ class LaunchSums:
 
     Attributes
     ----------
-    ranks : list of int
-        In the order in which they were seen.
     sums : ndarray of int64, shape (ranks, configurations, 2)
         Launches, and ns.
     """
 
     def __init__(self, configurations: int) -> None:
-        self.ranks: list[int] = []
+        self._rows = RowNumbers()
         self.sums = np.zeros((0, configurations, 2), np.int64)
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks, in the order in which they were seen."""
+        return [rank for (rank,) in self._rows.rows]
 
     def take(self, rank: np.ndarray, configuration: np.ndarray, duration: np.ndarray) -> None:
         """Take launches.
@@ -33,18 +36,16 @@ class LaunchSums:
         rank, configuration : ndarray of uint32, shape (n,)
         duration : ndarray of int64, shape (n,), ns
         """
-        found, code = few_distinct(rank)
-        fresh = [one for one in found.tolist() if one not in self.ranks]
+        row = self._rows.of(rank)
+        fresh = len(self._rows) - len(self.sums)
         if fresh:
-            self.ranks += fresh
-            self.sums = np.concatenate([self.sums, np.zeros((len(fresh), *self.sums.shape[1:]), np.int64)])
-        row = np.array([self.ranks.index(one) for one in found.tolist()], np.int64)
-        _add_launches(code, row, configuration, duration, self.sums)
+            self.sums = np.concatenate([self.sums, np.zeros((fresh, *self.sums.shape[1:]), np.int64)])
+        _add_launches(row, configuration, duration, self.sums)
 
 
-@compiled(void(I4, I8, U4, I8, int64[:, :, ::1]))
-def _add_launches(codes, row_of, configurations, durations, sums):
-    for i in range(codes.size):
-        found = sums[row_of[codes[i]], configurations[i]]
+@compiled(void(I4, U4, I8, int64[:, :, ::1]))
+def _add_launches(rows, configurations, durations, sums):
+    for i in range(rows.size):
+        found = sums[rows[i], configurations[i]]
         found[0] += 1
         found[1] += durations[i]

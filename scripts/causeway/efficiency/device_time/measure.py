@@ -16,14 +16,16 @@ from causeway.efficiency.device_time.sweep import (
     COPY_FIELDS,
     PATH_FIELDS,
     QUEUE,
+    STREAM_EVENTS,
     STREAM_FIELDS,
+    STREAM_QUEUES,
     UNKNOWN,
     Sweep,
     take_copies,
     take_streams,
 )
 from causeway.events.event_blocks import spans
-from causeway.events.few_values import few_pairs
+from causeway.events.few_values import RowNumbers, few_rows
 from causeway.numeric import intervals
 
 COPY_KINDS = 256
@@ -202,7 +204,7 @@ class _Host:
         self.mpi_ranks: set[int] = set()
 
     def take(self, block: event_streams.Block) -> None:
-        threads, code = few_pairs(block["rank"], block["thread"])
+        threads, code = few_rows(block["rank"], block["thread"])
         for at, (rank, thread) in enumerate(threads):
             if rank not in self.windows:
                 continue
@@ -283,11 +285,13 @@ def measure(
     path = np.zeros((n_devices, len(PATH_FIELDS)), np.int64)
     copies = np.zeros((n_devices, COPY_KINDS, len(COPY_FIELDS)), np.int64)
     streams = _StreamGaps()
-    index_of = {device: index for index, device in enumerate(opened.devices)}
+    devices = RowNumbers()
+    for row in opened.devices:
+        devices.number(row)
 
     def moved(blocks: Iterator[event_streams.Block]) -> Iterator[event_streams.Block]:
         for block in blocks:
-            device = _device_indices(block, index_of, opened.folder)
+            device = _device_indices(block, devices, opened.folder)
             take_copies(device, block["copy"], block["start"], block["end"], block["bytes"], copies)
             yield block
 
@@ -298,7 +302,7 @@ def measure(
         event_streams.graphs(opened.folder),
     ]
     for block in event_streams.merged([event_streams.only(source, EVENT) for source in sources]):
-        device = _device_indices(block, index_of, opened.folder)
+        device = _device_indices(block, devices, opened.folder)
         sweep.take(device, block["kind"], block["start"], block["end"], block["called"])
         kept = (block["launch"] == 1) | ~np.isin(block["kind"], OF_NO_STREAM)
         if not kept.all():
@@ -306,7 +310,7 @@ def measure(
             device = device[kept]
         streams.take(block, device, limits, path)
     sweep.finish()
-    gaps = sorted(streams.index_of.items())
+    gaps = sorted((stream, index) for index, stream in enumerate(streams.numbers.rows))
     return Measured(
         opened=opened,
         windows=windows,
@@ -325,27 +329,23 @@ def measure(
     )
 
 
-def _device_indices(block: event_streams.Block, index_of: Mapping[Device, int], folder: Path) -> np.ndarray:
+def _device_indices(block: event_streams.Block, devices: RowNumbers, folder: Path) -> np.ndarray:
     """Return the index of each event's device; int32."""
-    pairs, code = few_pairs(block["rank"], block["device"])
-    try:
-        return _renumbered([index_of[pair] for pair in pairs], code)
-    except KeyError as error:
+    known = len(devices)
+    index = devices.of(block["rank"], block["device"])
+    if len(devices) > known:
+        unknown = devices.rows[known]
         raise TableError(
-            f"{folder}: rank and device {error} are not among its devices; delete the folder and run again"
-        ) from None
-
-
-def _renumbered(numbers: Sequence[int], code: np.ndarray) -> np.ndarray:
-    """Return the number at each code, int32 of shape (n,); the codes themselves where they are the numbers."""
-    return code if list(numbers) == list(range(len(numbers))) else np.array(numbers, np.int32)[code]
+            f"{folder}: rank and device {unknown} are not among its devices; delete the folder and run again"
+        )
+    return index
 
 
 class _StreamGaps:
     """The gaps and queues of streams, which get an index when first seen."""
 
     def __init__(self) -> None:
-        self.index_of: dict[tuple[int, int], int] = {}
+        self.numbers = RowNumbers()
         self.gaps = np.zeros((0, len(STREAM_FIELDS)), np.int64)
         self._before = np.zeros(0, np.int64)
         self._filled = np.zeros(0, np.int64)
@@ -353,14 +353,14 @@ class _StreamGaps:
 
     def take(self, block: event_streams.Block, device: np.ndarray, limits: Limits, path: np.ndarray) -> None:
         """Take launches and transfers, ordered by start, with their device's index."""
-        pairs, code = few_pairs(device, block["stream"])
-        stream = _renumbered([self.index_of.setdefault(pair, len(self.index_of)) for pair in pairs], code)
-        fresh = len(self.index_of) - len(self.gaps)
+        stream = self.numbers.of(device, block["stream"])
+        fresh = len(self.numbers) - len(self.gaps)
         if fresh:
             self.gaps = np.concatenate([self.gaps, np.zeros((fresh, len(STREAM_FIELDS)), np.int64)])
             self._before = np.append(self._before, np.full(fresh, UNKNOWN))
             self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
             self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
-        events = [np.ascontiguousarray(block[name]) for name in ("launch", "start", "end", "called", "returned")]
-        held = (self._before, self.gaps, self._ring, self._filled)
-        take_streams(device, stream, *events, limits.small_kernel_ns, limits.kernel_wait_ns, *held, path)
+        columns = {name: np.ascontiguousarray(block[name]) for name in STREAM_EVENTS.fields if name in block}
+        events = STREAM_EVENTS.of(**columns, devices=device, streams=stream)
+        queues = STREAM_QUEUES.of(before=self._before, filled=self._filled, gaps=self.gaps, ring=self._ring)
+        take_streams(events, limits.small_kernel_ns, limits.kernel_wait_ns, queues, path)

@@ -1,7 +1,6 @@
 """Migrations of managed memory: by the kernel that ran when they began, or the one after which the host caused them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -17,47 +16,15 @@ MOST_KERNELS = 20
 UNKNOWN_CAUSE = 255
 
 
-@dataclass(kw_only=True)
-class Moved:
-    """Migrations of one kernel, or of the host between one kernel and the next; times in ns.
-
-    Attributes
-    ----------
-    name : str or None
-        Short name of the kernel; None: the host's, before the first kernel.
-    launches, kernel_ns : int
-        Of the kernel, with or without migrations; 0 of the host's.
-    under_ns : int
-        How much of the time of its launches pages moved on their device.
-    migrations, prefetched : int
-        How many began meanwhile, and how many of them the program had asked for.
-    bytes : int or None
-        None where a size is not recorded.
-    duration_ns : int
-        Sum of their own times.
-    """
-
-    name: str | None = None
-    launches: int = 0
-    kernel_ns: int = 0
-    under_ns: int = 0
-    migrations: int = 0
-    prefetched: int = 0
-    bytes: int | None = 0
-    duration_ns: int = 0
-
-    def add(self, other: "Moved") -> None:
-        """Add what another export has of the same."""
-        self.name = other.name
-        for one in fields(self):
-            if one.name != "name":
-                mine = getattr(self, one.name)
-                more = getattr(other, one.name)
-                setattr(self, one.name, None if mine is None or more is None else mine + more)
-
-
-Found = tuple[dict[str, Moved], dict[str, Moved]]
-"""By the id of the kernel: during it, and caused by the host after it ('' before the first)."""
+SUMS = ("launches", "kernel_ns", "under_ns", "migrations", "prefetched", "duration_ns", "bytes", "unsized")
+"""Sums of a kernel, or of the host between one kernel and the next: launches of the kernel, with or without migrations,
+and their time; how much of that pages moved on their device; migrations that began meanwhile, how many of them the
+program had asked for, and their own time; their bytes, and how many sizes are not recorded. Times in ns.
+"""
+Found = dict[tuple[bool, str], tuple[str | None, np.ndarray]]
+"""Short name and `SUMS`, int64, by whether the kernel of an id ran, or the host caused it behind that kernel ('' and no
+name before the first).
+"""
 
 
 def migrations_of(folder: Path) -> Found | None:
@@ -72,8 +39,7 @@ def migrations_of(folder: Path) -> Found | None:
     kernels = read_table(folder / "kernels.parquet", "kernels").to_pylist() if _has_launches(folder) else []
     row_of = {device: row for row, device in enumerate(sets)}
     count = len(kernels)
-    of_kernel = np.zeros((count, 3), np.int64)  # launches, kernel_ns, under_ns
-    moved = np.zeros((2 * count + 1, 5), np.int64)  # during each kernel, after each, and before the first
+    sums = np.zeros((2 * count + 1, len(SUMS)), np.int64)  # during each kernel, after each, and before the first
     reach = np.full(len(sets), np.iinfo(np.int64).min)
     latest = np.full(len(sets), -1)
     for block in merged([_launches(folder), _migrations(folder)]):
@@ -85,37 +51,21 @@ def migrations_of(folder: Path) -> Found | None:
         owner = np.empty(start.size, np.int64)
         _find_owners(device, kernel, start, end, reach, latest, count, owner)
         ran = kernel >= 0
-        np.add.at(of_kernel[:, 0], kernel[ran], 1)
-        np.add.at(of_kernel[:, 1], kernel[ran], (end - start)[ran])
+        launched = np.stack([np.ones(start.size, np.int64), end - start], axis=1)
+        np.add.at(sums[:, :2], kernel[ran], launched[ran])
         for key, pages in sets.items():
             mine = ran & (keys == key)
-            np.add.at(of_kernel[:, 2], kernel[mine], intervals.overlap(start[mine], end[mine], pages))
-        part = np.stack([np.ones(start.size, np.int64), block["cause"] == PREFETCHED, block["bytes"] < 0,
-                         np.maximum(block["bytes"], 0), end - start], axis=1).astype(np.int64)  # fmt: skip
-        np.add.at(moved, owner[~ran], part[~ran])
-    return (
-        {kernels[at]["id"]: _moved(kernels[at]["short_name"], moved[at], of_kernel[at]) for at in range(count)},
-        {
-            (kernels[at]["id"] if at < count else ""): _moved(
-                kernels[at]["short_name"] if at < count else None, moved[count + at]
-            )
-            for at in range(count + 1)
-            if moved[count + at, 0]
-        },
-    )
+            np.add.at(sums[:, 2], kernel[mine], intervals.overlap(start[mine], end[mine], pages))
+        part = np.stack([np.ones(start.size, np.int64), block["cause"] == PREFETCHED, end - start,
+                         np.maximum(block["bytes"], 0), block["bytes"] < 0], axis=1).astype(np.int64)  # fmt: skip
+        np.add.at(sums[:, 3:], owner[~ran], part[~ran])
+    named = [(kernel["id"], kernel["short_name"]) for kernel in kernels]
+    owners = [(True, *one) for one in named] + [(False, *one) for one in named] + [(False, "", None)]
+    return {(runs, key): (name, own) for (runs, key, name), own in zip(owners, sums, strict=True)}
 
 
 def _has_launches(folder: Path) -> bool:
     return (folder / "launches.parquet").is_file()
-
-
-def _moved(name: str | None, sums: np.ndarray, kernel: np.ndarray | None = None) -> Moved:
-    migrations, prefetched, unsized, size, duration = sums.tolist()
-    launches, kernel_ns, under_ns = (0, 0, 0) if kernel is None else kernel.tolist()
-    return Moved(
-        name=name, launches=launches, kernel_ns=kernel_ns, under_ns=under_ns, migrations=migrations,
-        prefetched=prefetched, bytes=None if unsized else size, duration_ns=duration,
-    )  # fmt: skip
 
 
 def _moving(folder: Path) -> dict[int, intervals.Set]:
@@ -203,27 +153,25 @@ def _find_owners(device, kernel, start, end, reach, latest, count, owner):
 
 def migration_facts(found: Iterable[Found | None]) -> dict | None:
     """Return what `efficiency.json` says of the migrations of all exports; None without any."""
-    together: tuple[dict[str, Moved], dict[str, Moved]] = ({}, {})
+    together: Found = {}
     for each in found:
-        for whole, part in zip(together, each or ({}, {}), strict=True):
-            for key, one in part.items():
-                whole.setdefault(key, Moved()).add(one)
-    kernels, host = together
-    if not any(one.migrations for part in together for one in part.values()):
+        for key, (name, sums) in (each or {}).items():
+            together[key] = name, sums + (together[key][1] if key in together else 0)
+    rows = [
+        {"runs": runs, "kernel": key, "after": name, "name": name, **dict(zip(SUMS, sums.tolist(), strict=True))}
+        for (runs, key), (name, sums) in sorted(together.items())
+    ]
+    if not any(row["migrations"] for row in rows):
         return None
-    touched = sorted(
-        (key for key, one in kernels.items() if one.migrations or one.under_ns),
-        key=lambda key: (-kernels[key].under_ns, key),
-    )
+    for row in rows:
+        row["bytes"] = None if row["unsized"] else row["bytes"]
+    kernels = [row for row in rows if row["runs"] and (row["migrations"] or row["under_ns"])]
+    host = [row for row in rows if not row["runs"] and row["migrations"]]
+    kernels.sort(key=lambda row: -row["under_ns"])
+    host.sort(key=lambda row: -row["duration_ns"])
     wanted = ("migrations", "prefetched", "bytes", "duration_ns")
+    of_kernel = ("kernel", "name", "launches", "kernel_ns", "under_ns", *wanted)
     return {
-        "kernels": [
-            {"kernel": key, "name": kernels[key].name}
-            | {name: getattr(kernels[key], name) for name in ("launches", "kernel_ns", "under_ns", *wanted)}
-            for key in touched[:MOST_KERNELS]
-        ],
-        "host": [
-            {"after": host[key].name} | {name: getattr(host[key], name) for name in wanted}
-            for key in sorted(host, key=lambda key: (-host[key].duration_ns, key))[:MOST_KERNELS]
-        ],
+        "kernels": [{name: row[name] for name in of_kernel} for row in kernels[:MOST_KERNELS]],
+        "host": [{name: row[name] for name in ("after", *wanted)} for row in host[:MOST_KERNELS]],
     }

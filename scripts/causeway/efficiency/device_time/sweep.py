@@ -12,7 +12,7 @@ import numpy as np
 from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
 from causeway.events.device_events import UNKNOWN
-from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled, compiled_borrowing, int64, record, void
 
 KINDS = 5
 CAUSES = tuple(IDLE_CAUSES)
@@ -20,6 +20,41 @@ CAUSES = tuple(IDLE_CAUSES)
 
 _M2 = int64[:, ::1]
 _M3 = int64[:, :, ::1]
+
+
+SWEEP = record(
+    "SWEEP",
+    now=int64[::1],
+    bin_at=int64[::1],
+    stop=I8,
+    reach=int64[:, ::1],
+    edges=I8,
+    low=I8,
+    high=I8,
+    spans=int64[:, :, ::1],
+    total=int64[:, ::1],
+    binned=int64[:, :, ::1],
+    within=int64[:, :, ::1],
+    idle=int64[:, ::1],
+)
+"""The arrays of a `Sweep`, of devices or host threads.
+
+Attributes
+----------
+now, bin_at : ndarray of int64, shape (devices,), updated
+    How far each is known, ns, and the bin of that moment.
+stop : ndarray of int64, shape (devices,), ns
+    Where each one's window ends.
+reach : ndarray of int64, shape (devices, 5), updated
+    How far the events of each kind reach, ns.
+edges : ndarray of int64, shape (bins + 1,), ns
+low, high : ndarray of int64, shape (intervals,), ns
+    Begins and ends of all regions' intervals.
+spans : ndarray of int64, shape (devices, regions, 3), updated
+    First interval of a region, the end of them, and the next.
+total, binned, within, idle : ndarray of int64, updated
+    As `Sweep` has them.
+"""
 
 
 class Sweep:
@@ -52,23 +87,19 @@ class Sweep:
     """
 
     def __init__(self, begin, stop, edges=(0, 1), regions=None, kernel_wait_ns: int = 0) -> None:
-        self.now = np.array(begin, np.int64)
-        self.stop = np.array(stop, np.int64)
-        rows = self.now.size
-        self.begin = self.now.copy()
-        self.reach = np.repeat(self.now[:, None], KINDS, axis=1)
-        self.edges = np.array(edges, np.int64)
+        self.begin = np.array(begin, np.int64)
+        rows = self.begin.size
+        edges = np.array(edges, np.int64)
         self.total = np.zeros((rows, STATES), np.int64)
-        self.binned = np.zeros((rows, self.edges.size - 1, STATES), np.int64)
+        self.binned = np.zeros((rows, edges.size - 1, STATES), np.int64)
         self.idle = np.zeros((rows, len(CAUSES)), np.int64)
-        self.bin_at = np.zeros(rows, np.int64)
         self.kernel_wait_ns = kernel_wait_ns
         regions = [[] for _ in range(rows)] if regions is None else regions
         known: dict[int, tuple[int, int]] = {}
         low = [np.empty(0, np.int64)]
         high = [np.empty(0, np.int64)]
         size = 0
-        self.spans = np.zeros((rows, len(regions[0]) if rows else 0, 3), np.int64)  # first interval, end, next
+        spans = np.zeros((rows, len(regions[0]) if rows else 0, 3), np.int64)
         for row, sets in enumerate(regions):
             for region, intervals in enumerate(sets):
                 if id(intervals) not in known:
@@ -77,15 +108,19 @@ class Sweep:
                     high.append(intervals[1])
                     size += intervals[0].size
                 first, end = known[id(intervals)]
-                self.spans[row, region] = first, end, first
-        self.low = np.concatenate(low)
-        self.high = np.concatenate(high)
-        self.within = np.zeros((*self.spans.shape[:2], STATES), np.int64)
+                spans[row, region] = first, end, first
+        self.within = np.zeros((*spans.shape[:2], STATES), np.int64)
+        self._arrays = SWEEP.of(
+            now=self.begin.copy(), bin_at=np.zeros(rows, np.int64), stop=np.array(stop, np.int64),
+            reach=np.repeat(self.begin[:, None], KINDS, axis=1), edges=edges, low=np.concatenate(low),
+            high=np.concatenate(high), spans=spans, total=self.total, binned=self.binned, within=self.within,
+            idle=self.idle,
+        )  # fmt: skip
 
     @property
     def last(self) -> np.ndarray:
         """Where the events seen so far end; int64, shape (devices,)."""
-        return self.reach.max(axis=1)
+        return self._arrays.reach.max(axis=1)
 
     def take(
         self, row: np.ndarray, kind: np.ndarray, start: np.ndarray, end: np.ndarray, call: np.ndarray | None = None
@@ -109,14 +144,13 @@ class Sweep:
         """Count what the last events have left open, up to the end of each window: idle time after it has the cause
         `other`.
         """
-        rows = np.arange(self.now.size, dtype=np.int32)
-        self._take(rows, np.zeros(rows.size, np.uint8), self.stop, self.begin, np.full(rows.size, UNKNOWN), 0)
+        rows = np.arange(self.begin.size, dtype=np.int32)
+        kind = np.zeros(rows.size, np.uint8)
+        self._take(rows, kind, self._arrays.stop, self.begin, np.full(rows.size, UNKNOWN), 0)
 
     def _take(self, row, kind, start, end, call, wait) -> None:
         events = (np.ascontiguousarray(row, np.int32), np.ascontiguousarray(kind, np.uint8), start, end, call)
-        regions = (self.low, self.high, self.spans)
-        found = (self.total, self.binned, self.within, self.idle)
-        _take(*events, self.now, self.stop, self.reach, self.edges, self.bin_at, *regions, *found, wait)
+        _take(*events, wait, self._arrays)
 
 
 @compiled_borrowing(UniTuple(int64, 2)(int64, int64, int64, _M2))
@@ -170,32 +204,29 @@ def _idle_cause(since, until, called, wait):
     return 1 if until - since < wait else 2
 
 
-@compiled_borrowing(
-    void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64)
-)
-def _take(
-    rows, kinds, starts, ends, calls, now, stops, reach, edges, bin_at, low, high, spans, total, binned, within, idle,
-    wait,
-):  # fmt: skip
-    """Take events ordered by start: `Sweep.take`, with the attributes of `Sweep`."""
+@compiled_borrowing(void(I4, U1, I8, I8, I8, int64, SWEEP))
+def _take(rows, kinds, starts, ends, calls, wait, sweep):
+    """Take events ordered by start: `Sweep.take`, with the arrays of `Sweep`."""
+    now = sweep.now
+    reach = sweep.reach
     for i in range(starts.size):
         row = int64(rows[i])
-        until = min(starts[i], stops[row])
+        until = min(starts[i], sweep.stop[row])
         moment = now[row]
         if until > moment:
             idle_since = until
             while moment < until:
                 state, stop = _state_from(row, moment, until, reach)
-                total[row, state] += stop - moment
+                sweep.total[row, state] += stop - moment
                 if state == 0:
                     idle_since = moment
                     break
-                _add_to_bins(row, state, moment, stop, edges, bin_at, binned)
-                _add_to_regions(row, state, moment, stop, low, high, spans, within)
+                _add_to_bins(row, state, moment, stop, sweep.edges, sweep.bin_at, sweep.binned)
+                _add_to_regions(row, state, moment, stop, sweep.low, sweep.high, sweep.spans, sweep.within)
                 moment = stop
             now[row] = until
             if idle_since < until:
-                idle[row, _idle_cause(idle_since, until, calls[i], wait)] += until - idle_since
+                sweep.idle[row, _idle_cause(idle_since, until, calls[i], wait)] += until - idle_since
         reach[row, kinds[i]] = max(reach[row, kinds[i]], ends[i])
 
 
@@ -210,10 +241,35 @@ QUEUE = 1024
 """Longest queue that is counted; a stream of a device holds about as many launches."""
 
 
-@compiled(void(I4, I4, U1, I8, I8, I8, I8, int64, int64, int64[::1], _M2, _M2, int64[::1], _M2))
-def take_streams(
-    devices, streams, launch, starts, ends, call_starts, call_ends, small, wait, before, gaps, ring, filled, path
-):
+STREAM_EVENTS = record("STREAM_EVENTS", devices=I4, streams=I4, launch=U1, start=I8, end=I8, called=I8, returned=I8)
+"""Launches and transfers, ordered by start.
+
+Attributes
+----------
+devices, streams : ndarray of int32, shape (n,)
+    Rows of the results.
+launch : ndarray of uint8, shape (n,)
+start, end, called, returned : ndarray of int64, shape (n,), ns
+    Of the event, and of its call, `UNKNOWN` without one.
+"""
+
+
+STREAM_QUEUES = record("STREAM_QUEUES", before=int64[::1], filled=int64[::1], gaps=int64[:, ::1], ring=int64[:, ::1])
+"""What is known of streams, updated.
+
+Attributes
+----------
+before, filled : ndarray of int64, shape (streams,)
+    Where the latest event ended, ns, and how many there were.
+gaps : ndarray of int64, shape (streams, fields)
+    `STREAM_FIELDS`.
+ring : ndarray of int64, shape (streams, QUEUE), ns
+    Starts of the latest events.
+"""
+
+
+@compiled_borrowing(void(STREAM_EVENTS, int64, int64, STREAM_QUEUES, _M2))
+def take_streams(events, small, wait, queues, path):
     """Take events in order for their streams' gaps and queues and, for launches, the path from call to end.
 
     A queue is as long as the events whose calls have begun and that have not started: when event j is called, those of
@@ -221,13 +277,17 @@ def take_streams(
     duration, Q = start - call's end where positive, K the kernel's duration, T = max(call's end, kernel's end) - call's
     start.
     """
-    for i in range(starts.size):
-        device = np.int64(devices[i])
-        stream = np.int64(streams[i])
-        start = starts[i]
-        end = ends[i]
-        called = call_starts[i]
-        returned = call_ends[i]
+    before = queues.before
+    gaps = queues.gaps
+    ring = queues.ring
+    filled = queues.filled
+    for i in range(events.start.size):
+        device = np.int64(events.devices[i])
+        stream = np.int64(events.streams[i])
+        start = events.start[i]
+        end = events.end[i]
+        called = events.called[i]
+        returned = events.returned[i]
         gaps[stream, 0] += 1
         if before[stream] != UNKNOWN:
             gap = start - before[stream]
@@ -250,7 +310,7 @@ def take_streams(
             gaps[stream, 5] = max(gaps[stream, 5], count)
         ring[stream, filled[stream] % QUEUE] = start
         filled[stream] += 1
-        if launch[i]:
+        if events.launch[i]:
             path[device, 0] += 1
             path[device, 1] += end - start
             if end - start < small:

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import SCHEMAS, folder_bytes, read_json, read_table, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_table
 from causeway.efficiency.device_time import event_streams, states
 from causeway.efficiency.ranks.collectives import SYNCHRONISING, aligned, bus_factor, operation, operations_of
 from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
+from causeway.events.event_blocks import kernel_columns
 from causeway.numeric.mpi import Ranks
 
 ALGORITHM = re.compile(
@@ -63,9 +64,8 @@ def summarise_collectives(
         if parts is not None:
             found = {at: one for part in parts for at, one in part.items()}
             rows = _rows({rank: one for at in sorted(found) for rank, one in found[at].items()})
-            schema = SCHEMAS["collective_sizes"]
-            columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-            write_table(pa.table(columns, schema=schema), path, "collective_sizes", metadata={"dataset": dataset})
+            table = pa.Table.from_pylist(rows, SCHEMAS["collective_sizes"])
+            write_table(table, path, "collective_sizes", metadata={"dataset": dataset})
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def read_export(folder: Path) -> dict[int, SizedCollectives]:
         return {}
     ranks = collectives_of(folder)
     kernels = {rank: np.full(len(one), UNKNOWN) for rank, one in ranks.items()}
-    names = _kernel_names(folder)
+    names = kernel_columns(folder, ["name"]).column("name").to_pylist()
     wanted = states.COMMUNICATION.bit_length() - 1
     kinds = event_streams.class_bits(folder)
     for batch in event_streams.chunks(folder, "launches", ["start_ns", "configuration", "rank"]):
@@ -203,13 +203,3 @@ def _row(key: tuple, times: np.ndarray) -> dict:
         "bus_gb_per_s": size * factor / median if known and factor is not None else None,
         "best_bus_gb_per_s": size * factor / least if known and factor is not None and least > 0 else None,
     }  # fmt: skip
-
-
-def _kernel_names(folder: Path) -> list[str]:
-    """Return the full name of each configuration's kernel."""
-    if not (folder / "configurations.parquet").is_file():
-        return []
-    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"]).to_pydict()
-    name_of = dict(zip(kernels["kernel"], kernels["name"], strict=True))
-    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
-    return [name_of[kernel] for kernel in of]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,9 @@ from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import folder_bytes, read_table
 from causeway.efficiency.device_time import event_streams
-from causeway.events.few_values import few_pairs
-from causeway.numeric.compiled import F8, I4, I8, U4, Record, compiled, float64, int64, void
+from causeway.events.event_blocks import kernel_columns
+from causeway.events.few_values import few_rows
+from causeway.numeric.compiled import F8, I4, I8, U4, compiled, float64, int64, record, void
 from causeway.numeric.mpi import Ranks
 
 BLOCKS = 32
@@ -138,9 +138,9 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
 
 def _keys(folder: Path) -> list[tuple]:
     """Return what tells each configuration of an export from others, in any export."""
-    names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
-    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
-    return [(names[row.pop("kernel")], *row.values()) for row in rows]
+    names = kernel_columns(folder, ["name"]).column("name").to_pylist()
+    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration", "kernel"])
+    return [(name, *row.values()) for name, row in zip(names, rows.to_pylist(), strict=True)]
 
 
 def _of_one_kernel(keys: Mapping[int, Sequence[tuple]]) -> dict[int, list[tuple]]:
@@ -166,7 +166,7 @@ def _logs(batch) -> np.ndarray:
 
 def _by_device(batch) -> tuple[list[tuple[int, int]], np.ndarray]:
     """Return rank and device of each device in a batch, ascending, and its number among them of each row; int32."""
-    return few_pairs(batch.column("rank").to_numpy(), batch.column("device").to_numpy())
+    return few_rows(batch.column("rank").to_numpy(), batch.column("device").to_numpy())
 
 
 def _count_durations(
@@ -233,45 +233,30 @@ def _count_steps(configurations, codes, logs, histogram):
         histogram[codes[configurations[i]], step] += 1
 
 
-class TimedLaunches(NamedTuple):
-    """Launches of some devices.
+TIMED_LAUNCHES = record("TIMED_LAUNCHES", configurations=U4, logs=F8, devices=I4, times=I8)
+"""Launches of some devices.
 
-    Attributes
-    ----------
-    configurations : ndarray of uint32, shape (n,)
-    logs : ndarray of float64, shape (n,)
-        Of their durations.
-    devices : ndarray of int32, shape (n,)
-    times : ndarray of int64, shape (n,), ns
-        On the dataset's time line.
-    """
-
-    configurations: Annotated[np.ndarray, U4]
-    logs: Annotated[np.ndarray, F8]
-    devices: Annotated[np.ndarray, I4]
-    times: Annotated[np.ndarray, I8]
+Attributes
+----------
+configurations : ndarray of uint32, shape (n,)
+logs : ndarray of float64, shape (n,)
+    Of their durations.
+devices : ndarray of int32, shape (n,)
+times : ndarray of int64, shape (n,), ns
+    On the dataset's time line.
+"""
 
 
-class DeviationLimits(NamedTuple):
-    """What deviations are taken from, and within which limits.
+DEVIATION_LIMITS = record("DEVIATION_LIMITS", codes=I8, medians=F8, low=F8, high=F8, edges=I8)
+"""What deviations are taken from, and within which limits.
 
-    Attributes
-    ----------
-    codes : ndarray of int64, shape (configurations,)
-        The dataset's number of each configuration of the export.
-    medians, low, high : ndarray of float64, shape (numbers,)
-    edges : ndarray of int64, shape (blocks + 1,), ns
-    """
-
-    codes: Annotated[np.ndarray, I8]
-    medians: Annotated[np.ndarray, F8]
-    low: Annotated[np.ndarray, F8]
-    high: Annotated[np.ndarray, F8]
-    edges: Annotated[np.ndarray, I8]
-
-
-TIMED_LAUNCHES = Record(TimedLaunches)
-DEVIATION_LIMITS = Record(DeviationLimits)
+Attributes
+----------
+codes : ndarray of int64, shape (configurations,)
+    The dataset's number of each configuration of the export.
+medians, low, high : ndarray of float64, shape (numbers,)
+edges : ndarray of int64, shape (blocks + 1,), ns
+"""
 
 
 @compiled(void(TIMED_LAUNCHES, DEVIATION_LIMITS, int64[::1], float64[:, :, ::1], int64[:, :, ::1]))

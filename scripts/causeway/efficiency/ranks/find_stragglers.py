@@ -115,7 +115,9 @@ def find_stragglers(
                 "variance": variance,
             }
             write_json(result, out_json, schema="stragglers")
-            _write_table([row for one in judged for row in _rows(one.group, one.times)], out_table, name)
+            of_groups = [row for one in judged for row in _rows(one.group, one.times)]
+            table = pa.Table.from_pylist(of_groups, SCHEMAS["stragglers"])
+            write_table(table, out_table, "stragglers", metadata={"dataset": name})
 
 
 @dataclass
@@ -215,14 +217,6 @@ def _named(group: collectives.MatchedCollectives) -> str:
     if group.communicator is not None:
         return f"communicator {group.communicator}"
     return "unknown communicator" if group.sequence is None else f"unknown communicators, sequence {group.sequence}"
-
-
-def _write_table(rows: Sequence[Mapping], path: str | Path, dataset: str) -> None:
-    schema = SCHEMAS["stragglers"]
-    table = pa.table(
-        {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}, schema=schema
-    )
-    write_table(table, path, "stragglers", metadata={"dataset": dataset})
 
 
 def _rows(group: collectives.MatchedCollectives, times: Mapping) -> list[dict]:

@@ -17,6 +17,7 @@ from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.states import COMMUNICATION, time_in
 from causeway.efficiency.device_time.sweep import Sweep
 from causeway.efficiency.ranks.collectives import MatchedCollectives
+from causeway.events.event_blocks import kernel_columns
 
 MOST_KERNELS = 5
 MOST_CONFIGURATIONS = 3
@@ -130,10 +131,9 @@ class OwnWork:
         """Sum computing launches by configuration."""
         if not (folder / "configurations.parquet").is_file():
             return
-        rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *LAUNCH_SHAPE]).to_pylist()
-        kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
-        names = {kernel["kernel"]: kernel["short_name"] for kernel in kernels}
-        keys = [(names[row.pop("kernel")], *row.values()) for row in rows]
+        rows = read_table(folder / "configurations.parquet", "configurations", list(LAUNCH_SHAPE)).to_pylist()
+        names = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
+        keys = [(name, *row.values()) for name, row in zip(names, rows, strict=True)]
         kinds = event_streams.class_bits(folder)
         sums = {(one, rank): np.zeros((2, len(keys)), np.int64) for one in self.late for rank in edges}
         for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, read_table
 from causeway.efficiency.device_time import event_streams, states
+from causeway.events.event_blocks import kernel_columns
 
 UNNUMBERED = np.iinfo(np.int64).min
 """The sequence number of a collective whose export gives none."""
@@ -112,10 +113,8 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
     communicates = states.COMMUNICATION.bit_length() - 1
     if not (kinds == communicates).any():
         return
-    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pydict()
-    name_of = dict(zip(kernels["kernel"], kernels["short_name"], strict=True))
-    rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *LAUNCH_SHAPE]).to_pylist()
-    names = pa.array([name_of[row.pop("kernel")] for row in rows], pa.string())
+    rows = read_table(folder / "configurations.parquet", "configurations", list(LAUNCH_SHAPE)).to_pylist()
+    names = kernel_columns(folder, ["short_name"]).column("short_name").combine_chunks()
     number: dict[tuple, int] = {}
     keys = [tuple(row.values()) for row in rows]
     known = [any(value is not None for value in key) for key in keys]

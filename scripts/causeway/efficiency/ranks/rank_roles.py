@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.names.build_numbers import without_build_numbers
-from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.events.event_blocks import kernel_columns
 
 DIFFERENT = 0.01
 """Two ranks differ where kernels with more than this share of their computing time do not fit one ratio of counts.
@@ -70,14 +70,12 @@ def work_from(folder: Path, launches: LaunchSums) -> RankWork:
     found = RankWork({}, {}, {})
     if not launches.ranks:
         return found
-    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
-    short = {row["kernel"]: row["short_name"] for row in kernels}
-    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
+    short = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
     families: dict[str, int] = {}
     computes = event_streams.class_bits(folder) == 0
-    code = np.zeros(len(of), np.int64)
+    code = np.zeros(len(short), np.int64)
     for at in np.flatnonzero(computes).tolist():
-        name = short[of[at]]
+        name = short[at]
         family = _NUMBER.sub("", without_build_numbers(name))
         code[at] = families.setdefault(family, len(families))
         found.names[family] = min(found.names.get(family, name), name)

@@ -15,6 +15,7 @@ from causeway.efficiency.device_time.states import time_in
 from causeway.efficiency.device_time.sweep import Sweep
 from causeway.efficiency.steps.launch_moments import launch_moments, transfer_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
+from causeway.numeric.intervals import meetings
 
 MOST_CELLS = 2_000_000
 """Numbers that are held for each quantity of kernels in steps; kernels that do not fit are counted together."""
@@ -92,10 +93,7 @@ def overlaps(steps: RankSteps, start: np.ndarray, end: np.ndarray) -> tuple[np.n
     start, end : ndarray of int64, shape (events,), ns
         In any order.
     """
-    first = np.searchsorted(steps.end, start, "right")
-    many = np.maximum(np.searchsorted(steps.start, end, "left") - first, 0)
-    event = np.repeat(np.arange(start.size), many)
-    step = np.arange(event.size) - np.repeat(np.cumsum(many) - many, many) + first[event]
+    event, step = meetings(start, end, (steps.start, steps.end))
     return event, step, np.minimum(end[event], steps.end[step]) - np.maximum(start[event], steps.start[step])
 
 

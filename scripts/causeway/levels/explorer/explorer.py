@@ -74,17 +74,8 @@ def write_explorer(
     traced = {export: folders[export] for export in folders if any(lane["export"] == export for lane in levels.lanes)}
     index = {"dataset": folder.name, "origin": levels.index["origin_ns"], "span": levels.index["span_ns"]}
     if not traced:
-        index |= {
-            "levels": [],
-            "rows": [],
-            "metrics": [],
-            "lanes": [],
-            "launches": [],
-            "total": 0,
-            "configurations": [],
-            "findings": [],
-            "slow": {},
-        }
+        nothing: dict = {name: [] for name in ("levels", "rows", "metrics", "lanes", "launches")}
+        index |= nothing | {"total": 0, "configurations": [], "findings": [], "slow": {}}
     else:
         with closing(PathPieces(pieces)) as path:
             configurations, numbers = _configurations(traced)

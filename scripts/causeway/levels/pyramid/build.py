@@ -41,7 +41,6 @@ from causeway.levels.pyramid.pyramid import (
     NO_LAUNCHES,
     NO_TRANSFERS,
     WHOLE_OVER_FINEST,
-    LaunchChunk,
     Sums,
 )
 from causeway.levels.pyramid.sampled_metrics import OF_EXPORT, SAMPLE_SCALE, metric_names, sums_of_samples
@@ -265,20 +264,11 @@ def _sums(
         linked, lasted = transfers.linked(start, duration, stream, link)
         due = transfers.due(int(start[-1]))
         sums.grow(len(numbers.streams) * cells.VALUES, len(numbers.devices))
-        sums.sweep(
-            LaunchChunk(
-                start=start,
-                duration=duration,
-                stream=stream,
-                configuration=configuration,
-                kind=kind,
-                mean=mean,
-                linked=linked,
-                lasted=lasted,
-            ),
-            due,
-            numbers.device_of,
-        )
+        launches_of_chunk = cells.CHUNK_ROWS.of(
+            start=start, duration=duration, stream=stream, configuration=configuration, kind=kind, mean=mean,
+            linked=linked, lasted=lasted,
+        )  # fmt: skip
+        sums.sweep(launches_of_chunk, due, numbers.device_of)
         done += batch.num_rows
         progress.at(done)
     due = transfers.due(None)
@@ -294,8 +284,8 @@ def _sums(
     sampled = sums_of_samples(tables, origin, numbers, buckets, budget, metrics, sums.width)
     mine, counts = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
     of_device = [metric.table == "samples" for metric in own]
-    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams]
-    devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices]
+    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams.rows]
+    devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices.rows]
     return (
         _combined(level, sampled, list(zip(mine, of_device, strict=True)), len(streams), len(metrics)),
         [
@@ -329,13 +319,13 @@ def _initial_width(
         stream = numbers.of(batch)
         start = batch.column("start_ns").to_numpy()
         nothing = np.full(start.size, -1, np.int64)
-        found = (start, batch.column("duration_ns").to_numpy(), stream, batch.column("configuration").to_numpy())
         sums.grow(len(numbers.streams) * cells.VALUES, len(numbers.devices))
-        sums.sweep(
-            LaunchChunk(*found, means.kind[export], means.mean[export], nothing, nothing),
-            NO_TRANSFERS,
-            numbers.device_of,
-        )
+        launches = cells.CHUNK_ROWS.of(
+            start=start, duration=batch.column("duration_ns").to_numpy(), stream=stream, kind=means.kind[export],
+            configuration=batch.column("configuration").to_numpy(), mean=means.mean[export], linked=nothing,
+            lasted=nothing,
+        )  # fmt: skip
+        sums.sweep(launches, NO_TRANSFERS, numbers.device_of)
         seen += start.size
     level = sums.finish()
     series = len(np.unique(level.values[:, 0]))

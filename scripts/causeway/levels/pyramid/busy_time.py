@@ -3,11 +3,10 @@
 Only begins ascend, so what reaches beyond the open cell is written at once, as pieces that are merged later.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
-from causeway.numeric.compiled import I8, U4, Record, compiled_borrowing, int64, void
+from causeway.levels.pyramid.cells import CHUNK_ROWS
+from causeway.numeric.compiled import I8, compiled_borrowing, int64, record, void
 
 # busy series of a device: covered time of the first four is exclusive in this order, "active" ones count each event for
 # itself
@@ -94,67 +93,44 @@ def _add_active(device, what, begin, finish, width, opened, pieces, filled):
     filled[2] = n
 
 
-class BusyLaunches(NamedTuple):
-    """Launches in the order of time.
+BUSY_TRANSFERS = record("BUSY_TRANSFERS", start=I8, duration=I8, kind=I8)
+"""Transfers in the order of time.
 
-    Attributes
-    ----------
-    start, duration : ndarray of int64, shape (n,), ns
-    configuration : ndarray of uint32, shape (n,)
-    kind : ndarray of int64, shape (configurations,)
-        0 compute, 1 communication, 2 memory.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    duration: Annotated[np.ndarray, I8]
-    configuration: Annotated[np.ndarray, U4]
-    kind: Annotated[np.ndarray, I8]
+Attributes
+----------
+start, duration : ndarray of int64, shape (n,), ns
+kind : ndarray of int64, shape (n,)
+    0 host to device, 1 device to host, 2 on the device or between devices, 3 memory set.
+"""
 
 
-class BusyTransfers(NamedTuple):
-    """Transfers in the order of time.
+BUSY_CELLS = record(
+    "BUSY_CELLS",
+    origin=int64,
+    width=int64,
+    until=int64[:, ::1],
+    opened=int64[:, ::1],
+    pieces=int64[:, ::1],
+    filled=int64[::1],
+)
+"""Cells of busy time, and how far devices are known.
 
-    Attributes
-    ----------
-    start, duration : ndarray of int64, shape (n,), ns
-    kind : ndarray of int64, shape (n,)
-        0 host to device, 1 device to host, 2 on the device or between devices, 3 memory set.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    duration: Annotated[np.ndarray, I8]
-    kind: Annotated[np.ndarray, I8]
-
-
-class BusyCells(NamedTuple):
-    """Cells of busy time, and how far devices are known.
-
-    Attributes
-    ----------
-    origin, width : int, ns
-        Times count from `origin`.
-    until : ndarray of int64, shape (devices, 4), ns, updated
-        The time up to which each device is covered, and the latest end of compute, of communication and of copies that
-        have begun: between two begins a class is active exactly until its latest end, so no list of active events is
-        needed.
-    opened : ndarray of int64, shape (devices, 2 + kinds), updated
-        Each device's open cell: number, end, and ns of each kind of busy time.
-    pieces : ndarray of int64, shape (rows, 3), output
-    filled : ndarray of int64, shape (3,), updated
-    """
-
-    origin: Annotated[int, int64]
-    width: Annotated[int, int64]
-    until: Annotated[np.ndarray, int64[:, ::1]]
-    opened: Annotated[np.ndarray, int64[:, ::1]]
-    pieces: Annotated[np.ndarray, int64[:, ::1]]
-    filled: Annotated[np.ndarray, int64[::1]]
+Attributes
+----------
+origin, width : int, ns
+    Times count from `origin`.
+until : ndarray of int64, shape (devices, 4), ns, updated
+    The time up to which each device is covered, and the latest end of compute, of communication and of copies that
+    have begun: between two begins a class is active exactly until its latest end, so no list of active events is
+    needed.
+opened : ndarray of int64, shape (devices, 2 + kinds), updated
+    Each device's open cell: number, end, and ns of each kind of busy time.
+pieces : ndarray of int64, shape (rows, 3), output
+filled : ndarray of int64, shape (3,), updated
+"""
 
 
-BUSY_LAUNCHES, BUSY_TRANSFERS, BUSY_CELLS = map(Record, (BusyLaunches, BusyTransfers, BusyCells))
-
-
-@compiled_borrowing(void(int64, int64, I8, BUSY_LAUNCHES, I8, BUSY_TRANSFERS, BUSY_CELLS))
+@compiled_borrowing(void(int64, int64, I8, CHUNK_ROWS, I8, BUSY_TRANSFERS, BUSY_CELLS))
 def sweep(device, now, rows, launches, t_rows, transfers, busy):
     """Add the launches and transfers of a device, the `rows` and `t_rows` of arrays in the order of time, to its busy
     time, and the time up to `now`.

@@ -5,12 +5,10 @@ cell in which its event begins; busy time belongs to the cells that it covers. R
 series has one open cell, which is closed into the output when a row of a later cell comes.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
 from causeway.levels.pyramid.sketch import bucket_of
-from causeway.numeric.compiled import I8, U2, U4, Record, compiled, compiled_borrowing, int64, uint16, uint32, void
+from causeway.numeric.compiled import I8, U2, U4, compiled, compiled_borrowing, int64, record, uint16, uint32, void
 
 LIMB = (1 << 32) - 1
 CELL, END, COUNT, SUM, SQUARE_0, SQUARE_1, SQUARE_2, LOW, HIGH, TOUCHED = range(10)
@@ -33,99 +31,68 @@ VALUE_NAMES = (
 LONG_AGO = -(1 << 62)
 
 
-class SeriesValues(NamedTuple):
-    """Values of series, ascending in time within a series.
+SERIES_VALUES = record("SERIES_VALUES", time=I8, series=I8, value=I8)
+"""Values of series, ascending in time within a series.
 
-    Attributes
-    ----------
-    time, series, value : ndarray of int64, shape (n,)
-        Time in ns.
-    """
-
-    time: Annotated[np.ndarray, I8]
-    series: Annotated[np.ndarray, I8]
-    value: Annotated[np.ndarray, I8]
+Attributes
+----------
+time, series, value : ndarray of int64, shape (n,)
+    Time in ns.
+"""
 
 
-class NewValues(NamedTuple):
-    """The same, output.
-
-    Attributes
-    ----------
-    time, series, value : ndarray of int64, shape (n,)
-    """
-
-    time: Annotated[np.ndarray, int64[::1]]
-    series: Annotated[np.ndarray, int64[::1]]
-    value: Annotated[np.ndarray, int64[::1]]
-
-
-class OpenCells(NamedTuple):
-    """The open cell of each series, and what is closed, both updated: see `close`.
-
-    Attributes
-    ----------
-    state : ndarray of int64, shape (series, 10)
-    histogram : ndarray of uint32, shape (series, buckets)
-    touched : ndarray of uint16, shape (series, buckets)
-    closed : ndarray of int64, shape (rows, 10)
-    buckets : ndarray of uint16, shape (entries,)
-    counts : ndarray of uint32, shape (entries,)
-    filled : ndarray of int64, shape (3,)
-    """
-
-    state: Annotated[np.ndarray, int64[:, ::1]]
-    histogram: Annotated[np.ndarray, uint32[:, ::1]]
-    touched: Annotated[np.ndarray, uint16[:, ::1]]
-    closed: Annotated[np.ndarray, int64[:, ::1]]
-    buckets: Annotated[np.ndarray, uint16[::1]]
-    counts: Annotated[np.ndarray, uint32[::1]]
-    filled: Annotated[np.ndarray, int64[::1]]
-
-
-class CellGrid(NamedTuple):
-    """The cells of time, and the buckets of values: see `sketch.bucket_of`.
-
-    Attributes
-    ----------
-    origin, width : int, ns
-    upper : ndarray of int64, shape (buckets,)
-    first : ndarray of uint16, shape (k,)
-    """
-
-    origin: Annotated[int, int64]
-    width: Annotated[int, int64]
-    upper: Annotated[np.ndarray, I8]
-    first: Annotated[np.ndarray, U2]
-
-
-class ChunkRows(NamedTuple):
-    """Launches in the order of time.
-
-    Attributes
-    ----------
-    start, duration : ndarray of int64, shape (n,), ns
-    stream : ndarray of int64, shape (n,)
-    configuration : ndarray of uint32, shape (n,)
-    kind, mean : ndarray of int64, shape (configurations,)
-    linked : ndarray of int64, shape (n,)
-        The index of each launch's transfer in `lasted`; -1 without one.
-    lasted : ndarray of int64, shape (transfers,), ns
-    """
-
-    start: Annotated[np.ndarray, I8]
-    duration: Annotated[np.ndarray, I8]
-    stream: Annotated[np.ndarray, I8]
-    configuration: Annotated[np.ndarray, U4]
-    kind: Annotated[np.ndarray, I8]
-    mean: Annotated[np.ndarray, I8]
-    linked: Annotated[np.ndarray, I8]
-    lasted: Annotated[np.ndarray, I8]
-
-
-SERIES_VALUES, NEW_VALUES, OPEN_CELLS, CELL_GRID, CHUNK_ROWS = map(
-    Record, (SeriesValues, NewValues, OpenCells, CellGrid, ChunkRows)
+OPEN_CELLS = record(
+    "OPEN_CELLS",
+    state=int64[:, ::1],
+    histogram=uint32[:, ::1],
+    touched=uint16[:, ::1],
+    closed=int64[:, ::1],
+    buckets=uint16[::1],
+    counts=uint32[::1],
+    filled=int64[::1],
 )
+"""The open cell of each series, and what is closed, both updated: see `close`.
+
+Attributes
+----------
+state : ndarray of int64, shape (series, 10)
+histogram : ndarray of uint32, shape (series, buckets)
+touched : ndarray of uint16, shape (series, buckets)
+closed : ndarray of int64, shape (rows, 10)
+buckets : ndarray of uint16, shape (entries,)
+counts : ndarray of uint32, shape (entries,)
+filled : ndarray of int64, shape (3,)
+"""
+
+
+CELL_GRID = record("CELL_GRID", origin=int64, width=int64, upper=I8, first=U2)
+"""The cells of time, and the buckets of values: see `sketch.bucket_of`.
+
+Attributes
+----------
+origin, width : int, ns
+upper : ndarray of int64, shape (buckets,)
+first : ndarray of uint16, shape (k,)
+"""
+
+
+CHUNK_ROWS = record(
+    "CHUNK_ROWS", start=I8, duration=I8, stream=I8, configuration=U4, kind=I8, mean=I8, linked=I8, lasted=I8
+)
+"""Launches in the order of time, and what is known of their configurations and transfers.
+
+Attributes
+----------
+start, duration : ndarray of int64, shape (n,), ns
+stream : ndarray of int64, shape (n,)
+    Number of its stream.
+configuration : ndarray of uint32, shape (n,)
+kind, mean : ndarray of int64, shape (configurations,)
+    Class of each configuration (0 compute, 1 communication, 2 memory), and its mean in whole ns.
+linked : ndarray of int64, shape (n,)
+    The index of each launch's transfer in `lasted`; -1 without one.
+lasted : ndarray of int64, shape (transfers,), ns
+"""
 
 
 @compiled(
@@ -207,12 +174,9 @@ def add(values, grid, cells):
         histogram[k, bucket] += 1
 
 
-@compiled_borrowing(int64(CHUNK_ROWS, NEW_VALUES))
-def launch_values(launches, values):
+@compiled_borrowing(int64(CHUNK_ROWS, int64[::1], int64[::1], int64[::1]))
+def launch_values(launches, time, series, value):
     """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are."""
-    time = values.time
-    series = values.series
-    value = values.value
     n = np.int64(0)
     for i in range(launches.start.size):
         start = launches.start[i]

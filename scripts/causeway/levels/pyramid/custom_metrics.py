@@ -341,7 +341,7 @@ def _add_table(
 ) -> None:
     """Add the rows of a table; of one that is of the `whole` dataset those of the export's ranks."""
     time = "time_ns" if table == "samples" else "start_ns"
-    ranks = pa.array(sorted({rank for rank, _ in numbers.devices}), pa.uint32())
+    ranks = pa.array(sorted({rank for rank, _ in numbers.devices.rows}), pa.uint32())
     custom.begin()
     keys = {time, "duration_ns", "rank", "device", "stream"}
     for batch in chunks(path, table, stored(table, keys.union(*(metric.columns for metric in mine))), time, clock):

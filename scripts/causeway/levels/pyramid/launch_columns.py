@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
+from causeway.events.event_blocks import kernel_columns
 from causeway.levels.pyramid.ordered_rows import configurations_of
 
 OF_KERNEL = {"kernel_class": "class", "kernel": "name", "kernel_id": "id", "short_name": "short_name"}
@@ -97,13 +98,11 @@ class LaunchColumns:
 
 def _of_kernels(folder: Path, n_configurations: int) -> dict[str, np.ndarray]:
     """Return the texts of each configuration's kernel by the columns of expressions, '' for numbers not in use."""
-    kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
-    configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
-    numbers, kernel = (configurations.column(name).to_pylist() for name in ("configuration", "kernel"))
+    numbers = read_table(folder / "configurations.parquet", "configurations", ["configuration"]).column(0).to_numpy()
+    texts = kernel_columns(folder, list(OF_KERNEL.values()))
     found = {column: np.full(n_configurations, "", object) for column in OF_KERNEL}  # not as wide as the longest
-    for number, one in zip(numbers, kernel, strict=True):
-        for column, name in OF_KERNEL.items():
-            found[column][number] = kernels[one][name]
+    for column, name in OF_KERNEL.items():
+        found[column][numbers] = texts.column(name).to_pylist()
     return found
 
 

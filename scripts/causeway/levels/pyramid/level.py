@@ -116,8 +116,7 @@ def merged(rows: Level) -> Level:
     counts = np.empty_like(rows.counts)
     histogram = np.zeros(int(rows.buckets.max(initial=0)) + 1, np.uint32)
     sketches = merging.SKETCHES.of(offset=rows.offset, buckets=rows.buckets, counts=rows.counts)
-    into = merging.MERGED_SKETCHES.of(offset=offset, buckets=buckets, counts=counts)
-    m = merging.merge_sketches(order, group, sketches, into, histogram)
+    m = merging.merge_sketches(order, group, sketches, offset, buckets, counts, histogram)
     busy = np.empty_like(rows.busy)
     k = busy_time.merge_busy(rows.busy, _order(rows.busy), busy)
     for array, size in ((values, n), (buckets, m), (counts, m), (busy, k)):

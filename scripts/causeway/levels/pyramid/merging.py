@@ -1,11 +1,9 @@
 """Compiled sums of closed cells: rows of equal series and cell become one, in any order and without loss."""
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
 from causeway.levels.pyramid.cells import LIMB
-from causeway.numeric.compiled import I8, U2, U4, Record, compiled, int64, uint16, uint32, void
+from causeway.numeric.compiled import I8, U2, U4, compiled, int64, record, uint16, uint32, void
 
 
 @compiled(void(I8, int64[::1], int64[::1]))
@@ -48,52 +46,26 @@ def merge_values(values, order, merged, group):
     return n + 1
 
 
-class Sketches(NamedTuple):
-    """Sketches of rows.
+SKETCHES = record("SKETCHES", offset=I8, buckets=U2, counts=U4)
+"""Sketches of rows.
 
-    Attributes
-    ----------
-    offset : ndarray of int64, shape (rows + 1,)
-        Where the entries of each row begin.
-    buckets : ndarray of uint16, shape (entries,)
-    counts : ndarray of uint32, shape (entries,)
-    """
-
-    offset: Annotated[np.ndarray, I8]
-    buckets: Annotated[np.ndarray, U2]
-    counts: Annotated[np.ndarray, U4]
+Attributes
+----------
+offset : ndarray of int64, shape (rows + 1,)
+    Where the entries of each row begin.
+buckets : ndarray of uint16, shape (entries,)
+counts : ndarray of uint32, shape (entries,)
+"""
 
 
-class MergedSketches(NamedTuple):
-    """The same, output.
-
-    Attributes
-    ----------
-    offset : ndarray of int64, shape (groups + 1,)
-    buckets : ndarray of uint16, shape (entries,)
-    counts : ndarray of uint32, shape (entries,)
-    """
-
-    offset: Annotated[np.ndarray, int64[::1]]
-    buckets: Annotated[np.ndarray, uint16[::1]]
-    counts: Annotated[np.ndarray, uint32[::1]]
-
-
-SKETCHES = Record(Sketches)
-MERGED_SKETCHES = Record(MergedSketches)
-
-
-@compiled(int64(I8, I8, SKETCHES, MERGED_SKETCHES, uint32[::1]))
-def merge_sketches(order, group, sketches, merged, histogram):
-    """Sum the counts of equal buckets of rows of one group; return how many entries are left. `histogram` is all
-    zero, before and after.
+@compiled(int64(I8, I8, SKETCHES, int64[::1], uint16[::1], uint32[::1], uint32[::1]))
+def merge_sketches(order, group, sketches, merged_offset, merged_buckets, merged_counts, histogram):
+    """Sum the counts of equal buckets of rows of one group, into arrays like those of `sketches`; return how many
+    entries are left. `histogram` is all zero, before and after.
     """
     offset = sketches.offset
     buckets = sketches.buckets
     counts = sketches.counts
-    merged_offset = merged.offset
-    merged_buckets = merged.buckets
-    merged_counts = merged.counts
     m = np.int64(0)
     used = np.empty(histogram.size, np.uint16)
     i = 0

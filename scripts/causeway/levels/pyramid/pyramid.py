@@ -5,7 +5,7 @@ they would take more bytes than the pyramid may have, four neighbouring cells be
 by it, and memory stays bounded.
 """
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,54 +26,14 @@ more slowly.
 """
 
 
-@dataclass(frozen=True)
-class LaunchChunk:
-    """Launches of a chunk, and what is known of their configurations and transfers.
-
-    Attributes
-    ----------
-    start, duration : ndarray of int64, shape (n,), ns
-    stream : ndarray of int64, shape (n,)
-        Number of its stream.
-    configuration : ndarray of uint32
-    kind, mean : ndarray of int64
-        Class of each configuration (0 compute, 1 communication, 2 memory), and its mean in whole ns.
-    linked, lasted : ndarray of int64
-        Index of each launch's transfer, -1 without one, in the durations of transfers (ns).
-    """
-
-    start: np.ndarray
-    duration: np.ndarray
-    stream: np.ndarray
-    configuration: np.ndarray
-    kind: np.ndarray
-    mean: np.ndarray
-    linked: np.ndarray
-    lasted: np.ndarray
-
-
 LARGE_LEVEL = 1 << 20
 """Bytes of a level from which what its merging took is given back."""
 _NONE = np.empty(0, np.int64)
 _NO_NUMBERS = np.empty(0, np.uint32)
-NO_LAUNCHES = LaunchChunk(
-    start=_NONE,
-    duration=_NONE,
-    stream=_NONE,
-    configuration=_NO_NUMBERS,
-    kind=_NONE,
-    mean=_NONE,
-    linked=_NONE,
-    lasted=_NONE,
-)
-BusyEvents = tuple[np.ndarray, busy_time.BusyLaunches, np.ndarray, busy_time.BusyTransfers]
+NO_LAUNCHES = cells.CHUNK_ROWS.of(**dict.fromkeys(cells.CHUNK_ROWS.fields, _NONE) | {"configuration": _NO_NUMBERS})
+BusyEvents = tuple[np.ndarray, tuple, np.ndarray, tuple]
 """Rows of a device and launches, rows of a device and transfers, as `busy_time.sweep` takes them."""
-NO_ROWS: BusyEvents = (
-    _NONE,
-    busy_time.BUSY_LAUNCHES.of(start=_NONE, duration=_NONE, configuration=_NO_NUMBERS, kind=_NONE),
-    _NONE,
-    busy_time.BUSY_TRANSFERS.of(start=_NONE, duration=_NONE, kind=_NONE),
-)
+NO_ROWS: BusyEvents = _NONE, NO_LAUNCHES, _NONE, busy_time.BUSY_TRANSFERS.of(start=_NONE, duration=_NONE, kind=_NONE)
 NO_TRANSFERS = (_NONE,) * 5
 
 
@@ -157,39 +117,36 @@ class Sums:
         self.opened = np.vstack((self.opened, opened))
         self.until = np.vstack((self.until, np.full((more, 4), cells.LONG_AGO, np.int64)))
 
-    def sweep(self, launches: LaunchChunk, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
+    def sweep(self, launches: Any, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
         """Add launches and transfers, all of which begin after those of earlier calls.
 
         Parameters
         ----------
-        launches : LaunchChunk
+        launches : cells.CHUNK_ROWS
         transfers : tuple of ndarray of int64
             Start, duration, stream, direction (see `busy_time.sweep`), bytes or -1.
         device_of : ndarray of int64
             Device of each stream.
         """
         start = launches.start
-        duration = launches.duration
         t_start, t_duration, t_stream, t_kind, size = transfers
-        if start.size + t_start.size == 0:
+        rows = start.size + t_start.size
+        if rows == 0:
             return
-        self._room(3 * start.size + t_start.size, self._pieces_of((start, duration), (t_start, t_duration)))
-        rows_of_chunk = cells.CHUNK_ROWS.of(**{name: getattr(launches, name) for name in cells.ChunkRows._fields})
-        values = cells.NEW_VALUES.of(**{name: np.empty(3 * start.size, np.int64) for name in cells.NewValues._fields})
-        n = cells.launch_values(rows_of_chunk, values)
+        pieces = self._pieces(rows, int(launches.duration.sum()) + int(t_duration.sum()))
+        self._room(3 * start.size + t_start.size, pieces)
+        values = [np.empty(3 * start.size, np.int64) for _ in range(3)]
+        n = cells.launch_values(launches, *values)
         self._add(*(part[:n] for part in values))
         known = np.flatnonzero(size >= 0)
         self._add(t_start[known], (t_stream * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known])
         last = max(int(part[-1]) for part in (start, t_start) if part.size) - self.origin_ns
         mine = self._by_device(device_of, launches.stream)
         theirs = self._by_device(device_of, t_stream)
-        of_launches = busy_time.BUSY_LAUNCHES.of(
-            start=start, duration=duration, configuration=launches.configuration, kind=launches.kind
-        )
         of_transfers = busy_time.BUSY_TRANSFERS.of(start=t_start, duration=t_duration, kind=t_kind)
-        for device, (rows, t_rows) in enumerate(zip(mine, theirs, strict=True)):
-            if rows.size + t_rows.size:
-                self._cover(device, last, (rows, of_launches, t_rows, of_transfers))
+        for device, (own, t_rows) in enumerate(zip(mine, theirs, strict=True)):
+            if own.size + t_rows.size:
+                self._cover(device, last, (own, launches, t_rows, of_transfers))
         self._take()
 
     def _add(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
@@ -221,20 +178,15 @@ class Sums:
         merging.order_by_series(device_of[stream], begin, order)
         return np.split(order, begin[:-2])
 
-    def _pieces_of(self, *parts: tuple[np.ndarray, np.ndarray]) -> int:
-        """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are
-        not too many.
+    def _pieces(self, rows: int, lasting: int) -> int:
+        """Return how many pieces of busy time some rows, which last so long in all (ns), may be cut into; widen the
+        cells until they are not too many.
 
         Each of the four kinds that cover time covers at most what lasts, with what was still running, and cuts it at
         each full cell. Beyond that a row ends two cells at most, four pieces each, and leaves a piece of its own in the
         open cell and one in its last; a device has six such pieces from before, and ends three cells: two when it is
         brought to the last moment, one when it is closed.
         """
-        rows = sum(start.size for start, _ in parts)
-        lasting = sum(int(duration.sum()) for _, duration in parts)
-        return self._pieces(rows, lasting)
-
-    def _pieces(self, rows: int, lasting: int) -> int:
         running = int(
             np.maximum(self.until[:, 1:].max(axis=1) - self.until[:, 0], 0)[self.until[:, 0] > cells.LONG_AGO].sum()
         )

@@ -44,7 +44,7 @@ def sums_of_samples(
     """Return the sums of an export's sampled metrics, with series = device times metrics plus the metric's index; of
     the site's telemetry those of its ranks. None without any table.
     """
-    ranks = sorted({rank for rank, _ in numbers.devices})
+    ranks = sorted({rank for rank, _ in numbers.devices.rows})
     tables = [(path, clock) for path, clock in tables if path.is_file()]
     if not tables:
         return None

@@ -3,15 +3,14 @@
 The buckets are those of DDSketch (Masson, Rim and Lee, "DDSketch: a fast and fully-mergeable quantile sketch with
 relative-error guarantees", VLDB 2019), as the library `ddsketch` defines them: a quantile differs from the value of its
 rank by at most the stated relative error. Counts of buckets are exact integers, so sketches of neighbouring cells and
-streams merge by addition, in any order, without loss. The library itself answers the quantiles; what it lacks is speed,
-so values find their bucket by a table that is made with its own mapping.
+streams merge by addition, in any order, without loss. What the library lacks is speed, so values find their bucket by a
+table that is made with its own mapping.
 """
 
 import numpy as np
-from ddsketch import DDSketch
 from ddsketch.mapping import LogarithmicMapping
 
-from causeway.numeric.compiled import I8, U2, bits_of, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I8, U2, bits_of, compiled_borrowing, int64
 
 LARGEST = (1 << 53) - 1
 """Values above (104 days in ns) count as this one; the exact maximum stands beside the sketch."""
@@ -67,19 +66,6 @@ class Buckets:
     def __len__(self) -> int:
         return self.upper.size
 
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """Return the bucket of each value (int64, not negative); int64."""
-        found = np.empty(values.size, np.int64)
-        _find(np.ascontiguousarray(values, np.int64), self.upper, self.first, found)
-        return found
-
-    def quantiles(self, counts: dict[int, int], shares: tuple[float, ...]) -> list[float]:
-        """Return quantiles from the counts of buckets; the sketch must not be empty."""
-        sketch = DDSketch(self.error)
-        for bucket, count in counts.items():
-            sketch.add(0.0 if bucket == 0 else self.mapping.value(bucket - 1), count)
-        return [float(value) for share in shares if (value := sketch.get_quantile_value(share)) is not None]
-
 
 @compiled_borrowing(int64(int64, I8, U2))
 def bucket_of(value, upper, first):
@@ -92,9 +78,3 @@ def bucket_of(value, upper, first):
     elif value > LARGEST:
         bucket = np.int64(upper.size - 1)
     return bucket
-
-
-@compiled_borrowing(void(I8, I8, U2, int64[::1]))
-def _find(values, upper, first, found):
-    for i in range(values.size):
-        found[i] = bucket_of(values[i], upper, first)

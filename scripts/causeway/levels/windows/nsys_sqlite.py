@@ -14,55 +14,30 @@ from causeway.core.codes import MEMSET_KIND
 from causeway.core.files.whole_files import written_whole
 from causeway.levels.windows.window import TimeWindow
 
+EVENT = "start! end!"
+WORK = f"{EVENT} deviceId! contextId! streamId! correlationId globalPid"
+KERNEL = (
+    f"{WORK} demangledName! shortName! mangledName gridX gridY gridZ blockX blockY blockZ registersPerThread"
+    " staticSharedMemory dynamicSharedMemory localMemoryPerThread"
+)
 TABLES = {
-    "StringIds": "id INTEGER PRIMARY KEY, value TEXT NOT NULL",
-    "CUPTI_ACTIVITY_KIND_KERNEL": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId"
-        " INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER"
-        " NOT NULL, mangledName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER,"
-        " blockZ INTEGER, registersPerThread INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER,"
-        " localMemoryPerThread INTEGER"
-    ),
-    "CUPTI_ACTIVITY_KIND_MEMCPY": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId"
-        " INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER NOT NULL, srcKind"
-        " INTEGER, dstKind INTEGER"
-    ),
-    "CUPTI_ACTIVITY_KIND_MEMSET": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId"
-        " INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, value INTEGER NOT NULL, bytes INTEGER, memKind"
-        " INTEGER"
-    ),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId"
-        " INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER"
-    ),
-    "NVTX_EVENTS": (
-        "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER,"
-        " domainId INTEGER, rangeId INTEGER"
-    ),
-    "MPI_P2P_EVENTS": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, textId INTEGER, size INTEGER, remoteRank"
-        " INTEGER, commHandle INTEGER"
-    ),
-    "MPI_COLLECTIVES_EVENTS": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, textId INTEGER, size INTEGER, rootRank"
-        " INTEGER, commHandle INTEGER"
-    ),
-    "MPI_RANKS": "globalTid INTEGER NOT NULL, rank INTEGER NOT NULL",
-    "GPU_METRICS": "timestamp INTEGER, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, value INTEGER NOT NULL",
-    "TARGET_INFO_GPU_METRICS": (
-        "typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL, typeName TEXT NOT NULL, metricId INTEGER NOT NULL,"
-        " metricName TEXT NOT NULL"
-    ),
-    "TARGET_INFO_GPU": (
-        "vmId INTEGER, id INTEGER NOT NULL, name TEXT, busLocation TEXT, totalMemory INTEGER, memoryBandwidth INTEGER,"
-        " clockRate INTEGER, smCount INTEGER, chipName TEXT"
-    ),
-    "TARGET_INFO_CUDA_DEVICE": "gpuId INTEGER, cudaId INTEGER, pid INTEGER",
-    "PROCESSES": "globalPid INTEGER, pid INTEGER, name TEXT",
-    "META_DATA_EXPORT": "name TEXT NOT NULL, value TEXT",
+    "StringIds": "id+ value:!",
+    "CUPTI_ACTIVITY_KIND_KERNEL": KERNEL,
+    "CUPTI_ACTIVITY_KIND_MEMCPY": f"{WORK} bytes copyKind! srcKind dstKind",
+    "CUPTI_ACTIVITY_KIND_MEMSET": f"{WORK} value! bytes memKind",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": f"{EVENT} eventClass! globalTid correlationId nameId! returnValue",
+    "NVTX_EVENTS": "start! end eventType! text: globalTid textId domainId rangeId",
+    "MPI_P2P_EVENTS": f"{EVENT} globalTid textId size remoteRank commHandle",
+    "MPI_COLLECTIVES_EVENTS": f"{EVENT} globalTid textId size rootRank commHandle",
+    "MPI_RANKS": "globalTid! rank!",
+    "GPU_METRICS": "timestamp typeId! metricId! value!",
+    "TARGET_INFO_GPU_METRICS": "typeId! sourceId! typeName:! metricId! metricName:!",
+    "TARGET_INFO_GPU": "vmId id! name: busLocation: totalMemory memoryBandwidth clockRate smCount chipName:",
+    "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId pid",
+    "PROCESSES": "globalPid pid name:",
+    "META_DATA_EXPORT": "name:! value:",
 }
+"""Columns of the tables, integers: `:` marks a text, `!` what is never null, `+` the key."""
 PUSH_POP = 59
 FIRST_TYPE = 1 << 8
 """Types of sampled metrics: the lowest byte is the GPU."""
@@ -84,9 +59,16 @@ def write_nsys(window: TimeWindow, path: Path) -> None:
         with closing(sqlite3.connect(partial)) as base:
             base.execute("PRAGMA journal_mode = OFF")
             for name, columns in TABLES.items():
-                base.execute(f"CREATE TABLE {name} ({columns})")
+                base.execute(f"CREATE TABLE {name} ({', '.join(map(_declared, columns.split()))})")
             _fill(base, window, zero)
             base.commit()
+
+
+def _declared(column: str) -> str:
+    """Return how SQL declares a column of `TABLES`."""
+    kind = "TEXT" if ":" in column else "INTEGER"
+    more = {"+": " PRIMARY KEY", "!": " NOT NULL"}.get(column[-1], "")
+    return f"{column.rstrip(':!+')} {kind}{more}"
 
 
 def _fill(base: sqlite3.Connection, window: TimeWindow, zero: int) -> None:

@@ -42,45 +42,24 @@ def swim_lanes(window: TimeWindow) -> list[SwimLane]:
     Events of one thread or stream that overlap, as nested ranges do, are spread over as few lines as they need.
     """
     found: dict[tuple, list[ViewerEvent]] = {}
+
+    def add(key: tuple, row: dict, kind: str, name: str, facts: dict) -> None:
+        when = row["start_ns"], row["duration_ns"]
+        event = ViewerEvent(*when, kind, name, row["rank"], row.get("correlation"), facts)
+        found.setdefault((row["rank"], *key), []).append(event)
+
     for _, row in window.launches():
         shape = {name: row[name] for name in row if name.startswith(("grid_", "block_")) and row[name] is not None}
         facts = shape | {"full_name": row["name"], "queue_ns": row["queue_ns"]}
-        event = ViewerEvent(
-            start_ns=row["start_ns"],
-            duration_ns=row["duration_ns"],
-            kind=row["class"],
-            name=row["short_name"],
-            rank=row["rank"],
-            correlation=row["correlation"],
-            facts=facts,
-        )
-        found.setdefault((row["rank"], 1, row["device"], row["stream"]), []).append(event)
+        add((1, row["device"], row["stream"]), row, row["class"], row["short_name"], facts)
     for _, row in window.rows("transfers"):
-        name = COPY_KINDS.get(row["copy_kind"], "unknown")
         kind = "memset" if row["copy_kind"] == MEMSET_KIND else "copy"
-        event = ViewerEvent(
-            start_ns=row["start_ns"],
-            duration_ns=row["duration_ns"],
-            kind=kind,
-            name=name,
-            rank=row["rank"],
-            correlation=row["correlation"],
-            facts={"bytes": row["bytes"]},
-        )
-        found.setdefault((row["rank"], 1, row["device"], row["stream"]), []).append(event)
+        name = COPY_KINDS.get(row["copy_kind"], "unknown")
+        add((1, row["device"], row["stream"]), row, kind, name, {"bytes": row["bytes"]})
     for table, kind in (("calls", "call"), ("mpi", "mpi"), ("ranges", "range")):
         for _, row in window.rows(table):
             facts = {name: row[name] for name in ("bytes", "peer") if name in row}
-            event = ViewerEvent(
-                start_ns=row["start_ns"],
-                duration_ns=row["duration_ns"],
-                kind=kind,
-                name=row["name"],
-                rank=row["rank"],
-                correlation=row.get("correlation"),
-                facts=facts,
-            )
-            found.setdefault((row["rank"], 0, -1 if row["thread"] is None else row["thread"], kind), []).append(event)
+            add((0, -1 if row["thread"] is None else row["thread"], kind), row, kind, row["name"], facts)
     lanes = []
     for (rank, on_device, *rest), events in sorted(found.items(), key=lambda item: _order(item[0])):
         label = (

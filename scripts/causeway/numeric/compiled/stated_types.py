@@ -4,6 +4,8 @@ numba takes half a second of CPU time to load and to make ready, as long as many
 signature becomes numba's where its function is compiled.
 """
 
+import sys
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
@@ -69,7 +71,7 @@ class StatedType:
 
 
 class Record(StatedType):
-    """Arguments that belong together, as one: a NamedTuple whose fields are annotated with their types.
+    """Arguments that belong together, as one: a named tuple. `record` makes one of a module.
 
     Compiled code takes the arrays of a record as they are, without the conversion that an argument of its own gets, so
     `of` makes the records.
@@ -77,13 +79,15 @@ class Record(StatedType):
     Parameters
     ----------
     kind : type
-        The NamedTuple, of a module; its fields are `Annotated[np.ndarray, I8]` or `Annotated[int, int64]`.
+        The NamedTuple, of a module.
+    fields : dict of str to StatedType, optional
+        Without them those of `kind` are annotated: `Annotated[np.ndarray, I8]` or `Annotated[int, int64]`.
     """
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: type, fields: dict[str, StatedType] | None = None) -> None:
         self.kind: Any = kind
-        hints = get_type_hints(kind, include_extras=True)
-        self.fields: dict[str, StatedType] = {name: hints[name].__metadata__[0] for name in hints}
+        hints = {} if fields else get_type_hints(kind, include_extras=True)
+        self.fields: dict[str, StatedType] = fields or {name: hints[name].__metadata__[0] for name in hints}
         super().__init__(
             lambda types: types.BaseTuple.from_types([one.build(types) for one in self.fields.values()], self.kind)
         )
@@ -97,6 +101,14 @@ class Record(StatedType):
             If an array is not of its stated type.
         """
         return self.kind(**{name: one.taken(name, values[name]) for name, one in self.fields.items()})
+
+
+def record(name: str, /, **fields: StatedType) -> Record:
+    """Return the record with these fields, for a module to assign to this name: kept code finds its type there."""
+    make: Any = namedtuple
+    kind = make(name, fields, module=sys._getframe(1).f_globals["__name__"])
+    kind.__qualname__ = f"{name}.kind"
+    return Record(kind, fields)
 
 
 class Signature(StatedType):

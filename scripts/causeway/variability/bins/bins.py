@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import ROW_GROUP_ROWS, STATISTICS, extended
+from causeway.events.few_values import by_value
 from causeway.numeric.compiled import I8, compiled, int64
 from causeway.numeric.slice_statistics import slice_statistics
 from causeway.variability.bins.large_bins import LargeBin
-from causeway.variability.rows.transfer_links import by_value
 
 LARGE_ROWS = 1 << 19
 """Rows of one bin that are held in memory; what is beyond waits on disk."""

@@ -15,13 +15,14 @@ import pyarrow as pa
 from causeway.core.errors import CausewayError
 from causeway.core.schemas import LAUNCH_FACTS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
+from causeway.events.few_values import by_value
 from causeway.numeric.parquet_concat import join_row_groups
 from causeway.variability.bins.passes import Plan
 from causeway.variability.bins.row_selection import SelectedBins, Selection
 from causeway.variability.rows.dataset import PreparedDataset
 from causeway.variability.rows.sources import Source
 from causeway.variability.rows.targets import Deviation, Sample, Stall
-from causeway.variability.rows.transfer_links import NONE, UNKNOWN, by_value
+from causeway.variability.rows.transfer_links import NONE, UNKNOWN
 from causeway.variability.rows.transfers import Exposure, LinkedTransfers
 from causeway.variability.workers.partition import positioned
 

@@ -70,7 +70,7 @@ class Plan:
 
     def samples(self, worker: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
         """Yield a worker's rows; the first worker logs its progress."""
-        mine = shares(self.dataset.sources, max(self.dataset.widths), worker, size, self.settings.round_robin_block)
+        mine = shares(self.dataset.sources, max(self.dataset.widths), worker, size)
         total = sum(group.rows for share in mine for group in share.groups())
         progress = Progress(f"{self.settings.dataset}: {what}", total, "rows") if worker == 0 else None
         done = 0

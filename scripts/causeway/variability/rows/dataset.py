@@ -41,9 +41,7 @@ class BinningSettings:
     features: tuple[str, ...]
     seed: int
     more_widths_ns: tuple[int, ...] = ()
-    round_robin_block: int | None = None
     workers: int = 1
-    worker_kind: str = "threads"
     link: str = "overlap"
     configuration: str = "launch_shape"
 

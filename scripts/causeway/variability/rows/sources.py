@@ -66,10 +66,6 @@ class TableRows:
             self.groups = self._groups(file)
         self.rows = sum(group.rows for group in self.groups)
 
-    def __reduce__(self) -> tuple:
-        """Let worker processes open the file for themselves."""
-        return TableRows, (self.path, self.name, self.timed)
-
     def _groups(self, file: pq.ParquetFile) -> list[RowGroups]:
         groups: list[RowGroups] = []
         row = 0

@@ -5,11 +5,9 @@ overlaps, the last one that ended before it within the window; ties: earlier sta
 Or, where asked for: the one with the launch's correlation id.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, Record, UniTuple, boolean, compiled, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I8, UniTuple, boolean, compiled, compiled_borrowing, int64, record, void
 
 NONE = -1
 MOST_DEVICES = 1 << 16
@@ -22,55 +20,38 @@ that have begun, and the first of them that has it.
 """
 
 
-class LinkedLaunches(NamedTuple):
-    """Launches in the order of time.
+LINKED_LAUNCHES = record("LINKED_LAUNCHES", start=I8, end=I8, device=I8)
+"""Launches in the order of time.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (n,), ns
-    device : ndarray of int64, shape (n,)
-        A number for rank and device.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    device: Annotated[np.ndarray, I8]
+Attributes
+----------
+start, end : ndarray of int64, shape (n,), ns
+device : ndarray of int64, shape (n,)
+    A number for rank and device.
+"""
 
 
-class DeviceTransfers(NamedTuple):
-    """Transfers ordered by device, those of a device in the order of their rows.
+DEVICE_TRANSFERS = record("DEVICE_TRANSFERS", start=I8, end=I8, offset=I8, row=I8)
+"""Transfers ordered by device, those of a device in the order of their rows.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (m,), ns
-    offset : ndarray of int64, shape (devices + 1,)
-        Where those of each device begin.
-    row : ndarray of int64, shape (m,) or (0,)
-        Their rows; without elements: they are in this order.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    offset: Annotated[np.ndarray, I8]
-    row: Annotated[np.ndarray, I8]
+Attributes
+----------
+start, end : ndarray of int64, shape (m,), ns
+offset : ndarray of int64, shape (devices + 1,)
+    Where those of each device begin.
+row : ndarray of int64, shape (m,) or (0,)
+    Their rows; without elements: they are in this order.
+"""
 
 
-class Correlated(NamedTuple):
-    """Launches, or transfers ordered by correlation id, then device.
+CORRELATED = record("CORRELATED", start=I8, end=I8, device=I8, correlation=I8)
+"""Launches, or transfers ordered by correlation id, then device.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (n,), ns
-    device, correlation : ndarray of int64, shape (n,)
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    device: Annotated[np.ndarray, I8]
-    correlation: Annotated[np.ndarray, I8]
-
-
-LINKED_LAUNCHES, DEVICE_TRANSFERS, CORRELATED = map(Record, (LinkedLaunches, DeviceTransfers, Correlated))
+Attributes
+----------
+start, end : ndarray of int64, shape (n,), ns
+device, correlation : ndarray of int64, shape (n,)
+"""
 
 
 def link(
@@ -122,9 +103,10 @@ def link(
     ts = t_start
     te = t_end
     if devices > 1:
-        row = np.empty(t_start.size, np.int64)
-        offset = np.zeros(devices + 1, np.int64)
-        _by_device(t_device, first, row, offset)
+        # numbers of 16 bits are sorted by their digits
+        of = (t_device - first).astype(np.uint16 if devices <= MOST_DEVICES else np.int64)
+        row = np.argsort(of, kind="stable")
+        offset = np.concatenate(([0], np.cumsum(np.bincount(of, minlength=devices))))
         ts = t_start[row]
         te = t_end[row]
     begin = offset[:-1]
@@ -168,8 +150,8 @@ def link_by_correlation(
     order = np.lexsort((transfers["device"], transfers["correlation"]))  # stable: rows of one key stay in order
     linked = np.full(launches["start"].size, NONE, np.int64)
     overlap = np.zeros(launches["start"].size, np.int64)
-    ours = CORRELATED.of(**{name: launches[name] for name in Correlated._fields})
-    theirs = CORRELATED.of(**{name: transfers[name][order] for name in Correlated._fields})
+    ours = CORRELATED.of(**{name: launches[name] for name in CORRELATED.fields})
+    theirs = CORRELATED.of(**{name: transfers[name][order] for name in CORRELATED.fields})
     _match(ours, theirs, order, window, linked, overlap)
     return linked, overlap
 
@@ -204,87 +186,6 @@ def _match(launches, transfers, order, window, linked, overlap):
                 overlap[i] = max(0, min(end, transfers.end[k]) - max(start, transfers.start[k]))
                 break
             k += 1
-
-
-def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
-    """Return each distinct value of integers with the ascending indices that have it, by value; None for the indices
-    if there is just one.
-    """
-    if values.size == 0:
-        return []
-    if all_equal(values, values[0]):
-        return [(int(values[0]), None)]
-    values = np.ascontiguousarray(values, np.int64)
-    distinct = np.empty(64, np.int64)
-    n = _distinct(values, distinct)
-    known = np.sort(distinct[:n]) if n >= 0 else np.unique(values)
-    order = np.empty(values.size, np.int64)
-    offset = np.zeros(known.size + 1, np.int64)
-    _spread(values, known, order, offset)
-    return [(int(value), order[offset[k] : offset[k + 1]]) for k, value in enumerate(known)]
-
-
-def all_equal(values: np.ndarray, value: int) -> bool:
-    """Return whether every one of `values` (int32 or int64) equals `value`."""
-    return _all_equal(values, value)
-
-
-@compiled([boolean(kind, int64) for kind in (I4, I8)])
-def _all_equal(values, value):
-    differ = np.int64(0)
-    for i in range(values.size):  # without an early end, which would keep it from being done eight at a time
-        differ += values[i] != value
-    return differ == 0
-
-
-@compiled(int64(I8, int64[::1]))
-def _distinct(values, distinct):
-    """Gather the distinct values; -1 if there are more than `distinct` holds."""
-    n = np.int64(0)
-    last = values[0] - 1
-    for value in values:
-        if value == last:
-            continue
-        last = value
-        k = 0
-        while k < n and distinct[k] != value:
-            k += 1
-        if k == n:
-            if n == distinct.size:
-                return -1
-            distinct[n] = value
-            n += 1
-    return n
-
-
-@compiled(void(I8, I8, int64[::1], int64[::1]))
-def _spread(values, known, order, offset):
-    """Counting sort: indices by value, in their order within each. `offset` gets where each value begins, and the end
-    of the last.
-    """
-    index = np.empty(values.size, np.int32)
-    for i in range(values.size):
-        index[i] = np.searchsorted(known, values[i])
-        offset[index[i] + 1] += 1
-    for k in range(known.size):
-        offset[k + 1] += offset[k]
-    fill = offset[:-1].copy()
-    for i in range(values.size):
-        order[fill[index[i]]] = i
-        fill[index[i]] += 1
-
-
-@compiled(void(I8, int64, int64[::1], int64[::1]))
-def _by_device(device, first, row, offset):
-    """Counting sort: the rows of device `first + k`, in their order, are written to `row[offset[k]:offset[k + 1]]`."""
-    for i in range(device.size):
-        offset[device[i] - first + 1] += 1
-    for k in range(offset.size - 1):
-        offset[k + 1] += offset[k]
-    fill = offset[:-1].copy()
-    for i in range(device.size):
-        row[fill[device[i] - first]] = i
-        fill[device[i] - first] += 1
 
 
 @compiled_borrowing(void(int64[::1], int64, int64, I8, I8, int64[::1]), forceinline=True)

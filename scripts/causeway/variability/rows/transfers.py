@@ -14,11 +14,12 @@ from causeway.core.codes import MIGRATIONS
 from causeway.core.errors import TableError
 from causeway.core.reduced import why_not
 from causeway.core.vocabulary import MEMORY_STALL
+from causeway.events.few_values import by_value
 from causeway.numeric import intervals
 from causeway.numeric.compiled import I8, U2, U4, compiled, int64, void
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.sources import Chunk, Source, TableRows
-from causeway.variability.rows.transfer_links import NONE, UNKNOWN, by_value, link, link_by_correlation
+from causeway.variability.rows.transfer_links import NONE, UNKNOWN, link, link_by_correlation
 
 HELD_GROUPS = 4
 """Groups of launches whose busy times are kept for exposure: a transfer rarely reaches farther than into a

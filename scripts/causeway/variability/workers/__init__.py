@@ -1,4 +1,4 @@
-"""Worker processes and threads inside a rank, and how the work is divided among them.
+"""Worker threads inside a rank, and how the work is divided among them.
 
 What they compute stands in `bins`.
 

@@ -1,9 +1,7 @@
 """Divide the time line among workers: every rank of the MPI program has some, one by default.
 
-A bin belongs to one worker, whole, so nothing but statistics of bins travels. Workers own ranges of bins or, in the
-form of arXiv 2510.18300 (section 2.4), bins are assigned to them round-robin. Where a share begins or ends inside a
-row group, that group is read by both neighbours; where bins are assigned round-robin, every worker reads each row group
-that holds a bin of its own.
+A bin belongs to one worker, whole, so nothing but statistics of bins travels. Workers own ranges of bins. Where a share
+begins or ends inside a row group, that group is read by both neighbours.
 """
 
 from collections.abc import Iterator
@@ -11,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.numeric.compiled import I8, compiled, int64
 from causeway.variability.rows.sources import Chunk, RowGroups, Source
 
 OPEN_END = 1 << 62
@@ -19,42 +16,22 @@ OPEN_END = 1 << 62
 
 
 @dataclass(frozen=True)
-class RoundRobin:
-    """Blocks of bins assigned in turn: a worker, of `size` in all, gets those whose number leaves its own when divided
-    by `size`.
-    """
-
-    worker: int
-    size: int
-    block: int
-
-    def any_between(self, first: int, last: int) -> bool:
-        """Return whether one of the bins from `first` to `last` is assigned to this worker."""
-        first = first // self.block
-        last = last // self.block
-        return (self.worker - first) % self.size <= last - first
-
-
-@dataclass(frozen=True)
 class WorkerShare:
-    """The part of a source that a worker works on: bins `low` up to `high`, of `width` positions each; of these only
-    those assigned round-robin, if `turns` is given.
-    """
+    """The part of a source that a worker works on: bins `low` up to `high`, of `width` positions each."""
 
     source: Source
     low: int
     high: int
     width: int
-    turns: RoundRobin | None = None
 
     def groups(self) -> list[RowGroups]:
         """Return the groups that hold rows of the share."""
         if not self.source.splittable:
             return self.source.rows.groups
         spans = [(group, *self.source.reach(group)) for group in self.source.rows.groups]
-        bins = [(group, first // self.width, last // self.width) for group, first, last in spans]
-        inside = [span for span in bins if span[2] >= self.low and span[1] < self.high]
-        return [group for group, first, last in inside if self.turns is None or self.turns.any_between(first, last)]
+        begin = self.low * self.width
+        end = self.high * self.width
+        return [group for group, first, last in spans if last >= begin and first < end]
 
     def chunks(self, columns: list[str]) -> Iterator[tuple[Chunk, np.ndarray]]:
         """Yield the share's rows with their positions: int64, shape (rows,), ascending.
@@ -66,16 +43,8 @@ class WorkerShare:
                 yield chunk, position
                 continue
             begin, end = np.searchsorted(position, [self.low * self.width, self.high * self.width])
-            chunk = chunk.slice(begin, end)
-            position = position[begin:end]
-            if self.turns is not None and position.size:
-                indices = np.empty(position.size, np.int64)
-                n = _assigned(position, self.width * self.turns.block, self.turns.worker, self.turns.size, indices)
-                if n < position.size:
-                    chunk = chunk.take(indices[:n].copy())
-                    position = position[indices[:n]]
-            if position.size:
-                yield chunk, position
+            if begin < end:
+                yield chunk.slice(begin, end), position[begin:end]
 
 
 def positioned(source: Source, columns: list[str], groups: list[RowGroups]) -> Iterator[tuple[Chunk, np.ndarray]]:
@@ -97,25 +66,10 @@ def positioned(source: Source, columns: list[str], groups: list[RowGroups]) -> I
             yield chunk, position
 
 
-@compiled(int64(I8, int64, int64, int64, int64[::1]))
-def _assigned(position, width, own, size, indices):
-    """List the indices of rows in blocks `own`, `own + size`, ...; one division per block."""
-    n = np.int64(0)
-    edge = position[0]
-    mine = False
-    for i in range(position.size):
-        if position[i] >= edge:
-            block = position[i] // width
-            edge = (block + 1) * width
-            mine = block % size == own
-        if mine:
-            indices[n] = i
-            n += 1
-    return n
-
-
-def shares(sources: list[Source], width: int, worker: int, size: int, block: int | None = None) -> list[WorkerShare]:
-    """Return what a worker works on. Sources whose positions depend on earlier rows go to one worker whole.
+def shares(sources: list[Source], width: int, worker: int, size: int) -> list[WorkerShare]:
+    """Return what a worker works on: ranges of about an equal number of rows. Every worker finds the same limits by
+    integer arithmetic from the row groups' statistics, so nothing is exchanged. Sources whose positions depend on
+    earlier rows go to one worker whole.
 
     Parameters
     ----------
@@ -124,18 +78,8 @@ def shares(sources: list[Source], width: int, worker: int, size: int, block: int
         Positions per bin; a share begins and ends at edges of bins.
     worker, size : int
         Number of the worker, from 0, and how many there are.
-    block : int or None
-        None: ranges of about an equal number of rows. Every worker finds the same limits by integer arithmetic from the
-        row groups' statistics, so nothing is exchanged. Else bins are assigned round-robin in blocks of so many.
     """
     mine = []
-    if block is not None:
-        for number, source in enumerate(sources):
-            if source.splittable:
-                mine.append(WorkerShare(source, 0, OPEN_END // width, width, RoundRobin(worker, size, block)))
-            elif number % size == worker:
-                mine.append(WorkerShare(source, 0, OPEN_END // width, width))
-        return mine
     total = sum(source.rows.rows for source in sources)
     low_row = total * worker // size
     high_row = total * (worker + 1) // size

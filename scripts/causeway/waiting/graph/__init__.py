@@ -3,6 +3,6 @@
 What lies on the critical path, and what a change would be worth, stands in `path` and `replay`.
 
 Imports run from left to right: `linked_graph` > `link_ranks`, `read_graph` > `export_stream`, `links` >
-`export_in_memory`, `graph_builder` > `device_work`, `explicit_waits`, `staying` > `host_calls` > `blocking_copies` >
+`graph_builder` > `device_work`, `explicit_waits`, `staying` > `host_calls` > `blocking_copies` >
 `distinct_rows`, `nodes` > `scratch`.
 """

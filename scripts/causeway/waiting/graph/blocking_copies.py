@@ -8,7 +8,7 @@ return only once the copy has completed").
 import numpy as np
 
 from causeway.waiting.graph.nodes import NO_SCOPE
-from causeway.waiting.graph.scratch import Scratch, windows
+from causeway.waiting.graph.scratch import Scratch
 
 OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY = range(3)
 """What the host's side of a copy is."""
@@ -37,7 +37,7 @@ def wait_for_own_copies(
         See `nodes.Graph`.
     scratch : Scratch
     """
-    for part in windows(call.size):
+    for part in scratch.windows(call.size):
         copies = part.start + np.flatnonzero(work["memory"][part])
         copies = copies[call[copies] >= 0]
         made_by = call[copies]
@@ -48,4 +48,3 @@ def wait_for_own_copies(
         unknown = (end <= returned + resolution) & (end - start >= LEAST_NS)
         waits = np.where(work["memory"][copies] == PAGEABLE, pageable, unknown) & (calls["scope"][made_by] == NO_SCOPE)
         calls["scope"][made_by[waits]] = work["stream"][copies[waits]]
-        scratch.used(part.stop - part.start)

@@ -12,7 +12,6 @@ from causeway.events.event_blocks import Block, numbers
 from causeway.waiting.graph.blocking_copies import OTHER_MEMORY, PAGEABLE, UNKNOWN_MEMORY
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
 
-FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "call", "asked", "memory")
 PAGEABLE_KIND, UNKNOWN_KIND = (
     next(number for number, word in MEMORY_KINDS.items() if word == wanted) for wanted in ("pageable", "unknown")
 )
@@ -21,21 +20,16 @@ LONGEST_NAME = 160
 Rows = dict[str, np.ndarray]
 
 
-def device_work(folder: Path, texts: Texts, *, full_names: bool = False) -> Rows:
-    """Return an export's device work, in its own clock: `FIELDS`, int64 of shape (n,); `asked` is when it was enqueued
-    as far as the queue time says, else `UNKNOWN`. Kernels have their short names, or their full ones.
+def work_sources(folder: Path, texts: Texts, *, full_names: bool = False) -> list[Iterator[Rows]]:
+    """Return launches, transfers and executions of whole graphs of an export, each piece by piece, in its own clock:
+    start, end, rank, device, stream, kind, name, operator, call, asked and memory, int64 of shape (n,); `asked` is when
+    work was enqueued as far as the queue time says, else `UNKNOWN`. Kernels have their short names, or their full ones.
 
     Raises
     ------
     TableError
         If a table is damaged.
     """
-    parts = [part for source in work_sources(folder, texts, full_names=full_names) for part in source]
-    return {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS}
-
-
-def work_sources(folder: Path, texts: Texts, *, full_names: bool = False) -> list[Iterator[Rows]]:
-    """Return launches, transfers and executions of whole graphs, each piece by piece: see `device_work`."""
     return [_launches(folder, texts, full_names), _transfers(folder, texts), _graphs(folder, texts)]
 
 

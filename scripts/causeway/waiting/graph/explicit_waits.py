@@ -1,40 +1,28 @@
 """Waits for events of other streams that the export records: which work waited for which."""
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
-from causeway.numeric.compiled import I8, Record, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I8, compiled_borrowing, int64, record, void
 from causeway.waiting.graph.nodes import NODES, Graph, nodes_of
-from causeway.waiting.graph.scratch import windows
+
+EVENT_PAIRS = record("EVENT_PAIRS", moments=I8, offsets=I8, waiting=I8, waiting_of=I8, source=I8, source_of=I8)
+"""Pairs of streams of which one waits for events of the other.
+
+Attributes
+----------
+moments : ndarray of int64, shape (waits,), ns
+    Of each pair, ascending.
+offsets : ndarray of int64, shape (pairs + 1,)
+    Where the moments of each pair begin.
+waiting : ndarray of int64, shape (pairs,)
+    Pairs by the stream that waits.
+waiting_of : ndarray of int64, shape (streams + 1,)
+    Where those of each stream begin.
+source, source_of : ndarray of int64, shapes (pairs,) and (streams + 1,)
+    The same by the stream of the event.
+"""
 
 
-class EventPairs(NamedTuple):
-    """Pairs of streams of which one waits for events of the other.
-
-    Attributes
-    ----------
-    moments : ndarray of int64, shape (waits,), ns
-        Of each pair, ascending.
-    offsets : ndarray of int64, shape (pairs + 1,)
-        Where the moments of each pair begin.
-    waiting : ndarray of int64, shape (pairs,)
-        Pairs by the stream that waits.
-    waiting_of : ndarray of int64, shape (streams + 1,)
-        Where those of each stream begin.
-    source, source_of : ndarray of int64, shapes (pairs,) and (streams + 1,)
-        The same by the stream of the event.
-    """
-
-    moments: Annotated[np.ndarray, I8]
-    offsets: Annotated[np.ndarray, I8]
-    waiting: Annotated[np.ndarray, I8]
-    waiting_of: Annotated[np.ndarray, I8]
-    source: Annotated[np.ndarray, I8]
-    source_of: Annotated[np.ndarray, I8]
-
-
-EVENT_PAIRS = Record(EventPairs)
 Pair = tuple[int, int]
 """Row of the stream that waits, and of that of the event."""
 
@@ -87,9 +75,8 @@ def _give(found: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarr
     nodes = nodes_of(graph)
     columns = dict(zip(("waiting", "waiting_of", "source", "source_of"), (*ends[0], *ends[1]), strict=True))
     of_pairs = EVENT_PAIRS.of(moments=moments, offsets=offsets, **columns)
-    for part in windows(graph.work_of[rank, 1], graph.work_of[rank, 0]):
+    for part in graph.scratch.windows(graph.work_of[rank, 1], graph.work_of[rank, 0]):
         _follow(part.start, part.stop, nodes, of_pairs, state, reached, target, origin)
-        graph.scratch.used(part.stop - part.start)
     for number, (_, source) in enumerate(pairs):
         origin[reached[1, number] : offsets[number + 1]] = state[source, 1]
         mine = slice(offsets[number], offsets[number + 1])
@@ -119,7 +106,7 @@ def _follow(begin, stop, nodes, pairs, state, reached, target, origin):
     ----------
     begin, stop : int
         The work.
-    nodes, pairs : Nodes, EventPairs
+    nodes, pairs : NODES, EVENT_PAIRS
     state : array of int64, shape (streams, 2)
         The latest launch of each stream so far, and its last work.
     reached : array of int64, shape (2, pairs)

@@ -1,16 +1,16 @@
-"""A rank's work and calls of one export, joined piece by piece: memory does not grow with the tables."""
+"""A rank's work and calls of an export, joined piece by piece: memory does not grow with the tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from causeway.core.clock import Clock
+from causeway.core.errors import TableError
+from causeway.core.tables import open_table
 from causeway.events.device_events import UNKNOWN
-from causeway.numeric.compiled import I4, I8, Record, compiled_borrowing, int32, int64, uint8, void
+from causeway.numeric.compiled import I4, I8, compiled_borrowing, int32, int64, record, uint8
 from causeway.waiting.graph.device_work import Rows, work_sources
-from causeway.waiting.graph.export_in_memory import QUEUE_THREAD, scopes_of
 from causeway.waiting.graph.graph_builder import GraphBuilder
 from causeway.waiting.graph.host_calls import (
     NOTHING,
@@ -25,128 +25,141 @@ from causeway.waiting.graph.host_calls import (
     with_waits,
 )
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
-from causeway.waiting.graph.scratch import windows
+
+NESTED_CALLS = record("NESTED_CALLS", start=I8, end=I8, thread=I4, name=I8, waits=I8, scope=I8, number=I8)
+"""Calls in their order.
+
+Attributes
+----------
+start, end : ndarray of int64, shape (k,), ns
+thread : ndarray of int32, shape (k,)
+name, waits, scope : ndarray of int64, shape (k,)
+number : ndarray of int64, shape (k,)
+    -1: none.
+"""
 
 
-class NestedCalls(NamedTuple):
-    """Calls in their order.
+OUTERMOST_CALLS = record(
+    "OUTERMOST_CALLS",
+    start=int64[::1],
+    end=int64[::1],
+    thread=int32[::1],
+    name=int32[::1],
+    first_waits=uint8[::1],
+    waits=uint8[::1],
+    scope=int64[::1],
+    tops=int32[::1],
+)
+"""Outermost calls, and what is found of them.
 
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (k,), ns
-    thread : ndarray of int32, shape (k,)
-    name, waits, scope : ndarray of int64, shape (k,)
-    number : ndarray of int64, shape (k,)
-        -1: none.
-    """
-
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    thread: Annotated[np.ndarray, I4]
-    name: Annotated[np.ndarray, I8]
-    waits: Annotated[np.ndarray, I8]
-    scope: Annotated[np.ndarray, I8]
-    number: Annotated[np.ndarray, I8]
-
-
-class OutermostCalls(NamedTuple):
-    """Outermost calls, and what is found of them.
-
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (m,), ns
-    thread, name : ndarray of int32, shape (m,)
-    first_waits, waits : ndarray of uint8, shape (m,)
-        What they themselves wait for, and what they wait for with the calls inside.
-    scope : ndarray of int64, shape (m,)
-        What each call waits for.
-    by : ndarray of uint8, shape (m,)
-        The source that said so + 1 (0: none did).
-    made : ndarray of uint8, shape (m,)
-        Whether it made work.
-    tops : ndarray of int32, shape (calls,)
-        The outermost call, by a call's number.
-    """
-
-    start: Annotated[np.ndarray, int64[::1]]
-    end: Annotated[np.ndarray, int64[::1]]
-    thread: Annotated[np.ndarray, int32[::1]]
-    name: Annotated[np.ndarray, int32[::1]]
-    first_waits: Annotated[np.ndarray, uint8[::1]]
-    waits: Annotated[np.ndarray, uint8[::1]]
-    scope: Annotated[np.ndarray, int64[::1]]
-    by: Annotated[np.ndarray, uint8[::1]]
-    made: Annotated[np.ndarray, uint8[::1]]
-    tops: Annotated[np.ndarray, int32[::1]]
+Attributes
+----------
+start, end : ndarray of int64, shape (m,), ns
+thread, name : ndarray of int32, shape (m,)
+first_waits, waits : ndarray of uint8, shape (m,)
+    What they themselves wait for, and what they wait for with the calls inside.
+scope : ndarray of int64, shape (m,)
+    What each call waits for.
+tops : ndarray of int32, shape (calls,)
+    The outermost call, by a call's number.
+"""
 
 
-class EnqueuedWork(NamedTuple):
-    """Work in its order.
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (k,), ns
-    number : ndarray of int64, shape (k,)
-        That of its call; -1: not known.
-    source, stream : ndarray of int64, shape (k,)
-    """
-
-    start: Annotated[np.ndarray, I8]
-    number: Annotated[np.ndarray, I8]
-    source: Annotated[np.ndarray, I8]
-    stream: Annotated[np.ndarray, I8]
+QUEUE_THREAD = 1 << 33
+"""Thread of calls that are known by a queue time alone."""
+Synchronised = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rank, correlation and stream of the calls that wait for one stream; int64, shape (k,) each."""
 
 
-NESTED_CALLS, OUTERMOST_CALLS, ENQUEUED_WORK = map(Record, (NestedCalls, OutermostCalls, EnqueuedWork))
-
-
-class OutOfOrderError(Exception):
-    """A table's rows are not ordered by start."""
-
-
-def stream_export(
-    builder: GraphBuilder, folder: Path, clock: Clock, ranks: list[int], calls: int, *, full_names: bool
-) -> None:
-    """Give an export's work, calls and event waits to a builder, rank by rank.
+class Export:
+    """An export whose ranks are given to a builder, one at a time: its tables are read once for each.
 
     Parameters
     ----------
-    builder : GraphBuilder
     folder : Path
     clock : Clock
-    ranks : list of int
-        The export's ranks; its tables are read once for each.
-    calls : int
-        The numbers of its calls are below that.
     full_names : bool
+        Whether kernels have their full names; else their short ones.
 
     Raises
     ------
-    OutOfOrderError
-        If a table is not ordered by start; the builder is of no further use then.
     TableError
         If a table is damaged.
     """
-    synchronised = synchronised_streams(folder)
-    resolution = resolution_of(folder)
-    for rank in ranks:
-        known = _Calls(builder, rank, calls, resolution)
-        for rows in _calls_in_order(folder, builder, rank):
-            known.take(rows, scopes_of(rows, synchronised))
+
+    def __init__(self, folder: Path, clock: Clock, *, full_names: bool) -> None:
+        self.folder = folder
+        self.clock = clock
+        self._full_names = full_names
+        self._synchronised = synchronised_streams(folder)
+        self._resolution = resolution_of(folder)
+        self._calls = _numbers_of_calls(folder)
+
+    def give_rank(self, builder: GraphBuilder, rank: int) -> None:
+        """Give a rank's work and calls to a builder.
+
+        Raises
+        ------
+        TableError
+            If a table is damaged, or not ordered by start.
+        """
+        known = _Calls(builder, rank, self._calls, self._resolution)
+        for rows in _calls_in_order(self.folder, builder, rank):
+            known.take(rows, scopes_of(rows, self._synchronised))
         made_by = builder.scratch.columns(call=np.int32)
-        sources = work_sources(folder, builder.texts, full_names=full_names)
-        for rows in _work_in_order(sources, clock, rank):
+        sources = work_sources(self.folder, builder.texts, full_names=self._full_names)
+        for rows in _work_in_order(sources, self.clock, rank):
             made_by.append(call=known.joined(rows))
             streams = builder.streams_of(rows["rank"], rows["device"], rows["stream"])
             builder.work.append(
-                **rows | {"start": rows["aligned"], "end": clock.aligned(rows["end"]), "stream": streams}
+                **rows | {"start": rows["aligned"], "end": self.clock.aligned(rows["end"]), "stream": streams}
             )
             builder.scratch.used(streams.size)
-        known.finish(clock, made_by.arrays()["call"])
-        builder.ends_rank(rank)
-    waits = event_waits(folder)
-    waits[2] = clock.aligned(waits[2])
-    builder.add_waits(waits)
+        known.finish(self.clock, made_by.arrays()["call"])
+
+    def event_waits(self) -> np.ndarray:
+        """Return the waits of streams for events of other streams, on the dataset's time line; int64, shape (4, k), as
+        `host_calls.event_waits`.
+        """
+        waits = event_waits(self.folder)
+        waits[2] = self.clock.aligned(waits[2])
+        return waits
+
+
+def _numbers_of_calls(folder: Path) -> int:
+    """Return a number above those of all calls, which ascend."""
+    path = folder / "calls.parquet"
+    if not path.is_file():
+        return 0
+    with open_table(path, "calls") as file:
+        last = file.read_row_group(file.num_row_groups - 1, ["call"]) if file.num_row_groups else None
+    return last.column("call")[-1].as_py() + 1 if last else 0
+
+
+def scopes_of(calls: Rows, synchronised: Synchronised) -> np.ndarray:
+    """Return what each call waits for: `NO_SCOPE`, `ALL_STREAMS`, or a stream's number in its rank; int64 of
+    shape (m,).
+
+    Parameters
+    ----------
+    calls : Rows
+        `waits`, `rank` and `correlation`.
+    synchronised : Synchronised
+    """
+    scope = np.where(calls["waits"] == NOTHING, NO_SCOPE, ALL_STREAMS)
+    rank, correlation, stream = synchronised
+    if rank.size:
+        known = np.argsort(rank << 40 | correlation, kind="stable")
+        keys = (rank << 40 | correlation)[known]
+        own = np.where(calls["correlation"] >= 0, calls["rank"] << 40 | calls["correlation"], -1)
+        at = np.minimum(np.searchsorted(keys, own), keys.size - 1)
+        found = (keys[at] == own) & (calls["waits"] == OWN_STREAM)
+        scope = np.where(found, stream[known][at], scope)
+    return scope
+
+
+def _not_in_order() -> TableError:
+    return TableError("a table's rows are not ordered by start_ns; delete it and run again")
 
 
 def _chosen(rows: Rows, rank: int) -> Rows:
@@ -164,7 +177,7 @@ def _calls_in_order(folder: Path, builder: GraphBuilder, rank: int) -> Iterator[
         if not rows["start"].size:
             continue
         if (np.diff(rows["start"]) < 0).any():
-            raise OutOfOrderError(folder)
+            raise _not_in_order()
         cut = int(np.searchsorted(rows["start"], rows["start"][-1]))  # the table may go on with this start
         held = {name: values[cut:] for name, values in rows.items()}
         yield _longest_first({name: values[:cut] for name, values in rows.items()})
@@ -197,7 +210,7 @@ def _work_in_order(sources: list[Iterator[Rows]], clock: Clock, rank: int) -> It
         if before is not None:
             rows = {name: np.concatenate([before[name], values]) for name, values in rows.items()}
         if (np.diff(rows["start"]) < 0).any():
-            raise OutOfOrderError(f"source {at}")
+            raise _not_in_order()
         held[at] = rows
 
     while True:
@@ -246,6 +259,7 @@ class _Calls:
         rows = most + 2  # two for accesses to managed memory
         self._start, self._end, self._scope = (array(rows, np.int64) for _ in range(3))
         self._thread, self._name = (array(rows, np.int32) for _ in range(2))
+        # what they wait for, alone and with the calls inside; whether they made work; 1 + the source that gave a scope
         self._waits, self._first_waits, self._made, self._by = (array(rows, np.uint8) for _ in range(4))
         self._top = array(most, np.int32, -1)
         self._held = np.full(16, -1)
@@ -268,17 +282,35 @@ class _Calls:
         self._count = _take_calls(calls, self._held, self._count, self._resolution, self._outermost())
         self._builder.scratch.used(scope.size)
 
-    def _outermost(self) -> OutermostCalls:
+    def _outermost(self) -> tuple:
         return OUTERMOST_CALLS.of(
             start=self._start, end=self._end, thread=self._thread, name=self._name, first_waits=self._first_waits,
-            waits=self._waits, scope=self._scope, by=self._by, made=self._made, tops=self._top,
+            waits=self._waits, scope=self._scope, tops=self._top,
         )  # fmt: skip
 
     def joined(self, rows: Rows) -> np.ndarray:
-        """Return for each work its outermost call; -1: not known, -2 - i: the i-th that only a queue time tells of."""
-        call = np.empty(rows["start"].size, np.int32)
-        work = ENQUEUED_WORK.of(start=rows["start"], number=rows["call"], source=rows["source"], stream=rows["stream"])
-        _join(work, self._outermost(), call)
+        """Return for each work its outermost call; -1: not known, -2 - i: the i-th that only a queue time tells of.
+
+        A call that waits for the work it made waits for that work's stream: of later sources rather, of one source of
+        the last.
+        """
+        number = rows["call"]
+        known = np.flatnonzero((number >= 0) & (number < self._top.size))
+        top = self._top[number[known]]
+        began = (top >= 0) & (self._start[top] <= rows["start"][known])
+        known = known[began]
+        top = top[began]
+        call = np.full(number.size, -1, np.int32)
+        call[known] = top
+        self._made[top] = 1
+        own = np.flatnonzero(self._waits[top] == OWN_STREAM)
+        own = own[np.argsort(rows["source"][known[own]], kind="stable")]
+        by = rows["source"][known[own]] + 1
+        held = self._by[top[own]]
+        chosen = np.where(held > 0, by >= held, self._scope[top[own]] == ALL_STREAMS)
+        own = own[chosen]
+        self._scope[top[own]] = rows["stream"][known[own]]
+        self._by[top[own]] = by[chosen]
         alone = np.flatnonzero((call == -1) & (rows["asked"] != UNKNOWN))
         call[alone] = -2 - self._alone - np.arange(alone.size)
         self._alone += alone.size
@@ -300,17 +332,16 @@ class _Calls:
         asked = clock.aligned(own)
         index = np.empty(asked.size, np.int64)  # of those that only a queue time tells of, behind calls of equal start
         given = 0
-        for part in windows(self._count):
+        for part in scratch.windows(self._count):
             begin = clock.aligned(start[part])
             upto = asked.size if part.stop == self._count else int(np.searchsorted(asked, begin[-1]))
             self._append(part, begin, clock.aligned(self._end[part]), asked[given:upto])
             index[order[given:upto]] = np.searchsorted(begin, asked[given:upto], "right") + part.start
             index[order[given:upto]] += np.arange(given, upto)
             given = upto
-            scratch.used(part.stop - part.start)
         if given < asked.size:  # no calls
             index[order] = self._append_enqueued(clock, own)
-        for part in windows(call.size):
+        for part in scratch.windows(call.size):
             top = call[part].astype(np.int64)
             made = np.flatnonzero(top >= 0)
             if asked.size:
@@ -321,7 +352,6 @@ class _Calls:
                 top[alone] += first
             top[made] += first
             builder.made_by.append(call=top)
-            scratch.used(part.stop - part.start)
 
     def _append_enqueued(self, clock: Clock, asked: np.ndarray) -> np.ndarray:
         """Give calls to the builder that only a queue time tells of, in the export's clock and ascending, where no
@@ -332,14 +362,9 @@ class _Calls:
         calls, index = with_waits(asked, unseen_waits(asked, queued, end), builder.texts)
         n = calls["start"].size
         begin, stop = (clock.aligned(calls[name]) for name in ("start", "end"))
-        builder.calls.append(
-            start=begin,
-            end=stop,
-            thread=builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD)),
-            name=calls["name"],
-            scope=builder.scopes_of(self._rank, calls["scope"], begin, stop),
-            launches=calls["waits"] == NOTHING,
-        )
+        thread = builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD))
+        launches = calls["waits"] == NOTHING
+        builder.calls.append(**calls | {"start": begin, "end": stop, "thread": thread, "launches": launches})
         return index
 
     def _append(self, part: slice, begin: np.ndarray, end: np.ndarray, asked: np.ndarray) -> None:
@@ -352,7 +377,7 @@ class _Calls:
             "end": end,
             "thread": self._thread[part],
             "name": self._name[part],
-            "scope": self._builder.scopes_of(self._rank, scope, begin, end),
+            "scope": scope,
             "launches": self._made[part].astype(bool),
         }
         if asked.size:
@@ -372,15 +397,14 @@ def _take_calls(calls, held, count, resolution, outer):
 
     Parameters
     ----------
-    calls : NestedCalls
+    calls : NESTED_CALLS
     held : array of int64, shape (threads,)
         The latest outermost call of each thread; -1: none.
     count : int
         Outermost calls so far.
     resolution : int, ns
         By how much calls that follow each other may overlap; they do not in the output.
-    outer : OutermostCalls, output
-        But `by` and `made`.
+    outer : OUTERMOST_CALLS, output
     """
     for i in range(calls.start.size):
         top = held[calls.thread[i]]
@@ -405,33 +429,3 @@ def _take_calls(calls, held, count, resolution, outer):
         if calls.number[i] >= 0:
             outer.tops[calls.number[i]] = top
     return count
-
-
-@compiled_borrowing(void(ENQUEUED_WORK, OUTERMOST_CALLS, int32[::1]))
-def _join(work, outer, call):
-    """Write the outermost call of each work, -1 where it is not known or began later; let a call that waits for the
-    work it made wait for that work's stream, of later sources rather, of one source of the last.
-
-    Parameters
-    ----------
-    work : EnqueuedWork
-    outer : OutermostCalls
-        Its `scope`, `by` and `made` are updated.
-    call : array of int32, shape (k,), output
-    """
-    for i in range(work.start.size):
-        call[i] = -1
-        number = work.number[i]
-        if number < 0 or number >= outer.tops.size:
-            continue
-        top = outer.tops[number]
-        if top < 0 or outer.start[top] > work.start[i]:
-            continue
-        call[i] = top
-        outer.made[top] = 1
-        if outer.waits[top] != OWN_STREAM:
-            continue
-        by = outer.by[top]
-        if (by == 0 and outer.scope[top] == ALL_STREAMS) or (by > 0 and work.source[i] + 1 >= by):
-            outer.scope[top] = work.stream[i]
-            outer.by[top] = work.source[i] + 1

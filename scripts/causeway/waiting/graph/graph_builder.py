@@ -10,8 +10,11 @@ from causeway.waiting.graph.device_work import Rows
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.explicit_waits import explicit_waits
 from causeway.waiting.graph.nodes import COLLECTIVE, NO_SCOPE, Graph, HostCalls, Texts, Work
-from causeway.waiting.graph.scratch import Scratch, windows
+from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.graph.staying import StayingTime
+
+StreamKey = tuple[int, int, int]
+"""Rank, device and number of a stream."""
 
 
 @dataclass
@@ -52,11 +55,12 @@ class GraphBuilder:
             **times, stream=np.int32, kind=np.uint8, name=np.int32, operator=np.int32, memory=np.uint8
         )
         self.made_by = scratch.columns(call=np.int32)
-        self.calls = scratch.columns(**times, thread=np.int32, name=np.int32, scope=np.int32, launches=np.bool_)
-        self._streams: dict[tuple[int, int, int], int] = {}
+        self.calls = scratch.columns(**times, thread=np.int32, name=np.int32, scope=np.int64, launches=np.bool_)
+        self._streams: dict[StreamKey, int] = {}
         self._threads: dict[tuple[int, int], int] = {}
         self._work_of: dict[int, tuple[int, int]] = {}
         self._calls_of: dict[int, tuple[int, int]] = {}
+        self._unordered: list[int] = []
         self._waits = [np.zeros((4, 0), np.int64)]
 
     def streams_of(self, rank: np.ndarray, device: np.ndarray, stream: np.ndarray) -> np.ndarray:
@@ -70,9 +74,7 @@ class GraphBuilder:
         -------
         ndarray of int32, shape (n,)
         """
-        rows, number = distinct_rows(rank, device, stream)
-        codes = [self._streams.setdefault(key, len(self._streams)) for key in zip(*rows.tolist(), strict=True)]
-        return np.array(codes, np.int32)[number]
+        return _numbered(self._streams, rank, device, stream)
 
     def threads_of(self, rank: np.ndarray, thread: np.ndarray) -> np.ndarray:
         """Return the number of each row's rank and thread.
@@ -85,68 +87,50 @@ class GraphBuilder:
         -------
         ndarray of int32, shape (n,)
         """
-        rows, number = distinct_rows(rank, thread)
-        codes = [self._threads.setdefault(key, len(self._threads)) for key in zip(*rows.tolist(), strict=True)]
-        return np.array(codes, np.int32)[number]
+        return _numbered(self._threads, rank, thread)
 
-    def scopes_of(self, rank: int, scope: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Return what calls of a rank wait for, streams by the number of their row; a stream without work, and a call
-        that takes no time: nothing. All work of the rank is known by then.
-
-        Parameters
-        ----------
-        rank : int
-        scope : ndarray of int64, shape (m,)
-            Numbers of streams, or `NO_SCOPE`, `ALL_STREAMS`.
-        start, end : ndarray of int64, shape (m,), ns
-            On the dataset's time line.
-
-        Returns
-        -------
-        ndarray of int32, shape (m,)
-        """
-        found = scope.astype(np.int32)
-        waiting = np.flatnonzero(scope >= 0)
-        if waiting.size:
-            streams = sorted((key[2], key[1], code) for key, code in self._streams.items() if key[0] == rank)
-            known = np.array([one[0] for one in streams] or [-1])
-            codes = np.array([one[2] for one in streams] or [NO_SCOPE], np.int32)
-            at = np.minimum(np.searchsorted(known, scope[waiting]), known.size - 1)
-            found[waiting] = np.where(known[at] == scope[waiting], codes[at], NO_SCOPE)
-        found[end <= start] = NO_SCOPE
-        return found
-
-    def ends_rank(self, rank: int) -> None:
-        """Note that what was appended since the last rank is that of a rank."""
+    def ends_rank(self, rank: int, *, in_order: bool = True) -> None:
+        """Note that what was appended since the last rank is that of a rank: of several exports if not `in_order`."""
         for found, columns in ((self._work_of, self.work), (self._calls_of, self.calls)):
             found[rank] = max((end for _, end in found.values()), default=0), columns.rows
+        if not in_order:
+            self._unordered.append(rank)
 
     def add_waits(self, waits: np.ndarray) -> None:
         """Take event waits, on the dataset's time line: `waits` of shape (4, k), as `host_calls.event_waits`."""
         self._waits.append(waits)
 
-    def add(self, rows: Rows, host: Rows, waits: np.ndarray) -> None:
-        """Take work, calls and event waits of whole ranks, `waits` of shape (4, k), as `joined_exports` gives them."""
-        order = np.lexsort((rows["stream"], rows["start"], rows["rank"]))
-        call_order = np.lexsort((host["start"], host["rank"]))  # of equal starts of a thread the order of the export
-        rows = {name: values[order] for name, values in rows.items()}
-        host = {name: values[call_order] for name, values in host.items()}
-        index = np.empty(call_order.size + 1, np.int64)
-        index[call_order] = np.arange(self.calls.rows, self.calls.rows + call_order.size)
-        index[-1] = -1
-        rows |= {"stream": self.streams_of(rows["rank"], rows["device"], rows["stream"]), "call": index[rows["call"]]}
-        host |= {"thread": self.threads_of(host["rank"], host["thread"]), "launches": host["made"].astype(bool)}
-        for rank in np.union1d(rows["rank"], host["rank"]).tolist():
-            mine = slice(*np.searchsorted(rows["rank"], [rank, rank + 1]).tolist())
-            part = {name: values[mine] for name, values in rows.items()}
-            self.work.append(**part)
-            self.made_by.append(call=part["call"])
-            mine = slice(*np.searchsorted(host["rank"], [rank, rank + 1]).tolist())
-            part = {name: values[mine] for name, values in host.items()}
-            part["scope"] = self.scopes_of(rank, part["scope"], part["start"], part["end"])
-            self.calls.append(**part)
-            self.ends_rank(rank)
-        self.add_waits(waits)
+    def _order(self, rank: int, work: Rows, made_by: np.ndarray, calls: Rows, streams: Sequence[StreamKey]) -> None:
+        """Put work and calls of a rank into the order of their starts, of equal ones work by the stream's number."""
+        begin, end = self._calls_of[rank]
+        order = np.argsort(calls["start"][begin:end], kind="stable")
+        index = np.full(order.size + 1, -1)
+        index[order] = np.arange(begin, end)
+        for column in calls.values():
+            column[begin:end] = column[begin:end][order]
+        own = slice(*self._work_of[rank])
+        number = np.array([key[2] for key in streams])[work["stream"][own]]
+        order = np.lexsort((number, work["start"][own]))
+        made_by[own] = index[np.maximum(made_by[own] - begin, -1)]
+        for column in (*work.values(), made_by):
+            column[own] = column[own][order]
+
+    def _scopes(self, calls: Rows, streams: Sequence[StreamKey]) -> np.ndarray:
+        """Return what calls wait for, streams by the number of their row; a stream without work, and a call that takes
+        no time: nothing; int32, shape (m,).
+        """
+        found = self.scratch.array(calls["scope"].size, np.int32)
+        for rank, (begin, end) in self._calls_of.items():
+            own = sorted((key[2], key[1], row) for row, key in enumerate(streams) if key[0] == rank)
+            known = np.array([number for number, _, _ in own] or [-1])
+            rows = np.array([row for _, _, row in own] or [NO_SCOPE], np.int32)
+            for part in self.scratch.windows(end, begin):
+                scope = calls["scope"][part]
+                at = np.minimum(np.searchsorted(known, scope), known.size - 1)
+                named = np.where(known[at] == scope, rows[at], NO_SCOPE)
+                takes_time = calls["end"][part] > calls["start"][part]
+                found[part] = np.where(takes_time, np.where(scope >= 0, named, scope), NO_SCOPE)
+        return found
 
     def graph(self, collectives: Sequence[Matched], staying: StayingTime | None = None) -> tuple[Graph, np.ndarray]:
         """Return the graph of all that was taken, and for each work the work of another stream that it waited for
@@ -158,9 +142,11 @@ class GraphBuilder:
         streams = sorted(self._streams)
         threads = sorted(self._threads)
         self._renumber(work["stream"], self._streams, streams)
-        self._renumber(calls["scope"], self._streams, streams)
         self._renumber(calls["thread"], self._threads, threads)
         made_by = self.made_by.arrays()
+        for rank in self._unordered:
+            self._order(rank, work, made_by["call"], calls, streams)
+        calls["scope"] = self._scopes(calls, streams)
         wait_for_own_copies(work, made_by["call"], calls, self.resolution, scratch)
         del work["memory"]
         ranks = sorted(self._work_of)
@@ -189,9 +175,14 @@ class GraphBuilder:
             return
         to = np.empty(len(keys), np.int32)
         to[[numbers[key] for key in keys]] = np.arange(len(keys))
-        for part in windows(codes.size):
-            codes[part] = np.where(codes[part] >= 0, to[np.maximum(codes[part], 0)], codes[part])
-            self.scratch.used(part.stop - part.start)
+        for part in self.scratch.windows(codes.size):
+            codes[part] = to[codes[part]]
+
+
+def _numbered(known: dict, *columns: np.ndarray) -> np.ndarray:
+    """Return the number of each row of some columns, int32 of shape (n,); `known` takes those that are new."""
+    rows, number = distinct_rows(*columns)
+    return np.array([known.setdefault(key, len(known)) for key in zip(*rows.tolist(), strict=True)], np.int32)[number]
 
 
 def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
@@ -207,9 +198,8 @@ def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
         if rank not in groups:
             continue
         parts = [np.zeros(0, np.int64)]
-        for part in windows(end, begin):
+        for part in graph.scratch.windows(end, begin):
             parts.append(part.start + np.flatnonzero(work.kind[part] == COLLECTIVE))
-            graph.scratch.used(part.stop - part.start)
         mine = np.concatenate(parts)
         start = work.start[mine]
         for first, row in groups[rank]:

@@ -10,14 +10,13 @@ from causeway.core.codes import MIGRATIONS
 from causeway.core.tables import read_json
 from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import chunks, numbers, times
-from causeway.numeric.compiled import I8, boolean, compiled, int64, void
-from causeway.waiting.graph.distinct_rows import distinct_rows
+from causeway.numeric.compiled import boolean, compiled, int64
+from causeway.waiting.dependencies import WAIT, dependencies
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
 
 NO_THREAD = (1 << 32) - 1
 NOTHING, OWN_STREAM, WHOLE_RANK = range(3)
 """What a call waits for, by its name."""
-FIELDS = ("start", "end", "rank", "thread", "name", "waits", "correlation", "call", "outer")
 LONGEST_NAME = 120
 
 _OWN = re.compile(
@@ -59,7 +58,8 @@ def launches_nothing(name: str) -> bool:
 
 
 def call_pieces(folder: Path, texts: Texts) -> Iterator[Rows]:
-    """Give an export's calls, inner ones as well, piece by piece as the table has them: `FIELDS` without `outer`.
+    """Give an export's calls, inner ones as well, piece by piece as the table has them: start, end, rank,
+    thread, name, waits, correlation and call; int64 of shape (m,).
 
     Where the host touches managed memory before or after its calls, as migrations show, calls without a length stand
     for the first and the last access of each rank, on the thread of the call beside them.
@@ -131,47 +131,10 @@ def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
         }
 
 
-def host_calls(folder: Path, texts: Texts) -> Rows:
-    """Return an export's calls in its own clock, ordered by start: `FIELDS`, int64 of shape (m,); `outer` is the number
-    of the outermost call of the same thread around each, its own where there is none.
-
-    Raises
-    ------
-    TableError
-        If a table is damaged.
-    """
-    parts = list(call_pieces(folder, texts))
-    rows = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS[:-1]}
-    order = np.lexsort((-rows["end"], rows["start"]))
-    if (order[1:] < order[:-1]).any():
-        rows = {name: values[order] for name, values in rows.items()}
-    _, threads = distinct_rows(rows["rank"], rows["thread"])
-    outer = np.empty(order.size, np.int64)
-    latest = np.full(threads.max(initial=-1) + 1, -1)
-    _outermost(threads, rows["start"], rows["end"], resolution_of(folder), latest, outer)
-    return rows | {"outer": outer}
-
-
 @compiled(boolean(int64, int64, int64, int64, int64))
 def follows(start, end, outer_start, outer_end, resolution):
     """Return whether a call began after another of its thread had ended, but for what rounding lets them overlap."""
     return start >= outer_end or (start > outer_start and end > outer_end and start >= outer_end - resolution)
-
-
-@compiled(void(I8, I8, int64[::1], int64, int64[::1], int64[::1]))
-def _outermost(threads, starts, ends, resolution, latest, outer):
-    """Write for each call the outermost call of its thread that began before and still runs; let calls that follow each
-    other not overlap.
-    """
-    for i in range(threads.size):
-        held = latest[threads[i]]
-        if held >= 0 and not follows(starts[i], ends[i], starts[held], ends[held], resolution):
-            outer[i] = held
-        else:
-            if held >= 0:
-                ends[held] = min(ends[held], starts[i])
-            outer[i] = i
-            latest[threads[i]] = i
 
 
 def unseen_waits(asked: np.ndarray, queued: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -226,9 +189,7 @@ def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows
 def synchronised_streams(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rank, correlation and stream of the calls that wait for one stream; int64, shape (k,) each."""
     found = [np.zeros((3, 0), np.int64)]
-    for batch in chunks(folder, "dependencies", ["rank", "kind", "stream", "correlation"]):
-        rows = np.stack([numbers(batch.column(name).cast("int64"), -1) for name in ("rank", "correlation", "stream")])
-        kinds = np.array(batch.column("kind").to_pylist(), object)
+    for kinds, rows in dependencies(folder, "rank", "correlation", "stream"):
         one = np.isin(kinds, ("synchronise_stream", "synchronise_event"))
         found.append(rows[:, one & (rows[1] >= 0) & (rows[2] >= 0)])
     rank, correlation, stream = np.concatenate(found, axis=1)
@@ -240,9 +201,6 @@ def event_waits(folder: Path) -> np.ndarray:
     int64, shape (4, k).
     """
     found = [np.zeros((4, 0), np.int64)]
-    for batch in chunks(folder, "dependencies", ["rank", "stream", "start_ns", "source_stream", "kind"]):
-        columns = [batch.column(name).cast("int64") for name in ("rank", "stream", "start_ns", "source_stream")]
-        rows = np.stack([numbers(column, -1) for column in columns])
-        waits = np.array(batch.column("kind").to_pylist(), object) == "wait"
-        found.append(rows[:, waits & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
+    for kinds, rows in dependencies(folder, "rank", "stream", "start_ns", "source_stream"):
+        found.append(rows[:, (kinds == WAIT) & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
     return np.concatenate(found, axis=1)

@@ -1,12 +1,10 @@
 """What each node of a graph waited for, rank by rank."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from causeway.numeric.compiled import I4, I8, compiled, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, LINKED_STREAMS, LINKED_THREADS, link
-from causeway.waiting.graph.nodes import Graph, new_bounds_of, nodes_of
+from causeway.waiting.graph.nodes import Graph, Links, bounds_of, nodes_of
 from causeway.waiting.graph.scratch import WINDOW
 
 DEFAULT_START_UP_NS = 5_000
@@ -17,28 +15,6 @@ LEAST_STARTS = 20
 """Launches that are needed for a median latency."""
 PROBE = 1 << 18
 """Nodes from which the latencies are taken."""
-
-
-@dataclass(kw_only=True)
-class Links:
-    """What each node waited for: see `links.link`.
-
-    Attributes
-    ----------
-    before, other : ndarray of int32, shape (n,)
-    bound : ndarray of uint8, shape (n,)
-    call_before, call_work : ndarray of int32, shape (m,)
-    start_up, between : int, ns
-        Usual time from a call's return to the start of work on an idle stream, and between work of one stream.
-    """
-
-    before: np.ndarray
-    other: np.ndarray
-    bound: np.ndarray
-    call_before: np.ndarray
-    call_work: np.ndarray
-    start_up: int
-    between: int
 
 
 def linked(graph: Graph, explicit: np.ndarray) -> Links:
@@ -130,7 +106,7 @@ def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None
         rank=graph.thread_rank, offsets=offsets_of(graph.thread_rank, ranks),
         latest=np.full((graph.thread_rank.size, 3), -1),
     )  # fmt: skip
-    found = new_bounds_of(links)
+    found = bounds_of(links)
     done = WINDOW
     while done == WINDOW:
         done = link(at, WINDOW, nodes, streams, threads, links.start_up, found)

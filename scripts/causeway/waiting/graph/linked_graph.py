@@ -11,8 +11,8 @@ from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import read_json
 from causeway.waiting.graph.graph_builder import Matched
-from causeway.waiting.graph.link_ranks import Links, linked
-from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.link_ranks import linked
+from causeway.waiting.graph.nodes import Graph, Links
 from causeway.waiting.graph.read_graph import read_graph
 from causeway.waiting.graph.scratch import Scratch
 

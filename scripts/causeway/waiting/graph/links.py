@@ -8,13 +8,11 @@ Else a kernel that starts during the last part of another stream's kernel is tak
 room on the device.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, Record, UniTuple, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, UniTuple, compiled_borrowing, int64, record, void
 from causeway.waiting.graph.blocking_copies import DRAINED_NS
-from causeway.waiting.graph.nodes import ALL_STREAMS, KERNEL, NEW_BOUNDS, NO_SCOPE, NODES
+from causeway.waiting.graph.nodes import ALL_STREAMS, BOUNDS, KERNEL, NO_SCOPE, NODES
 
 NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
 """What bound the start of work: nothing known, its stream, work of another stream, its call."""
@@ -31,45 +29,32 @@ other: PyTorch's backward pass runs on a thread of its own, and makes hundreds; 
 """
 
 
-class LinkedStreams(NamedTuple):
-    """Streams while what bound their work is found.
+LINKED_STREAMS = record("LINKED_STREAMS", rank=I4, device=I8, offsets=I8, recent=int64[:, ::1])
+"""Streams while what bound their work is found.
 
-    Attributes
-    ----------
-    rank : ndarray of int32, shape (streams,)
-    device : ndarray of int64, shape (streams,)
-        A number for each rank and device.
-    offsets : ndarray of int64, shape (ranks + 1,)
-        Where the streams of each rank begin.
-    recent : ndarray of int64, shape (streams, 2), filled with -1
-        Scratch: the last two pieces of work of each stream.
-    """
-
-    rank: Annotated[np.ndarray, I4]
-    device: Annotated[np.ndarray, I8]
-    offsets: Annotated[np.ndarray, I8]
-    recent: Annotated[np.ndarray, int64[:, ::1]]
+Attributes
+----------
+rank : ndarray of int32, shape (streams,)
+device : ndarray of int64, shape (streams,)
+    A number for each rank and device.
+offsets : ndarray of int64, shape (ranks + 1,)
+    Where the streams of each rank begin.
+recent : ndarray of int64, shape (streams, 2), filled with -1
+    Scratch: the last two pieces of work of each stream.
+"""
 
 
-class LinkedThreads(NamedTuple):
-    """Threads while what bound their calls is found.
+LINKED_THREADS = record("LINKED_THREADS", rank=I4, offsets=I8, latest=int64[:, ::1])
+"""Threads while what bound their calls is found.
 
-    Attributes
-    ----------
-    rank : ndarray of int32, shape (threads,)
-    offsets : ndarray of int64, shape (ranks + 1,)
-        Where the threads of each rank begin.
-    latest : ndarray of int64, shape (threads, 3), filled with -1
-        Scratch: last call of each thread, its calls, and calls of the rank since.
-    """
-
-    rank: Annotated[np.ndarray, I4]
-    offsets: Annotated[np.ndarray, I8]
-    latest: Annotated[np.ndarray, int64[:, ::1]]
-
-
-LINKED_STREAMS = Record(LinkedStreams)
-LINKED_THREADS = Record(LinkedThreads)
+Attributes
+----------
+rank : ndarray of int32, shape (threads,)
+offsets : ndarray of int64, shape (ranks + 1,)
+    Where the threads of each rank begin.
+latest : ndarray of int64, shape (threads, 3), filled with -1
+    Scratch: last call of each thread, its calls, and calls of the rank since.
+"""
 
 
 @compiled_borrowing(int64(I8, int64, int64, I8, I8, I8, I4))
@@ -212,7 +197,7 @@ def _recorded_bound(w, previous, other, nodes):
     return ready, how
 
 
-@compiled_borrowing(int64(int64[::1], int64, NODES, LINKED_STREAMS, LINKED_THREADS, int64, NEW_BOUNDS))
+@compiled_borrowing(int64(int64[::1], int64, NODES, LINKED_STREAMS, LINKED_THREADS, int64, BOUNDS))
 def link(at, most, nodes, streams, threads, start_up, found):
     """Write what the next nodes of a rank waited for; return how many there were.
 
@@ -222,10 +207,10 @@ def link(at, most, nodes, streams, threads, start_up, found):
         Where the rank's nodes go on: see `next_node`; moved on.
     most : int
         Nodes that are taken at once.
-    nodes, streams, threads : Nodes, LinkedStreams, LinkedThreads
+    nodes, streams, threads : NODES, LINKED_STREAMS, LINKED_THREADS
     start_up : int
         Usual start-up latency, ns.
-    found : NewBounds
+    found : BOUNDS
     """
     n = nodes.start.size
     m = nodes.call_start.size

@@ -2,14 +2,15 @@
 compiled code takes them, with what bound them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, U1, Record, compiled, int32, int64, uint8
+from causeway.numeric.compiled import I4, I8, U1, compiled, int32, int64, record, uint8
 from causeway.numeric.intervals import Set
-from causeway.waiting.graph.scratch import Scratch, windows
+from causeway.waiting.graph.scratch import Scratch
 
 KERNEL, COLLECTIVE, COPY, GRAPH = range(4)
 """Kinds of device work; a graph is an execution that was traced as a whole."""
@@ -130,20 +131,30 @@ class Graph:
             self.work_of = _rows_of(self.stream_rank[self.work.stream], ranks)
         if len(self.calls_of) < ranks:
             self.calls_of = _rows_of(self.thread_rank[self.calls.thread], ranks)
-        waiting = [0]
-        for begin, end in self.calls_of.tolist():
-            count = 0
-            for part in windows(end, begin):
-                count += int(np.count_nonzero(self.calls.scope[part] != NO_SCOPE))
-                self.scratch.used(part.stop - part.start)
-            waiting.append(waiting[-1] + count)
-        self.returns_of = np.stack([waiting[:-1], waiting[1:]], axis=1).astype(np.int64).reshape(-1, 2)
-        self.returns = self.scratch.array(waiting[-1], np.int32)
-        for row, (begin, end) in enumerate(self.calls_of.tolist()):
-            at = first = waiting[row]
-            for part in windows(end, begin):
-                at = order_returns(part.start, part.stop, self.calls.end, self.calls.scope, first, at, self.returns)
-                self.scratch.used(part.stop - part.start)
+        counts = np.zeros(ranks, np.int64)
+        for row, part in self.parts(self.calls_of):
+            counts[row] += np.count_nonzero(self.calls.scope[part] != NO_SCOPE)
+        ends = np.cumsum(counts)
+        self.returns_of = np.stack([ends - counts, ends], axis=1)
+        self.returns = self.scratch.array(int(counts.sum()), np.int32)
+        to = self.returns_of[:, 0].copy()
+        for row, part in self.parts(self.calls_of):
+            first = int(self.returns_of[row, 0])
+            to[row] = order_returns(
+                part.start, part.stop, self.calls.end, self.calls.scope, first, int(to[row]), self.returns
+            )
+
+    def parts(self, rows_of: np.ndarray) -> Iterator[tuple[int, slice]]:
+        """Give the row of each rank and some of its work or calls at a time.
+
+        Parameters
+        ----------
+        rows_of : ndarray of int64, shape (ranks, 2)
+            `work_of` or `calls_of`.
+        """
+        for row, (begin, end) in enumerate(rows_of.tolist()):
+            for part in self.scratch.windows(end, begin):
+                yield row, part
 
     def cursors(self) -> np.ndarray:
         """Return for each rank its next work, call and return, and where each ends; int64, shape (ranks, 6)."""
@@ -199,41 +210,43 @@ class Texts:
         return found
 
 
-class Nodes(NamedTuple):
-    """Work and calls of a graph, as in `nodes.Work` and `nodes.HostCalls`.
+NODES = record(
+    "NODES",
+    returns=I4,
+    start=I8,
+    end=I8,
+    kind=U1,
+    stream=I4,
+    call=I4,
+    member=I4,
+    call_start=I8,
+    call_end=I8,
+    scope=I4,
+    thread=I4,
+    launches=U1,
+    resolution=int64,
+)
+"""Work and calls of a graph, as in `nodes.Work` and `nodes.HostCalls`.
 
-    Attributes
-    ----------
-    returns : ndarray of int32, shape (waiting calls,)
-        Calls that wait, of each rank in the order of their ends.
-    start, end : ndarray of int64, shape (n,), ns
-    kind : ndarray of uint8, shape (n,)
-    stream, call, member : ndarray of int32, shape (n,)
-        Of work; -1 in `call` and `member` where there is none.
-    call_start, call_end : ndarray of int64, shape (m,), ns
-    scope, thread : ndarray of int32, shape (m,)
-    launches : ndarray of uint8, shape (m,)
-    resolution : int, ns
-        See `Graph`.
-    """
-
-    returns: Annotated[np.ndarray, I4]
-    start: Annotated[np.ndarray, I8]
-    end: Annotated[np.ndarray, I8]
-    kind: Annotated[np.ndarray, U1]
-    stream: Annotated[np.ndarray, I4]
-    call: Annotated[np.ndarray, I4]
-    member: Annotated[np.ndarray, I4]
-    call_start: Annotated[np.ndarray, I8]
-    call_end: Annotated[np.ndarray, I8]
-    scope: Annotated[np.ndarray, I4]
-    thread: Annotated[np.ndarray, I4]
-    launches: Annotated[np.ndarray, U1]
-    resolution: Annotated[int, int64]
+Attributes
+----------
+returns : ndarray of int32, shape (waiting calls,)
+    Calls that wait, of each rank in the order of their ends.
+start, end : ndarray of int64, shape (n,), ns
+kind : ndarray of uint8, shape (n,)
+stream, call, member : ndarray of int32, shape (n,)
+    Of work; -1 in `call` and `member` where there is none.
+call_start, call_end : ndarray of int64, shape (m,), ns
+scope, thread : ndarray of int32, shape (m,)
+launches : ndarray of uint8, shape (m,)
+resolution : int, ns
+    See `Graph`.
+"""
 
 
-class Bounds(NamedTuple):
-    """What each node waited for.
+@dataclass(kw_only=True)
+class Links:
+    """What each node waited for: see `links.link`.
 
     Attributes
     ----------
@@ -242,45 +255,8 @@ class Bounds(NamedTuple):
     bound : ndarray of uint8, shape (n,)
     call_before, call_work : ndarray of int32, shape (m,)
         The call after which the thread went on; the work whose end a waiting call returned after; -1: none.
-    """
-
-    before: Annotated[np.ndarray, I4]
-    other: Annotated[np.ndarray, I4]
-    bound: Annotated[np.ndarray, U1]
-    call_before: Annotated[np.ndarray, I4]
-    call_work: Annotated[np.ndarray, I4]
-
-
-class NewBounds(NamedTuple):
-    """The same while it is found; `other` is given for explicit waits, else -1.
-
-    Attributes
-    ----------
-    before, other : ndarray of int32, shape (n,), output
-    bound : ndarray of uint8, shape (n,), output
-    call_before, call_work : ndarray of int32, shape (m,), output
-    """
-
-    before: Annotated[np.ndarray, int32[::1]]
-    other: Annotated[np.ndarray, int32[::1]]
-    bound: Annotated[np.ndarray, uint8[::1]]
-    call_before: Annotated[np.ndarray, int32[::1]]
-    call_work: Annotated[np.ndarray, int32[::1]]
-
-
-NODES = Record(Nodes)
-BOUNDS = Record(Bounds)
-NEW_BOUNDS = Record(NewBounds)
-
-
-class HasBounds(Protocol):
-    """What has the arrays of `Bounds`.
-
-    Attributes
-    ----------
-    before, other : ndarray of int32, shape (n,)
-    bound : ndarray of uint8, shape (n,)
-    call_before, call_work : ndarray of int32, shape (m,)
+    start_up, between : int, ns
+        Usual time from a call's return to the start of work on an idle stream, and between work of one stream.
     """
 
     before: np.ndarray
@@ -288,9 +264,24 @@ class HasBounds(Protocol):
     bound: np.ndarray
     call_before: np.ndarray
     call_work: np.ndarray
+    start_up: int
+    between: int
 
 
-def nodes_of(graph: Graph, **changed: np.ndarray) -> Nodes:
+BOUNDS = record(
+    "BOUNDS", before=int32[::1], other=int32[::1], bound=uint8[::1], call_before=int32[::1], call_work=int32[::1]
+)
+"""The arrays of `Links`, which a search for them writes; it is given `other` for explicit waits, else -1.
+
+Attributes
+----------
+before, other : ndarray of int32, shape (n,)
+bound : ndarray of uint8, shape (n,)
+call_before, call_work : ndarray of int32, shape (m,)
+"""
+
+
+def nodes_of(graph: Graph, **changed: np.ndarray) -> Any:
     """Return the nodes of a graph, with some of their arrays replaced."""
     work = graph.work
     calls = graph.calls
@@ -303,11 +294,6 @@ def nodes_of(graph: Graph, **changed: np.ndarray) -> Nodes:
     return NODES.of(**{**arrays, **changed})
 
 
-def bounds_of(links: HasBounds, **changed: np.ndarray) -> Bounds:
+def bounds_of(links: Links, **changed: np.ndarray) -> Any:
     """Return what bound each node, with some arrays replaced."""
-    return BOUNDS.of(**{**{name: getattr(links, name) for name in Bounds._fields}, **changed})
-
-
-def new_bounds_of(links: HasBounds) -> NewBounds:
-    """Return the arrays that a search for bounds writes."""
-    return NEW_BOUNDS.of(**{name: getattr(links, name) for name in NewBounds._fields})
+    return BOUNDS.of(**{**vars(links), **changed})

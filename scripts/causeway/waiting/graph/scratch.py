@@ -57,33 +57,46 @@ class Scratch:
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)
                 found = self.mapped(file.fileno(), size).view(dtype).reshape(shape)
-        if fill:
-            for part in windows(len(found)):
-                found[part] = fill
-                self.used(WINDOW)
+        for part in self.windows(len(found)) if fill else ():
+            found[part] = fill
         return found
+
+    def windows(self, rows: int, first: int = 0, ranks: int = 1) -> Iterator[slice]:
+        """Give the rows from `first` to `rows`, `WINDOW` at a time, or fewer where each stands for a row of so many
+        ranks; from time to time memory gives back what the files hold of those that were gone over.
+        """
+        step = max(WINDOW // ranks, 1)
+        for begin in range(first, rows, step):
+            yield slice(begin, min(begin + step, rows))
+            self.used(ranks * step)
 
     def copy(self, values: np.ndarray) -> np.ndarray:
         """Return a copy of `values`, of any shape and of the same shape."""
         found = self.array(values.shape, values.dtype.type)
-        for part in windows(len(values)):
+        for part in self.windows(len(values)):
             found[part] = values[part]
-            self.used(WINDOW)
         return found
 
     def taken(self, values: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Return in memory `values`, of shape (n,), at the rows `at`, ascending, of shape (k,); of shape (k,)."""
         found = np.empty(at.size, values.dtype)
-        for part in _near(at):
+        for part in self._near(at):
             found[part] = values[at[part]]
-            self.used(WINDOW)
         return found
 
     def put(self, values: np.ndarray, at: np.ndarray, new: np.ndarray) -> None:
         """Write `new`, of shape (k,), into `values`, of shape (n,), at the rows `at`, of shape (k,), ascending."""
-        for part in _near(at):
+        for part in self._near(at):
             values[at[part]] = new[part]
+
+    def _near(self, at: np.ndarray) -> Iterator[slice]:
+        """Give the parts of ascending rows that lie within `WINDOW` rows of each other."""
+        begin = 0
+        while begin < at.size:
+            stop = begin + int(np.searchsorted(at[begin : begin + WINDOW], int(at[begin]) + WINDOW))
+            yield slice(begin, stop)
             self.used(WINDOW)
+            begin = stop
 
     def mapped(self, descriptor: int, size: int) -> np.ndarray:
         """Return the bytes of a file as an array; uint8, shape (size,)."""
@@ -123,7 +136,7 @@ class ReversedParts:
 
     def __init__(self, folder: Path | None, dtypes: Sequence[type]) -> None:
         self._dtypes = dtypes
-        self._file = io.BytesIO() if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._file = _file(folder)
         weakref.finalize(self, _close, [self._file])
         self._parts: list[tuple[int, int]] = []
 
@@ -154,8 +167,7 @@ class GrowingColumns:
     def __init__(self, scratch: Scratch, folder: Path | None, dtypes: dict[str, type]) -> None:
         self._scratch = scratch
         self._dtypes = dtypes
-        self._parts: dict[str, list[np.ndarray]] = {name: [] for name in dtypes}
-        self._files = {name: tempfile.TemporaryFile(dir=folder) for name in dtypes} if folder else {}  # noqa: SIM115
+        self._files = {name: _file(folder) for name in dtypes}
         weakref.finalize(self, _close, list(self._files.values()))
         self.rows = 0
 
@@ -163,39 +175,27 @@ class GrowingColumns:
         """Append rows: an array of each column, all of one shape (k,)."""
         for name, dtype in self._dtypes.items():
             part: np.ndarray = np.ascontiguousarray(values[name], dtype)
-            if self._files:
-                self._files[name].write(part.data)
-            else:
-                self._parts[name].append(part.copy())
+            self._files[name].write(part.data)
         self.rows += len(part)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the columns as arrays of shape (rows,); nothing can be appended any more."""
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for name, dtype in self._dtypes.items():
-            size = self.rows * np.dtype(dtype).itemsize
-            if name not in self._files:
-                found[name] = np.concatenate([np.zeros(0, dtype), *self._parts.pop(name)])
-                continue
             with self._files[name] as file:
-                file.flush()
-                found[name] = self._scratch.mapped(file.fileno(), size).view(dtype) if size else np.zeros(0, dtype)
+                if isinstance(file, io.BytesIO) or not self.rows:
+                    file.seek(0)
+                    found[name] = np.frombuffer(file.read(), dtype).copy()
+                else:
+                    file.flush()
+                    size = self.rows * np.dtype(dtype).itemsize
+                    found[name] = self._scratch.mapped(file.fileno(), size).view(dtype)
         return found
 
 
-def windows(rows: int, first: int = 0, step: int = WINDOW) -> Iterator[slice]:
-    """Give the rows from `first` to `rows`, `step` at a time."""
-    for begin in range(first, rows, step):
-        yield slice(begin, min(begin + step, rows))
-
-
-def _near(at: np.ndarray) -> Iterator[slice]:
-    """Give the parts of ascending rows that lie within `WINDOW` rows of each other."""
-    begin = 0
-    while begin < at.size:
-        stop = begin + int(np.searchsorted(at[begin : begin + WINDOW], int(at[begin]) + WINDOW))
-        yield slice(begin, stop)
-        begin = stop
+def _file(folder: Path | None) -> IO[bytes]:
+    """Return a file without a name, or in memory without a folder."""
+    return io.BytesIO() if folder is None else tempfile.TemporaryFile(dir=folder)
 
 
 def _close(files: Sequence[IO[bytes]]) -> None:

@@ -5,11 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.events.event_blocks import chunks, numbers
+from causeway.waiting.dependencies import WAIT, dependencies
 
-WAIT = "wait"
-"""Kind of the rows of `dependencies` by which a stream waits for an event."""
-UNRECORDED = -1
 NONE = -2
 MOST_WAITS = 1 << 19
 """Waits kept at once; an older one belongs to work that has long begun."""
@@ -32,11 +29,8 @@ class EventWaits:
 
     @staticmethod
     def _read(folder: Path) -> Iterator[tuple[int, np.ndarray]]:
-        for batch in chunks(folder, "dependencies", ["start_ns", "rank", "kind", "stream", "source_stream"]):
-            waits = np.array(batch.column("kind").to_pylist(), object) == WAIT
-            columns = [batch.column(name).cast("int64") for name in ("rank", "stream", "start_ns", "source_stream")]
-            rows = np.stack([numbers(column, UNRECORDED) for column in columns])
-            yield int(rows[2, -1]), rows[:, waits & (rows[1] >= 0)]
+        for kinds, rows in dependencies(folder, "rank", "stream", "start_ns", "source_stream"):
+            yield int(rows[2, -1]), rows[:, (kinds == WAIT) & (rows[1] >= 0)]
 
     def read_until(self, moment: int) -> None:
         """Take the waits that were asked for up to a moment."""

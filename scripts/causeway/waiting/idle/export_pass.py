@@ -10,13 +10,14 @@ import numpy as np
 from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
 from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import Block
-from causeway.events.few_values import few_distinct
+from causeway.events.few_values import RowNumbers, few_distinct
+from causeway.waiting.dependencies import UNRECORDED
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
+from causeway.waiting.idle.event_waits import NONE, EventWaits
 from causeway.waiting.idle.gaps import PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
-from causeway.waiting.idle.named_events import FIRST_COPY, EventRows, NamedEvents
+from causeway.waiting.idle.named_events import FIRST_COPY, NamedEvents
 from causeway.waiting.idle.profiler_time import ProfilerTime
 from causeway.waiting.idle.taken_time import TakenTime
 from causeway.waiting.idle.totals import IdleSums
@@ -71,8 +72,7 @@ def explain_export(folder: Path, steps: Steps, taken: TakenGpus | None = None) -
     for block in one.events.blocks():
         one.take(block)
     one.finish()
-    devices = [(key >> 16, key & 0xFFFF) for key in one.devices.keys]
-    return Explained(devices=devices, texts=one.details.texts, totals=one.totals, start_up_ns=bound)
+    return Explained(devices=one.devices.rows, texts=one.details.texts, totals=one.totals, start_up_ns=bound)
 
 
 def start_up_bound(folder: Path) -> int:
@@ -147,8 +147,8 @@ class ExportPass:
         self.waits = EventWaits(folder)
         self.profiler = ProfilerTime(folder, self.details)
         self.taken = TakenTime(taken, self.details) if taken else None
-        self.devices = EventRows()
-        self.streams = EventRows()
+        self.devices = RowNumbers()
+        self.streams = RowNumbers()
         self.known = Known()
         self.totals = IdleSums(steps)
         self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS
@@ -156,10 +156,10 @@ class ExportPass:
 
     def take(self, block: Block) -> None:
         """Take events ordered by start, after all that were taken before."""
-        device = self.devices.of_pairs(block["rank"], block["device"], 16)
+        device = self.devices.of(block["rank"], block["device"])
         # when a stream's earlier work was called matters to recorded waits only
-        rows = self.streams.of_pairs(device, block["stream"], 32) if self.waits.recorded else device[:0]
-        self.known.grow(len(self.devices.keys), len(self.streams.keys))
+        rows = self.streams.of(device, block["stream"]) if self.waits.recorded else device[:0]
+        self.known.grow(len(self.devices), len(self.streams))
         latest = int(block["start"][-1])
         called = int(block["called"].max())
         self.host.read_until(latest, called)
@@ -178,7 +178,7 @@ class ExportPass:
         fields = ("streams", "starts", "ends", "called_at", "returned", "names", "calls")
         events = gaps.GAP_EVENTS.of(devices=device, stream_rows=rows, **dict(zip(fields, columns, strict=True)))
         host = self.host
-        if not host.threads.keys:
+        if not len(host.threads):
             host.offsets = np.zeros(2, np.int64)
         segments = gaps.HOST_SEGMENTS.of(
             slots=host.slots, segments=host.segments, offsets=host.offsets, activities=host.activity_table()
@@ -200,11 +200,10 @@ class ExportPass:
             self.latencies.append(mine[:, _FIELD["end"]] - mine[:, _FIELD["begin"]])
             return
         detail = self._details(pieces, block, before)
-        ranks = [key >> 16 for key in self.devices.keys]
+        ranks = [rank for rank, _ in self.devices.rows]
         if self.taken is not None:
             until = block["start"][pieces[:, _FIELD["event"]]]
-            devices = [(key >> 16, key & 0xFFFF) for key in self.devices.keys]
-            pieces, detail = self.taken.divide(pieces, detail, until, devices)
+            pieces, detail = self.taken.divide(pieces, detail, until, self.devices.rows)
         self.totals.take(*self.profiler.divide(pieces, detail, ranks), len(self.details.texts), ranks)
 
     def _details(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
@@ -285,16 +284,16 @@ class ExportPass:
     def _forget(self, latest: int) -> None:
         """Drop host time that no gap can ask for: a device's next gap begins where its events reach, or later."""
         needed: dict[int, int] = {}
-        for key, reach in zip(self.devices.keys, self.known.state[:, STATE.index("reach")].tolist(), strict=True):
-            needed[key >> 16] = min(needed.get(key >> 16, latest), reach)
-        for key in self.host.threads.keys:
-            needed.setdefault(key >> 32, latest)
+        for (rank, _), reach in zip(self.devices.rows, self.known.state[:, STATE.index("reach")].tolist(), strict=True):
+            needed[rank] = min(needed.get(rank, latest), reach)
+        for rank, _ in self.host.threads.rows:
+            needed.setdefault(rank, latest)
         self.host.forget(needed)
 
     def finish(self) -> None:
         """Count the time before the first and after the last work of each device."""
         state = self.known.state
-        ranks = [key >> 16 for key in self.devices.keys]
+        ranks = [rank for rank, _ in self.devices.rows]
         first = state[:, STATE.index("first")]
         last = state[:, STATE.index("reach")]
         rows = np.arange(len(ranks))

@@ -5,12 +5,8 @@ work was enqueued when its launch call returned, at q, or at b where the call wa
 the host's, from q on the device's; work enqueued before a waited for the device alone, and is queued behind other work.
 """
 
-from typing import Annotated, NamedTuple
-
-import numpy as np
-
 from causeway.events.device_events import NO_STREAM, UNKNOWN
-from causeway.numeric.compiled import I4, I8, U4, Record, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, U4, compiled_borrowing, int64, record, void
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,
@@ -37,105 +33,87 @@ _M3 = int64[:, :, ::1]
 _W = int64[::1]
 
 
-class GapEvents(NamedTuple):
-    """Events of devices, ordered by start.
-
-    Attributes
-    ----------
-    devices : ndarray of int32, shape (n,)
-        Row of the device.
-    streams : ndarray of uint32, shape (n,)
-        Number of the stream.
-    stream_rows : ndarray of int32, shape (n,) or (0,)
-        Row of the stream in `DeviceStates.called`; empty where that is not asked for.
-    starts, ends, called_at, returned : ndarray of int64, shape (n,), ns
-        Of the event; begin and end of its call, or `UNKNOWN`.
-    names : ndarray of int32, shape (n,)
-        A number that stands for the event's name.
-    calls : ndarray of int64, shape (n,)
-        The number of its call or -1.
-    """
-
-    devices: Annotated[np.ndarray, I4]
-    streams: Annotated[np.ndarray, U4]
-    stream_rows: Annotated[np.ndarray, I4]
-    starts: Annotated[np.ndarray, I8]
-    ends: Annotated[np.ndarray, I8]
-    called_at: Annotated[np.ndarray, I8]
-    returned: Annotated[np.ndarray, I8]
-    names: Annotated[np.ndarray, I4]
-    calls: Annotated[np.ndarray, I8]
-
-
-class HostSegments(NamedTuple):
-    """What the threads of the host did.
-
-    Attributes
-    ----------
-    slots : ndarray of int64, shape (a power of two, 4), updated
-        Calls, `stack_sweep.SLOT`.
-    segments : ndarray of int64, shape (segments, 4)
-        `stack_sweep.SEGMENT`, ordered by thread and time.
-    offsets : ndarray of int64, shape (threads + 1,)
-        Where the segments of each thread begin.
-    activities : ndarray of int64, shape (codes, 2)
-        Priority, and whether it launches graphs.
-    """
-
-    slots: Annotated[np.ndarray, int64[:, ::1]]
-    segments: Annotated[np.ndarray, int64[:, ::1]]
-    offsets: Annotated[np.ndarray, int64[::1]]
-    activities: Annotated[np.ndarray, int64[:, ::1]]
-
-
-class DeviceStates(NamedTuple):
-    """What is known of devices and streams from one block of events to the next.
-
-    Attributes
-    ----------
-    state : ndarray of int64, shape (devices, 5), updated
-        `STATE`.
-    called : ndarray of int64, shape (streams,), updated
-        When the call of the latest event of each stream began.
-    before : ndarray of int64, shape of `GapEvents.stream_rows`, output
-        `called` of the event's stream before the event.
-    """
-
-    state: Annotated[np.ndarray, int64[:, ::1]]
-    called: Annotated[np.ndarray, int64[::1]]
-    before: Annotated[np.ndarray, int64[::1]]
-
-
-class StartUp(NamedTuple):
-    """The start-up latency that is usual, and the longest that counts as one.
-
-    Attributes
-    ----------
-    bound, longest : int, ns
-    """
-
-    bound: Annotated[int, int64]
-    longest: Annotated[int, int64]
-
-
-class Gap(NamedTuple):
-    """A time [begin, end) in which a device was idle before an event.
-
-    Attributes
-    ----------
-    device, event : int
-    begin, end : int, ns
-    """
-
-    device: Annotated[int, int64]
-    event: Annotated[int, int64]
-    begin: Annotated[int, int64]
-    end: Annotated[int, int64]
-
-
-GAP_EVENTS, HOST_SEGMENTS, DEVICE_STATES, START_UPS, GAP = map(
-    Record, (GapEvents, HostSegments, DeviceStates, StartUp, Gap)
+GAP_EVENTS = record(
+    "GAP_EVENTS",
+    devices=I4,
+    streams=U4,
+    stream_rows=I4,
+    starts=I8,
+    ends=I8,
+    called_at=I8,
+    returned=I8,
+    names=I4,
+    calls=I8,
 )
+"""Events of devices, ordered by start.
+
+Attributes
+----------
+devices : ndarray of int32, shape (n,)
+    Row of the device.
+streams : ndarray of uint32, shape (n,)
+    Number of the stream.
+stream_rows : ndarray of int32, shape (n,) or (0,)
+    Row of the stream in `DEVICE_STATES.called`; empty where that is not asked for.
+starts, ends, called_at, returned : ndarray of int64, shape (n,), ns
+    Of the event; begin and end of its call, or `UNKNOWN`.
+names : ndarray of int32, shape (n,)
+    A number that stands for the event's name.
+calls : ndarray of int64, shape (n,)
+    The number of its call or -1.
+"""
+
+
+HOST_SEGMENTS = record(
+    "HOST_SEGMENTS", slots=int64[:, ::1], segments=int64[:, ::1], offsets=int64[::1], activities=int64[:, ::1]
+)
+"""What the threads of the host did.
+
+Attributes
+----------
+slots : ndarray of int64, shape (a power of two, 4), updated
+    Calls, `stack_sweep.SLOT`.
+segments : ndarray of int64, shape (segments, 4)
+    `stack_sweep.SEGMENT`, ordered by thread and time.
+offsets : ndarray of int64, shape (threads + 1,)
+    Where the segments of each thread begin.
+activities : ndarray of int64, shape (codes, 2)
+    Priority, and whether it launches graphs.
+"""
+
+
+DEVICE_STATES = record("DEVICE_STATES", state=int64[:, ::1], called=int64[::1], before=int64[::1])
+"""What is known of devices and streams from one block of events to the next.
+
+Attributes
+----------
+state : ndarray of int64, shape (devices, 5), updated
+    `STATE`.
+called : ndarray of int64, shape (streams,), updated
+    When the call of the latest event of each stream began.
+before : ndarray of int64, shape of `GAP_EVENTS.stream_rows`, output
+    `called` of the event's stream before the event.
+"""
+
+
+START_UPS = record("START_UPS", bound=int64, longest=int64)
+"""The start-up latency that is usual, and the longest that counts as one.
+
+Attributes
+----------
+bound, longest : int, ns
+"""
+
+
+GAP = record("GAP", device=int64, event=int64, begin=int64, end=int64)
+"""A time [begin, end) in which a device was idle before an event.
+
+Attributes
+----------
+device, event : int
+begin, end : int, ns
+"""
+Gap = GAP.kind
 
 
 @compiled_borrowing(int64(_M2, int64, GAP, int64, int64, int64, int64, int64))
@@ -205,14 +183,14 @@ def _split_gap(pieces, n, gap, call, returned, queued, start_up, host):
         `PIECE`.
     n : int
         Pieces before.
-    gap : Gap
+    gap : GAP
     call : int
         The event's call in `host.slots`; -1: not known.
     returned : int, ns
         When the work was enqueued, or `UNKNOWN`.
     queued : int
         The code of `QUEUED`.
-    start_up, host : StartUp, HostSegments
+    start_up, host : START_UPS, HOST_SEGMENTS
     """
     a = gap.begin
     start = gap.end
@@ -252,7 +230,7 @@ def take_events(begin_at, events, host, start_up, known, pieces, written):
     Parameters
     ----------
     begin_at : int
-    events, host, start_up, known : GapEvents, HostSegments, StartUp, DeviceStates
+    events, host, start_up, known : GAP_EVENTS, HOST_SEGMENTS, START_UPS, DEVICE_STATES
     pieces : array of int64, shape (rows, 7), output
         `PIECE`.
     written : array of int64, shape (1,), output

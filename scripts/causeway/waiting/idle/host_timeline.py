@@ -12,15 +12,14 @@ import pyarrow as pa
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import HOST_KINDS
 from causeway.events.event_blocks import Block, chunks, merged, numbers, times
+from causeway.events.few_values import RowNumbers
 from causeway.waiting.idle.activities import Activities, without_numbers
-from causeway.waiting.idle.named_events import EventRows
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
     OPEN,
     OPEN_ACTIVITIES,
     SEGMENT,
     SLOT,
-    OpenActivities,
     close_segments,
     remember_calls,
     take_activities,
@@ -61,8 +60,8 @@ class HostTimeline:
 
     Attributes
     ----------
-    threads : EventRows
-        Keys are rank * 2^32 + thread.
+    threads : RowNumbers
+        By rank and thread.
     slots : ndarray of int64, shape (CALL_SLOTS, 4)
         `stack_sweep.SLOT`.
     segments, offsets : ndarray of int64, shapes (segments, 4) and (threads + 1,)
@@ -72,7 +71,7 @@ class HostTimeline:
     def __init__(self, folder: Path, activities: Activities) -> None:
         self.activities = activities
         activities.outer = outer_ranges(folder)
-        self.threads = EventRows()
+        self.threads = RowNumbers()
         self.slots = np.zeros((CALL_SLOTS, len(SLOT)), np.int64)
         self.segments = np.zeros((0, len(SEGMENT)), np.int64)
         self.offsets = np.zeros(1, np.int64)
@@ -128,8 +127,8 @@ class HostTimeline:
         self._order()
 
     def _take(self, block: Block) -> None:
-        rows = self.threads.of(block["rank"].astype(np.int64) << 32 | block["thread"])
-        fresh = len(self.threads.keys) - self._now.size
+        rows = self.threads.of(block["rank"], block["thread"])
+        fresh = len(self.threads) - self._now.size
         if fresh:
             self._now = np.append(self._now, np.full(fresh, np.iinfo(np.int64).min))
             self._depth = np.append(self._depth, np.zeros(fresh, np.int64))
@@ -140,7 +139,7 @@ class HostTimeline:
         n = take_activities(rows, *events, self._open_activities(), self.activity_table(), room)
         self._new.append(room[:n].copy())
 
-    def _open_activities(self) -> OpenActivities:
+    def _open_activities(self) -> tuple:
         return OPEN_ACTIVITIES.of(now=self._now, depth=self._depth, opened=self._open)
 
     def activity_table(self) -> np.ndarray:
@@ -153,14 +152,14 @@ class HostTimeline:
         if len(rows) > MOST_SEGMENTS:
             latest = np.sort(np.argsort(rows[:, 1], kind="stable")[-MOST_SEGMENTS:])
             rows = rows[latest]
-        thread = rows[:, 0].astype(np.int16 if len(self.threads.keys) < 1 << 15 else np.int64)
+        thread = rows[:, 0].astype(np.int16 if len(self.threads) < 1 << 15 else np.int64)
         if (np.diff(thread) < 0).any():
             rows = rows[np.argsort(thread, kind="stable")]
         self.segments = rows
-        self.offsets = np.searchsorted(rows[:, 0], np.arange(len(self.threads.keys) + 1))
+        self.offsets = np.searchsorted(rows[:, 0], np.arange(len(self.threads) + 1))
 
     def forget(self, needed_from: dict[int, int]) -> None:
         """Drop segments that end before the moment, by rank, from which on gaps can still be asked for."""
-        limit = np.array([needed_from.get(key >> 32, np.iinfo(np.int64).max) for key in self.threads.keys], np.int64)
+        limit = np.array([needed_from.get(rank, np.iinfo(np.int64).max) for rank, _ in self.threads.rows], np.int64)
         if len(self.segments):
             self.segments = self.segments[self.segments[:, 2] > limit[self.segments[:, 0]]]

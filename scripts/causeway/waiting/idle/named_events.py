@@ -8,8 +8,7 @@ import numpy as np
 from causeway.core.codes import COPY_KINDS, MIGRATIONS
 from causeway.core.tables import read_table
 from causeway.events.device_events import NO_STREAM, device_events
-from causeway.events.event_blocks import Block, is_repeated, merged, repeated
-from causeway.events.few_values import few_in_order
+from causeway.events.event_blocks import Block, merged
 
 FIRST_COPY = 2
 """Where the names of copies, by kind, begin."""
@@ -71,36 +70,3 @@ class NamedEvents:
 
 def _name_of_copy(kind: int) -> str:
     return f"{'a migration' if kind in MIGRATIONS else 'a copy'} ({COPY_KINDS.get(kind, 'unknown')})"
-
-
-class EventRows:
-    """Numbers of keys in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        self.keys: list[int] = []
-        self._of: dict[int, int] = {}
-
-    def of(self, keys: np.ndarray) -> np.ndarray:
-        """Return the number of each key, int32 of shape (n,); `keys` are int64 of shape (n,)."""
-        found, code = few_in_order(keys)
-        rows = [self._row(key) for key in found.tolist()]
-        return code if rows == list(range(len(rows))) else np.array(rows, np.int32)[code]
-
-    def of_pairs(self, high: np.ndarray, low: np.ndarray, bits: int) -> np.ndarray:
-        """Return the number of each key high * 2^bits + low, int32 of shape (n,).
-
-        Parameters
-        ----------
-        high, low : ndarray of integers, shape (n,)
-            `low` is at least 0 and below 2^bits.
-        bits : int
-        """
-        if is_repeated(high) and is_repeated(low):
-            return self.of(repeated(int(high[0]) << bits | int(low[0]), high.size))
-        return self.of(high.astype(np.int64) << bits | low)
-
-    def _row(self, key: int) -> int:
-        if key not in self._of:
-            self._of[key] = len(self.keys)
-            self.keys.append(key)
-        return self._of[key]

@@ -2,11 +2,7 @@
 latest calls did.
 """
 
-from typing import Annotated, NamedTuple
-
-import numpy as np
-
-from causeway.numeric.compiled import I4, I8, Record, boolean, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I4, I8, boolean, compiled_borrowing, int64, record, void
 
 DEPTH = 64
 """Activities open at once on one thread; further ones count as what encloses them."""
@@ -27,23 +23,16 @@ _W = int64[::1]
 _R2 = int64[:, ::1]
 
 
-class OpenActivities(NamedTuple):
-    """The activities that are open on each thread.
+OPEN_ACTIVITIES = record("OPEN_ACTIVITIES", now=int64[::1], depth=int64[::1], opened=int64[:, :, ::1])
+"""The activities that are open on each thread.
 
-    Attributes
-    ----------
-    now, depth : ndarray of int64, shape (threads,), updated
-        How far each thread is known, ns, and how many activities are open.
-    opened : ndarray of int64, shape (threads, DEPTH, 3), updated
-        `OPEN`.
-    """
-
-    now: Annotated[np.ndarray, int64[::1]]
-    depth: Annotated[np.ndarray, int64[::1]]
-    opened: Annotated[np.ndarray, int64[:, :, ::1]]
-
-
-OPEN_ACTIVITIES = Record(OpenActivities)
+Attributes
+----------
+now, depth : ndarray of int64, shape (threads,), updated
+    How far each thread is known, ns, and how many activities are open.
+opened : ndarray of int64, shape (threads, DEPTH, 3), updated
+    `OPEN`.
+"""
 
 
 @compiled_borrowing(boolean(_W, _W, _R2))
@@ -105,7 +94,7 @@ def take_activities(rows, begins, ends, codes, threads, activities, segments):
     ----------
     rows, begins, ends, codes : arrays, shape (n,)
         Thread's row, ns, and the activity's code.
-    threads : OpenActivities
+    threads : OPEN_ACTIVITIES
     activities : array of int64, shape (codes, 2)
         Priority, and whether it launches graphs.
     segments : array of int64, shape (rows, 4), output

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from causeway.numeric.intervals import meetings
 from causeway.waiting.idle.gaps import PIECE, add_pieces
 from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.steps_by_rank import Steps
@@ -73,11 +74,7 @@ class IdleSums:
     def _split(self, pieces: list[np.ndarray], low: np.ndarray, high: np.ndarray, number: np.ndarray) -> None:
         """Count the parts of pieces that lie in steps."""
         device, reason, detail, begin, end = pieces
-        first = np.searchsorted(high, begin, "right")
-        last = np.searchsorted(low, end, "left")
-        parts = np.maximum(last - first, 0)
-        piece = np.repeat(np.arange(begin.size), parts)
-        step = np.arange(piece.size) - np.repeat(np.cumsum(parts) - parts, parts) + np.repeat(first, parts)
+        piece, step = meetings(begin, end, (low, high))
         length = np.minimum(end[piece], high[step]) - np.maximum(begin[piece], low[step])
         _add(self.steps, [device[piece], number[step], reason[piece], detail[piece]], length)
 

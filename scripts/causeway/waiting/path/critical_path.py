@@ -8,9 +8,8 @@ import numpy as np
 from causeway.core.codes import waits_for_engine
 from causeway.numeric.intervals import overlap
 from causeway.waiting.graph.host_calls import ACCESS, launches_nothing
-from causeway.waiting.graph.link_ranks import Links
-from causeway.waiting.graph.nodes import Graph, bounds_of, nodes_of
-from causeway.waiting.graph.scratch import WINDOW, windows
+from causeway.waiting.graph.nodes import Graph, Links, bounds_of, nodes_of
+from causeway.waiting.graph.scratch import WINDOW
 from causeway.waiting.path.walk import BETWEEN_CALLS, ENGINE, HOST, IN_MPI, LAUNCH, PIECE, walk
 
 MOST_PIECES = 1 << 17
@@ -53,10 +52,9 @@ def arrivals(graph: Graph) -> np.ndarray:
     """Return when the last rank arrived at each matched collective; int64, shape (collectives,), ns."""
     work = graph.work
     found = np.full(graph.members.size, np.iinfo(np.int64).min)
-    for part in windows(work.start.size) if found.size else ():
+    for _, part in graph.parts(graph.work_of) if found.size else ():
         joint = np.flatnonzero(work.member[part] >= 0)
         np.maximum.at(found, work.member[part][joint], work.start[part][joint])
-        graph.scratch.used(part.stop - part.start)
     return found
 
 
@@ -80,11 +78,9 @@ class CriticalPaths:
         """Return by row of the rank the numbers of its calls of a name."""
         graph = self.graph
         found: list[list[int]] = [[] for _ in graph.ranks]
-        for rank, (begin, end) in enumerate(graph.calls_of.tolist()) if text in graph.texts else ():
-            code = graph.texts.index(text)
-            for part in windows(end, begin):
-                found[rank] += (part.start + np.flatnonzero(graph.calls.name[part] == code)).tolist()
-                graph.scratch.used(part.stop - part.start)
+        for row, part in graph.parts(graph.calls_of) if text in graph.texts else ():
+            named = graph.calls.name[part] == graph.texts.index(text)
+            found[row] += (part.start + np.flatnonzero(named)).tolist()
         return found
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
@@ -122,10 +118,9 @@ class CriticalPaths:
             last = np.iinfo(np.int64).min
             for rank in run:
                 begin, stop = self.graph.work_of[rank].tolist()
-                for part in windows(stop, begin):
+                for part in self.graph.scratch.windows(stop, begin):
                     first = min(first, int(schedule.start[part].min()))
                     last = max(last, int(schedule.end[part].max()))
-                    self.graph.scratch.used(part.stop - part.start)
                 for call in self._accesses[rank]:  # managed memory moves: the device is at work
                     first = min(first, int(schedule.call_start[call]))
                     last = max(last, int(schedule.call_end[call]))
@@ -153,13 +148,12 @@ class CriticalPaths:
             (self.graph.calls_of[rank], schedule.call_start, schedule.call_end),
         )
         for kind, ((begin, stop), starts, ends) in enumerate(kinds):
-            for part in windows(int(stop), int(begin)):
+            for part in self.graph.scratch.windows(int(stop), int(begin)):
                 first = min(first, int(starts[part].min()))
                 moment = int(ends[part].max())
                 if moment >= latest[kind]:
                     latest[kind] = moment
                     last[kind] = part.stop - 1 - int(ends[part][::-1].argmax())
-                self.graph.scratch.used(part.stop - part.start)
         last[0 if latest[1] > latest[0] else 1] = -1
         return first, max(latest), last[0], last[1]
 

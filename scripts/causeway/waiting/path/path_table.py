@@ -3,9 +3,9 @@
 import numpy as np
 
 from causeway.core.codes import PATH_KINDS
+from causeway.numeric.intervals import meetings
 from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import Graph
-from causeway.waiting.graph.scratch import windows
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import Schedule
 from causeway.waiting.steps_by_rank import StepsOfRank
@@ -80,13 +80,11 @@ def last_ranks_of(graph: Graph, schedule: Schedule) -> np.ndarray:
     (collectives,).
     """
     found = np.full(graph.members.size, -1)
-    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
-        for part in windows(end, begin) if found.size else ():
-            joint = part.start + np.flatnonzero(graph.work.member[part] >= 0)
-            member = graph.work.member[joint]
-            last = member[schedule.start[joint] == schedule.last_arrival[member]]
-            found[last[found[last] < 0]] = rank
-            graph.scratch.used(part.stop - part.start)
+    for row, part in graph.parts(graph.work_of) if found.size else ():
+        joint = part.start + np.flatnonzero(graph.work.member[part] >= 0)
+        member = graph.work.member[joint]
+        last = member[schedule.start[joint] == schedule.last_arrival[member]]
+        found[last[found[last] < 0]] = row
     return found
 
 
@@ -114,11 +112,7 @@ def step_sums(pieces: np.ndarray, number: np.ndarray, steps: StepsOfRank) -> dic
     first = int(np.searchsorted(steps[1], begin[0], "right"))
     after = int(np.searchsorted(steps[0], stop[-1]))
     start, end = (one[first:after] for one in steps[:2])
-    low = np.searchsorted(stop, start, "right")
-    high = np.maximum(np.searchsorted(begin, end, "left"), low)
-    counts = high - low
-    at = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    row = np.repeat(np.arange(start.size), counts)
+    row, at = meetings(start, end, (begin, stop))
     inside = np.minimum(stop[at], end[row]) - np.maximum(begin[at], start[row])
     used, group = distinct_rows(first + row, number[at])
     sums = np.zeros(used.shape[1], np.int64)

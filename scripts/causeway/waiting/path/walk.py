@@ -43,7 +43,7 @@ def walk(state, reach, first, nodes, bounds, last_arrival, start_up, pieces):
         How many rows of work and of calls are gone over at once.
     first : int
         When the rank's time begins, ns: the rest before the first known node counts from there.
-    nodes, bounds : Nodes, Bounds
+    nodes, bounds : NODES, BOUNDS
     last_arrival : array of int64, shape (collectives,), ns
         When the last rank arrived at each matched collective.
     start_up : int

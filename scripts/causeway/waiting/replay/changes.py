@@ -7,9 +7,8 @@ import numpy as np
 
 from causeway.numeric.compiled import I4, compiled, int32, int64, void
 from causeway.numeric.intervals import overlap
-from causeway.waiting.graph.link_ranks import Links
-from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph
-from causeway.waiting.graph.scratch import WINDOW, Scratch, windows
+from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph, Links
+from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.replay.replayed import Durations
 
 FASTER = 10
@@ -64,7 +63,7 @@ def changes(graph: Graph, links: Links, plain: Durations, kernel_ns: np.ndarray)
     work = graph.work
     yield OneChange(word="nothing", name=None, durations=plain, naive_ns=0)
     for word, kind in (("collectives_free", COLLECTIVE), ("copies_free", COPY)):
-        if any((work.kind[part] == kind).any() for part in windows(work.kind.size)):
+        if any((work.kind[part] == kind).any() for _, part in graph.parts(graph.work_of)):
 
             def none(part: slice, own: np.ndarray, kind: int = kind) -> np.ndarray:
                 return np.where(work.kind[part] == kind, np.minimum(own, 0), own)
@@ -83,7 +82,7 @@ def changes(graph: Graph, links: Links, plain: Durations, kernel_ns: np.ndarray)
             return found
 
         yield _of_work(graph, "collectives_at_best_bandwidth", None, plain, at_best)
-    if any(graph.calls.launches[part].any() for part in windows(graph.calls.launches.size)):
+    if any(graph.calls.launches[part].any() for _, part in graph.parts(graph.calls_of)):
         yield from _host(graph, plain)
     for code in top_kernels(kernel_ns):
 
@@ -103,18 +102,14 @@ def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, change
     """
     work = graph.work
     changed = graph.scratch.array(plain.work.size, np.int64)
-    saved = []
-    for begin, end in graph.work_of.tolist():
-        saved.append(0)
-        for part in windows(end, begin):
-            changed[part] = change(part, plain.work[part])
-            if word == "collectives_free":
-                joint = work.kind[part] == COLLECTIVE
-                saved[-1] += int((work.end[part] - work.start[part])[joint].sum())
-            else:
-                saved[-1] += int((plain.work[part] - changed[part]).sum())
-            graph.scratch.used(part.stop - part.start)
-    return OneChange(word=word, name=name, durations=plain.but(work=changed), naive_ns=max(saved))
+    saved = np.zeros(len(graph.ranks), np.int64)
+    for row, part in graph.parts(graph.work_of):
+        changed[part] = change(part, plain.work[part])
+        if word == "collectives_free":
+            saved[row] += (work.end[part] - work.start[part])[work.kind[part] == COLLECTIVE].sum()
+        else:
+            saved[row] += (plain.work[part] - changed[part]).sum()
+    return OneChange(word=word, name=name, durations=replace(plain, work=changed), naive_ns=int(saved.max()))
 
 
 def _without_their_calls(graph: Graph, plain: Durations, change: OneChange) -> OneChange:
@@ -124,17 +119,14 @@ def _without_their_calls(graph: Graph, plain: Durations, change: OneChange) -> O
     work = graph.work
     scratch = graph.scratch
     calls = scratch.copy(plain.call)
-    saved = []
-    for begin, end in graph.work_of.tolist():
-        saved.append(0)
-        for part in windows(end, begin):
-            made_by = np.unique(work.call[part][(work.kind[part] == COPY) & (work.call[part] >= 0)])
-            made_by = made_by[scratch.taken(graph.calls.scope, made_by) == NO_SCOPE]
-            saved[-1] += int(scratch.taken(calls, made_by).sum())
-            scratch.put(calls, made_by, np.zeros(made_by.size, np.int64))
-            scratch.used(part.stop - part.start)
-    naive = change.naive_ns + max(saved)
-    return replace(change, durations=change.durations.but(call=calls), naive_ns=naive)
+    saved = np.zeros(len(graph.ranks), np.int64)
+    for row, part in graph.parts(graph.work_of):
+        made_by = np.unique(work.call[part][(work.kind[part] == COPY) & (work.call[part] >= 0)])
+        made_by = made_by[scratch.taken(graph.calls.scope, made_by) == NO_SCOPE]
+        saved[row] += scratch.taken(calls, made_by).sum()
+        scratch.put(calls, made_by, np.zeros(made_by.size, np.int64))
+    naive = change.naive_ns + int(saved.max())
+    return replace(change, durations=replace(change.durations, call=calls), naive_ns=naive)
 
 
 def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
@@ -146,21 +138,20 @@ def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
     for word in ("launches_free", "host_free"):
         call = array(plain.call.size, np.int64)
         gap = plain.gap if word == "launches_free" else array(plain.gap.size, np.int64)
-        saved = []
-        for begin, end in graph.calls_of.tolist():
-            saved.append(0)
-            for part in windows(end, begin):
-                if word == "launches_free":
-                    call[part] = np.where(graph.calls.launches[part], 0, plain.call[part])
-                else:
-                    start = graph.calls.start[part]
-                    gap[part] = np.minimum(plain.gap[part], _staying(graph, part, start - plain.gap[part], start))
-                    stays = _staying(graph, part, start, start + plain.call[part])
-                    call[part] = np.where(graph.calls.scope[part] == NO_SCOPE, stays, 0)
-                saved[-1] += int((plain.call[part] - call[part] + plain.gap[part] - gap[part]).sum())
-                graph.scratch.used(part.stop - part.start)
-        if word == "host_free" or any(saved):
-            yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=max(saved))
+        saved = np.zeros(len(graph.ranks), np.int64)
+        for row, part in graph.parts(graph.calls_of):
+            if word == "launches_free":
+                call[part] = np.where(graph.calls.launches[part], 0, plain.call[part])
+            else:
+                start = graph.calls.start[part]
+                gap[part] = np.minimum(plain.gap[part], _staying(graph, part, start - plain.gap[part], start))
+                stays = _staying(graph, part, start, start + plain.call[part])
+                call[part] = np.where(graph.calls.scope[part] == NO_SCOPE, stays, 0)
+            saved[row] += (plain.call[part] - call[part] + plain.gap[part] - gap[part]).sum()
+        if word == "host_free" or saved.any():
+            yield OneChange(
+                word=word, name=None, durations=replace(plain, call=call, gap=gap), naive_ns=int(saved.max())
+            )
 
 
 def _staying(graph: Graph, part: slice, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -181,12 +172,11 @@ def _best_bandwidth(graph: Graph, plain: Durations) -> float | None:
     """
     work = graph.work
     found = [np.zeros(0)]
-    for part in windows(work.start.size) if graph.members.size else ():
+    for _, part in graph.parts(graph.work_of) if graph.members.size else ():
         own = plain.work[part]
         joint = np.flatnonzero((work.member[part] >= 0) & (own > 0))
         size = graph.sizes[work.member[part][joint]]
         found.append(size[size > 0] / own[joint[size > 0]])
-        graph.scratch.used(part.stop - part.start)
     rates = np.concatenate(found)
     return np.quantile(rates, BEST_QUANTILE, method="lower") if rates.size >= LEAST_COLLECTIVES else None
 
@@ -219,7 +209,7 @@ def _no_straggler(graph: Graph, links: Links, plain: Durations) -> OneChange | N
     own = _as_others(items, plain.work, late, scratch, work.member, none=True)
     call = _as_others(called, plain.call, late, scratch, links.call_work, none=True)
     gap = _as_others(called, plain.gap, late, scratch, links.call_work, none=False)
-    durations = plain.but(work=own, call=call, gap=gap)
+    durations = replace(plain, work=own, call=call, gap=gap)
     name = f"rank {graph.ranks[late]}"
     return OneChange(word="no_straggler", name=name, durations=durations, naive_ns=int(delays[late]))
 
@@ -228,12 +218,10 @@ def _delays(graph: Graph) -> np.ndarray:
     """Return how long each rank delayed the others at collectives, as their last one; int64, shape (ranks,), ns."""
     work = graph.work
     parts = [np.zeros((2, 0), np.int64)]
-    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
-        for part in windows(end, begin):
-            member = work.member[part]
-            joint = part.start + np.flatnonzero((member >= 0) & (graph.members[member] > 1))
-            parts.append(np.stack([joint, np.full(joint.size, rank)]))
-            graph.scratch.used(part.stop - part.start)
+    for row, part in graph.parts(graph.work_of):
+        member = work.member[part]
+        joint = part.start + np.flatnonzero((member >= 0) & (graph.members[member] > 1))
+        parts.append(np.stack([joint, np.full(joint.size, row)]))
     joint, rank = np.concatenate(parts, axis=1)
     member = work.member[joint]
     start = work.start[joint]
@@ -256,20 +244,18 @@ def _items(rows_of: np.ndarray, name: np.ndarray, row: np.ndarray, scratch: Scra
         if end == begin:
             continue
         counts = np.zeros(0, np.int64)
-        for part in windows(end, begin):
+        for part in scratch.windows(end, begin):
             more = np.bincount(row[part], minlength=counts.size)
             more[: counts.size] += counts
             counts = more
         to = np.cumsum(counts) - counts
         mine = found[rank] = scratch.array(end - begin, np.int32)
-        for part in windows(end, begin):
+        for part in scratch.windows(end, begin):
             _number(part.start, part.stop, row, to, mine)
-            scratch.used(part.stop - part.start)
         first = next(iter(found.values()))
-        for part in windows(mine.size):
+        for part in scratch.windows(mine.size):
             if (name[mine[part]] != name[first[part]]).any():
                 return None
-            scratch.used(part.stop - part.start)
     return found
 
 
@@ -301,10 +287,9 @@ def _as_others(
     if late not in items or len(items) < 2:
         return values
     found = scratch.copy(values)
-    for part in windows(items[late].size, step=WINDOW // len(items) + 1):
+    for part in scratch.windows(items[late].size, ranks=len(items)):
         others = np.stack([values[rows[part]] for rank, rows in items.items() if rank != late])
         mine = items[late][part]
         median = np.sort(others, axis=0)[(len(others) - 1) // 2]
         found[mine] = np.where(held[mine] < 0, median, values[mine]) if none else median
-        scratch.used(WINDOW)
     return found

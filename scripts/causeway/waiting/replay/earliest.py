@@ -7,22 +7,9 @@ What was measured between a node and what bound it is kept; behind what did not 
 most what was measured. So without a change every node runs exactly when it ran.
 """
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
 
-from causeway.numeric.compiled import (
-    I4,
-    I8,
-    Record,
-    UniTuple,
-    boolean,
-    compiled_borrowing,
-    int32,
-    int64,
-    uint8,
-    void,
-)
+from causeway.numeric.compiled import I4, I8, UniTuple, boolean, compiled_borrowing, int32, int64, record, uint8, void
 from causeway.waiting.graph.links import (
     BY_CALL,
     BY_STREAM,
@@ -35,119 +22,101 @@ from causeway.waiting.graph.links import (
 )
 from causeway.waiting.graph.nodes import BOUNDS, NO_SCOPE, NODES
 
+LENGTHS = record("LENGTHS", start_up=int64, between=int64, returning=int64, work_ns=I8, call_ns=I8, gap_ns=I8)
+"""How long everything lasts in the replay.
 
-class Lengths(NamedTuple):
-    """How long everything lasts in the replay.
-
-    Attributes
-    ----------
-    start_up, between, returning : int, ns
-        Usual latencies: from a call to the start of work, between work of a stream, from the end of work to the return
-        of a call that waits for it.
-    work_ns, call_ns : ndarray of int64, shapes (n,) and (m,), ns
-        Of matched collectives: after the last rank has arrived.
-    gap_ns : ndarray of int64, shape (m,), ns
-        Host code before each call.
-    """
-
-    start_up: Annotated[int, int64]
-    between: Annotated[int, int64]
-    returning: Annotated[int, int64]
-    work_ns: Annotated[np.ndarray, I8]
-    call_ns: Annotated[np.ndarray, I8]
-    gap_ns: Annotated[np.ndarray, I8]
+Attributes
+----------
+start_up, between, returning : int, ns
+    Usual latencies: from a call to the start of work, between work of a stream, from the end of work to the return
+    of a call that waits for it.
+work_ns, call_ns : ndarray of int64, shapes (n,) and (m,), ns
+    Of matched collectives: after the last rank has arrived.
+gap_ns : ndarray of int64, shape (m,), ns
+    Host code before each call.
+"""
 
 
-class RankScratch(NamedTuple):
-    """Where the nodes and the streams of each rank are.
+RANK_SCRATCH = record("RANK_SCRATCH", cursors=int64[:, ::1], offsets=I8, recent=int64[:, ::1])
+"""Where the nodes and the streams of each rank are.
 
-    Attributes
-    ----------
-    cursors : ndarray of int64, shape (ranks, 6)
-        `Graph.cursors`; moved on.
-    offsets : ndarray of int64, shape (ranks + 1,)
-        Where the streams of each rank begin.
-    recent : ndarray of int64, shape (streams, 2), filled with -1
-        Scratch: the last two pieces of work of each stream.
-    """
-
-    cursors: Annotated[np.ndarray, int64[:, ::1]]
-    offsets: Annotated[np.ndarray, I8]
-    recent: Annotated[np.ndarray, int64[:, ::1]]
+Attributes
+----------
+cursors : ndarray of int64, shape (ranks, 6)
+    `Graph.cursors`; moved on.
+offsets : ndarray of int64, shape (ranks + 1,)
+    Where the streams of each rank begin.
+recent : ndarray of int64, shape (streams, 2), filled with -1
+    Scratch: the last two pieces of work of each stream.
+"""
 
 
-class Meetings(NamedTuple):
-    """The collectives of several ranks.
+MEETINGS = record(
+    "MEETINGS",
+    collective=I8,
+    last_work=I8,
+    last_rank=I8,
+    rank_of=I8,
+    members=I4,
+    slots=I8,
+    arrived=int64[::1],
+    joint=int64[::1],
+    arrival=int64[::1],
+)
+"""The collectives of several ranks.
 
-    Attributes
-    ----------
-    collective, last_work, last_rank : ndarray of int64, shape (k,)
-        In the order of their last arrivals, by start, then rank: the collective, its last work, and its rank.
-    rank_of : ndarray of int64, shape (work of collectives,)
-        The rank of each work of a collective, as `slots` has them.
-    members : ndarray of int32, shape (collectives,)
-    slots : ndarray of int64, shape (collectives + 1,)
-        Where the work of each collective is in `joint`.
-    arrived : ndarray of int64, shape (collectives,), zeros
-        Scratch: how many ranks have arrived.
-    joint : ndarray of int64, shape (work of collectives,)
-        Scratch: the work that has arrived.
-    arrival : ndarray of int64, shape (collectives,), filled with the lowest number, output
-        When the last rank arrives at each collective.
-    """
-
-    collective: Annotated[np.ndarray, I8]
-    last_work: Annotated[np.ndarray, I8]
-    last_rank: Annotated[np.ndarray, I8]
-    rank_of: Annotated[np.ndarray, I8]
-    members: Annotated[np.ndarray, I4]
-    slots: Annotated[np.ndarray, I8]
-    arrived: Annotated[np.ndarray, int64[::1]]
-    joint: Annotated[np.ndarray, int64[::1]]
-    arrival: Annotated[np.ndarray, int64[::1]]
-
-
-class NewTimes(NamedTuple):
-    """The schedule that is written, as in `critical_path.Schedule`.
-
-    Attributes
-    ----------
-    start, end : ndarray of int64, shape (n,), ns
-    bound : ndarray of uint8, shape (n,)
-    call_start, call_end : ndarray of int64, shape (m,), ns
-    call_work : ndarray of int32, shape (m,)
-    """
-
-    start: Annotated[np.ndarray, int64[::1]]
-    end: Annotated[np.ndarray, int64[::1]]
-    bound: Annotated[np.ndarray, uint8[::1]]
-    call_start: Annotated[np.ndarray, int64[::1]]
-    call_end: Annotated[np.ndarray, int64[::1]]
-    call_work: Annotated[np.ndarray, int32[::1]]
+Attributes
+----------
+collective, last_work, last_rank : ndarray of int64, shape (k,)
+    In the order of their last arrivals, by start, then rank: the collective, its last work, and its rank.
+rank_of : ndarray of int64, shape (work of collectives,)
+    The rank of each work of a collective, as `slots` has them.
+members : ndarray of int32, shape (collectives,)
+slots : ndarray of int64, shape (collectives + 1,)
+    Where the work of each collective is in `joint`.
+arrived : ndarray of int64, shape (collectives,), zeros
+    Scratch: how many ranks have arrived.
+joint : ndarray of int64, shape (work of collectives,)
+    Scratch: the work that has arrived.
+arrival : ndarray of int64, shape (collectives,), filled with the lowest number, output
+    When the last rank arrives at each collective.
+"""
 
 
-class Until(NamedTuple):
-    """Up to where the nodes of a rank are taken.
+NEW_TIMES = record(
+    "NEW_TIMES",
+    start=int64[::1],
+    end=int64[::1],
+    bound=uint8[::1],
+    call_start=int64[::1],
+    call_end=int64[::1],
+    call_work=int32[::1],
+)
+"""The schedule that is written, as in `critical_path.Schedule`.
 
-    Attributes
-    ----------
-    rank : int
-    latest, before_work : int, ns
-        Calls and returns are taken up to `latest`, work before `before_work`.
-    last : int
-        The work after which to stop; -1: none, but for the two moments.
-    most : int
-        Nodes that are taken at once.
-    """
-
-    rank: Annotated[int, int64]
-    latest: Annotated[int, int64]
-    before_work: Annotated[int, int64]
-    last: Annotated[int, int64]
-    most: Annotated[int, int64]
+Attributes
+----------
+start, end : ndarray of int64, shape (n,), ns
+bound : ndarray of uint8, shape (n,)
+call_start, call_end : ndarray of int64, shape (m,), ns
+call_work : ndarray of int32, shape (m,)
+"""
 
 
-LENGTHS, RANK_SCRATCH, MEETINGS, NEW_TIMES, UNTIL = map(Record, (Lengths, RankScratch, Meetings, NewTimes, Until))
+UNTIL = record("UNTIL", rank=int64, latest=int64, before_work=int64, last=int64, most=int64)
+"""Up to where the nodes of a rank are taken.
+
+Attributes
+----------
+rank : int
+latest, before_work : int, ns
+    Calls and returns are taken up to `latest`, work before `before_work`.
+last : int
+    The work after which to stop; -1: none, but for the two moments.
+most : int
+    Nodes that are taken at once.
+"""
+Until = UNTIL.kind
 
 
 @compiled_borrowing(int64(int64, boolean, int64))
@@ -260,8 +229,8 @@ def advance(until, nodes, bounds, lengths, ranks, meetings, new):
 
     Parameters
     ----------
-    until, nodes, bounds, lengths : Until, Nodes, Bounds, Lengths
-    ranks, meetings, new : RankScratch, Meetings, NewTimes
+    until, nodes, bounds, lengths : UNTIL, NODES, BOUNDS, LENGTHS
+    ranks, meetings, new : RANK_SCRATCH, MEETINGS, NEW_TIMES
     """
     n = nodes.start.size
     m = nodes.call_start.size

@@ -1,12 +1,11 @@
 """Replays of a dataset: what each change would save, and what limits it then."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from causeway.waiting.graph.link_ranks import Links
-from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.nodes import Graph, Links
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.path.path_table import PathSums, last_ranks_of
 from causeway.waiting.replay.changes import OneChange, changes
@@ -14,41 +13,8 @@ from causeway.waiting.replay.replayed import durations_of, replayed
 from causeway.waiting.steps_by_rank import Steps
 
 
-@dataclass(frozen=True, kw_only=True)
-class Predicted:
-    """A row of `replay`; times in ns.
-
-    Attributes
-    ----------
-    change : str
-    name : str or None
-    step : int or None
-    time_ns, predicted_ns : int
-    device_time_ns, predicted_device_time_ns : int or None
-        From the first work of any device to the end of the last; None for steps.
-    limited_by, limited_name : str or None
-        Kind and name with the longest time on the critical path after the change, on the slowest rank; None for steps.
-    naive_ns : int or None
-        The naive bound of what is saved, at most the run's time, which threads that run at once would exceed; None for
-        steps.
-    """
-
-    change: str
-    name: str | None
-    step: int | None
-    time_ns: int
-    predicted_ns: int
-    device_time_ns: int | None
-    predicted_device_time_ns: int | None
-    limited_by: str | None
-    limited_name: str | None
-    naive_ns: int | None
-
-
-def replay_rows(
-    graph: Graph, links: Links, paths: CriticalPaths, steps: Steps, kernel_ns: np.ndarray
-) -> list[Predicted]:
-    """Return the rows of `replay`: for each change the whole run, then its steps.
+def replay_rows(graph: Graph, links: Links, paths: CriticalPaths, steps: Steps, kernel_ns: np.ndarray) -> list[dict]:
+    """Return the rows of `replay`: for each change the whole run, then its steps, of which less is known.
 
     The run's time goes from the first node of any rank to the end of the last, where ranks never run at one time of
     the longest run among them (`CriticalPaths.runs`); a step's is that of the rank on which
@@ -75,33 +41,26 @@ def replay_rows(
 
 def _rows_of(
     change: OneChange, paths: CriticalPaths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
-) -> list[Predicted]:
+) -> list[dict]:
     runs = paths.runs(before)
     if not runs:
         return []
     time, predicted = (paths.run_time(schedule, runs) for schedule in (before, after))
     at_work = [paths.device_time(schedule, runs) for schedule in (before, after)]
     kind, name = limit_of(paths, after, runs)
-    whole = Predicted(
-        change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted,
-        device_time_ns=at_work[0], predicted_device_time_ns=at_work[1], limited_by=kind, limited_name=name,
-        naive_ns=min(change.naive_ns, time),
-    )  # fmt: skip
+    # the naive bound is at most the run's time, which threads that run at once would exceed
+    whole: dict[str, Any] = {
+        "time_ns": time, "predicted_ns": predicted, "device_time_ns": at_work[0],
+        "predicted_device_time_ns": at_work[1], "limited_by": kind, "limited_name": name,
+        "naive_ns": min(change.naive_ns, time),
+    }  # fmt: skip
     longest: dict[int, tuple[int, int]] = {}
     for mark in marks.values():
         for step, was, now in mark.times(after):
             held = longest.get(step, (0, 0))
             longest[step] = max(held[0], was), max(held[1], now)
-    return [
-        whole,
-        *(
-            Predicted(
-                change=change.word, name=change.name, step=step, time_ns=was, predicted_ns=now, device_time_ns=None,
-                predicted_device_time_ns=None, limited_by=None, limited_name=None, naive_ns=None,
-            )
-            for step, (was, now) in sorted(longest.items())
-        ),
-    ]  # fmt: skip
+    of_steps = [{"step": step, "time_ns": was, "predicted_ns": now} for step, (was, now) in sorted(longest.items())]
+    return [{"change": change.word, "name": change.name} | row for row in (whole, *of_steps)]
 
 
 def limit_of(paths: CriticalPaths, schedule: Schedule, runs: Sequence[Sequence[int]]) -> tuple[str | None, str | None]:

@@ -1,12 +1,12 @@
 """A graph replayed with other durations."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.waiting.graph.link_ranks import LEAST_STARTS, Links, offsets_of
-from causeway.waiting.graph.nodes import NO_SCOPE, Graph, bounds_of, nodes_of
-from causeway.waiting.graph.scratch import WINDOW, windows
+from causeway.waiting.graph.link_ranks import LEAST_STARTS, offsets_of
+from causeway.waiting.graph.nodes import NO_SCOPE, Graph, Links, bounds_of, nodes_of
+from causeway.waiting.graph.scratch import WINDOW
 from causeway.waiting.path.critical_path import Schedule, arrivals
 from causeway.waiting.replay.earliest import LENGTHS, MEETINGS, NEW_TIMES, RANK_SCRATCH, advance_all
 
@@ -16,7 +16,7 @@ DEFAULT_RETURN_NS = 3_000
 
 @dataclass(frozen=True, kw_only=True)
 class Durations:
-    """How long everything lasts.
+    """How long everything lasts; `dataclasses.replace` changes some.
 
     Attributes
     ----------
@@ -30,10 +30,6 @@ class Durations:
     call: np.ndarray
     gap: np.ndarray
 
-    def but(self, **changed: np.ndarray) -> "Durations":
-        """Return the same with some arrays replaced."""
-        return replace(self, **changed)
-
 
 def durations_of(graph: Graph, links: Links) -> Durations:
     """Return the durations that were measured."""
@@ -42,19 +38,17 @@ def durations_of(graph: Graph, links: Links) -> Durations:
     scratch = graph.scratch
     last_arrival = arrivals(graph)
     own = scratch.array(work.start.size, np.int64)
-    for part in windows(own.size):
+    for part in scratch.windows(own.size):
         member = work.member[part]
         begin = work.start[part]
         if last_arrival.size:
             begin = np.where(member >= 0, last_arrival[member], begin)
         own[part] = work.end[part] - begin
-        scratch.used(part.stop - part.start)
     call, gap = (scratch.array(calls.start.size, np.int64) for _ in range(2))
-    for part in windows(gap.size):
+    for part in scratch.windows(gap.size):
         earlier = links.call_before[part]
         call[part] = calls.end[part] - calls.start[part]
         gap[part] = np.where(earlier >= 0, calls.start[part] - calls.end[np.maximum(earlier, 0)], 0)
-        scratch.used(part.stop - part.start)
     return Durations(work=own, call=call, gap=gap)
 
 
@@ -62,10 +56,9 @@ def returning_ns(graph: Graph, links: Links) -> int:
     """Return the usual time of a call that waits for nothing that still runs, ns."""
     calls = graph.calls
     parts = [np.zeros(0, np.int64)]
-    for part in windows(calls.start.size):
+    for part in graph.scratch.windows(calls.start.size):
         free = (calls.scope[part] != NO_SCOPE) & (links.call_work[part] < 0)
         parts.append(calls.end[part][free] - calls.start[part][free])
-        graph.scratch.used(part.stop - part.start)
     values = np.sort(np.concatenate(parts))
     return int(values[(values.size - 1) // 2]) if values.size >= LEAST_STARTS else DEFAULT_RETURN_NS
 
@@ -97,10 +90,7 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
         slots=slots, arrived=np.zeros(graph.members.size, np.int64), joint=np.zeros(slots[-1], np.int64),
         arrival=found.last_arrival,
     )  # fmt: skip
-    new = NEW_TIMES.of(
-        start=found.start, end=found.end, bound=found.bound, call_start=found.call_start, call_end=found.call_end,
-        call_work=found.call_work,
-    )  # fmt: skip
+    new = NEW_TIMES.of(**vars(found))
     state = np.zeros(3, np.int64)
     while state[1] < len(ranks.cursors):
         advance_all(state, WINDOW, nodes, bounds, lengths, ranks, meetings, new)
@@ -115,11 +105,9 @@ def _meetings(graph: Graph, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     work = graph.work
     joint = [np.zeros(0, np.int64)]
     ranks = [np.zeros(0, np.int64)]
-    for row, (begin, end) in enumerate(graph.work_of.tolist()):
-        for part in windows(end, begin) if graph.members.size else ():
-            joint.append(part.start + np.flatnonzero(work.member[part] >= 0))
-            ranks.append(np.full(joint[-1].size, row))
-            graph.scratch.used(part.stop - part.start)
+    for row, part in graph.parts(graph.work_of) if graph.members.size else ():
+        joint.append(part.start + np.flatnonzero(work.member[part] >= 0))
+        ranks.append(np.full(joint[-1].size, row))
     mine = np.concatenate(joint)
     rank = np.concatenate(ranks)
     order = np.lexsort((rank, work.start[mine], work.member[mine]))

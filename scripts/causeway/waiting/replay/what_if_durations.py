@@ -12,7 +12,6 @@ import numpy as np
 from causeway.core.codes import COPY_KINDS
 from causeway.core.feature_registry import record_of
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, Graph
-from causeway.waiting.graph.scratch import windows
 from causeway.waiting.path.critical_path import Schedule
 
 NONE = "none"
@@ -113,12 +112,11 @@ def _numbers(graph: Graph, kinds: Sequence[int], codes: Sequence[int] | None = N
     """Return the numbers of the work of some kinds and, if given, of some names; int32, shape (k,), ascending."""
     work = graph.work
     found = [np.zeros(0, np.int32)]
-    for part in windows(work.kind.size):
+    for part in graph.scratch.windows(work.kind.size):
         chosen = np.isin(work.kind[part], kinds)
         if codes is not None:
             chosen &= np.isin(work.name[part], codes)
         found.append((part.start + np.flatnonzero(chosen)).astype(np.int32))
-        graph.scratch.used(part.stop - part.start)
     return np.concatenate(found)
 
 

@@ -9,7 +9,6 @@ from causeway.core.codes import HOST_ACCESS
 from causeway.core.tables import read_table, write_json
 from causeway.waiting.explain_waiting import explain_waiting
 from causeway.waiting.find_critical_paths import find_critical_paths
-from causeway.waiting.graph import read_graph
 
 MS = 1_000_000
 
@@ -51,9 +50,7 @@ def test_a_gap_that_ends_with_a_migration_is_host_code(folder):
     assert not [reason for reason, _ in sums if reason in ("unknown", "dependency_stalled")]
 
 
-@pytest.mark.parametrize("small", [1 << 17, 0], ids=["in memory", "in pieces"])
-def test_the_host_and_the_kernel_are_the_path_and_no_migration_is_work(small, folder, monkeypatch):
-    monkeypatch.setattr(read_graph, "SMALL_EXPORT", small)
+def test_the_host_and_the_kernel_are_the_path_and_no_migration_is_work(folder):
     outs = [folder / f"{name}.parquet" for name in ("path", "replay", "pieces")]
     find_critical_paths("d", [folder], folder / "clocks.json", None, [], *outs)
     sums = Counter()

@@ -5,9 +5,9 @@ import pytest
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import read_table, write_json
+from causeway.events import event_blocks
 from causeway.events.device_events import UNKNOWN
 from causeway.waiting.find_critical_paths import find_critical_paths
-from causeway.waiting.graph import read_graph
 from causeway.waiting.graph.host_calls import unseen_waits
 
 LAUNCHES = [(0, 5, 105), (125, 130, 230), (145, 230, 330), (350, 355, 455)]
@@ -81,7 +81,7 @@ def test_pieces_give_the_same_bytes_as_everything_in_memory(tmp_path, monkeypatc
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     whole = [path.read_bytes() for path in tables(tmp_path / "a", launches, (0, 3), 900)]
-    monkeypatch.setattr(read_graph, "SMALL_EXPORT", 0)
+    monkeypatch.setattr(event_blocks, "CHUNK_ROWS", 50)
     assert [path.read_bytes() for path in tables(tmp_path / "b", launches, (0, 3), 900)] == whole
     kinds = {row["kind"] for row in read_table(tmp_path / "a/d/critical_path.parquet", "critical_path").to_pylist()}
     assert kinds >= {"kernel", "host", "launch"}

@@ -9,7 +9,6 @@ import pytest
 from causeway.core.tables import read_json, read_table, write_json
 from causeway.readers.normalise import normalise
 from causeway.waiting.find_critical_paths import find_critical_paths
-from causeway.waiting.graph import read_graph
 
 EPOCH_NS = 1_722_333_444_555_666_123
 PRINTED = {
@@ -65,11 +64,9 @@ def savings(source, folder):
     return {row["change"]: row["time_ns"] - row["predicted_ns"] for row in rows if row["step"] is None}
 
 
-@pytest.mark.parametrize("events_in_memory", [read_graph.SMALL_EXPORT, 0])
 @pytest.mark.parametrize("how", PRINTED)
-def test_savings_are_those_of_the_exact_times(how, events_in_memory, tmp_path, monkeypatch):
+def test_savings_are_those_of_the_exact_times(how, tmp_path):
     """Shares of the run that copies cost, beside the program run without them: up to 32 % were missing."""
-    monkeypatch.setattr(read_graph, "SMALL_EXPORT", events_in_memory)
     without = write_trace(tmp_path / "t.json", PRINTED["exact"], copies=False)
     saved = write_trace(tmp_path / "t.json", PRINTED[how]) - without
     assert savings(tmp_path / "t.json", tmp_path)["copies_free"] == pytest.approx(saved, rel=0.01)
