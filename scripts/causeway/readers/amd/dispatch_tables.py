@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, SIGNALS
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers

@@ -13,11 +13,11 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.amd.executions import read_files
 from causeway.readers.amd.trace_events import RocmEvents, agents
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS

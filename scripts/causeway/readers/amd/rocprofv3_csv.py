@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.executions import Group, at_the_same_time, by_words, natural, of_counters, of_traces, span_of
 from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.common.options import Options

@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.executions import read_files
@@ -26,7 +27,6 @@ from causeway.readers.amd.rocprofv3_ids import (
     values_of,
 )
 from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS

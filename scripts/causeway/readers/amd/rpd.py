@@ -9,12 +9,12 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
 from causeway.readers.amd.rocpd_tables import real
 from causeway.readers.amd.trace_events import RocmEvents
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, TIMES, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import Misfits

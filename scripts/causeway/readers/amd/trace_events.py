@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, with_null

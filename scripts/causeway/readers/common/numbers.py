@@ -9,61 +9,14 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
 
-_PREFIX = {
-    "": 1.0,
-    "K": 1e3,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
-    "T": 1e12,
-    "P": 1e15,
-    "m": 1e-3,
-    "u": 1e-6,
-    "n": 1e-9,
-    "µ": 1e-6,
-}
-_BINARY = {"Ki": 1024.0, "Mi": 1024.0**2, "Gi": 1024.0**3, "Ti": 1024.0**4}
-_SECONDS = {
-    "s": 1.0,
-    "second": 1.0,
-    "sec": 1.0,
-    "ms": 0.001,
-    "msecond": 0.001,
-    "msec": 0.001,
-    "us": 1e-06,
-    "usecond": 1e-06,
-    "usec": 1e-06,
-    "µs": 1e-06,
-    "\u03bcs": 1e-06,
-    "ns": 1e-09,
-    "nsecond": 1e-09,
-    "nsec": 1e-09,
-    "ps": 1e-12,
-}
-_PLURAL = {
-    "byte": "bytes",
-    "B": "bytes",
-    "bit": "bits",
-    "cycle": "cycles",
-    "inst": "instructions",
-    "instruction": "instructions",
-    "thread": "threads",
-    "warp": "warps",
-    "block": "blocks",
-    "register": "registers",
-    "sector": "sectors",
-    "request": "requests",
-    "sample": "samples",
-    "wave": "waves",
-    "SM": "multiprocessors",
-    "cluster": "clusters",
-    "pass": "passes",
-    "branch": "branches",
-    "flop": "flops",
-    "op": "operations",
-}
+_SPELLINGS = column_map("spellings")
+_PREFIX = {prefix: 10.0**power for prefix, power in _SPELLINGS["prefixes"].items()}
+_BINARY = {prefix: 1024.0**power for prefix, power in _SPELLINGS["binary_prefixes"].items()}
+_SECONDS = {unit: 10.0**power for power, units in _SPELLINGS["seconds"].items() for unit in units}
+_PLURAL = {short: plural for plural, shorts in _SPELLINGS["counts"].items() for short in shorts}
 
 # unambiguous in one notation only; "1.234" and "1,234" alone could be either and count as the usual one (a comma groups
 # thousands)

@@ -9,8 +9,8 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
 from causeway.readers.common.numbers import Misfits, integer, integers, size_columns, with_null
@@ -18,18 +18,8 @@ from causeway.readers.common.numbers import Misfits, integer, integers, size_col
 TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "\u03bcs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
 """Power of ten from a unit to nanoseconds; microseconds also with the Greek letter mu."""
 
-SIZE_POWERS = {
-    "b": 0,
-    "byte": 0,
-    "bytes": 0,
-    "kb": 1,
-    "kib": 1,
-    "mb": 2,
-    "mib": 2,
-    "gb": 3,
-    "gib": 3,
-    "tb": 4,
-    "tib": 4,
+SIZE_POWERS = {"b": 0, "byte": 0, "bytes": 0} | {
+    f"{prefix}{unit}": power for power, prefix in enumerate("kmgt", 1) for unit in ("b", "ib")
 }
 """Power of the KB, 1000 or 1024 bytes, from a unit to bytes."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
 from causeway.readers.common.copy_kinds import copy_kind, memory_kind
 from causeway.readers.common.files import open_text

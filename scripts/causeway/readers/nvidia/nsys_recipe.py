@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_RANGE
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NEVER, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options

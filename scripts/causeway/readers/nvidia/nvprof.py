@@ -14,8 +14,8 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import (
     EPOCH_FROM_NS,
     NEVER,
