@@ -186,16 +186,16 @@ class RocmEvents:
         code = _codes(names, self._calls, lambda name: self.sink.call_names.code(clean_text(name) or UNNAMED_CALL))
         correlation = np.asarray(columns.get("correlation", NULL))
         correlation = np.where(correlation == 0, NULL, correlation)
-        self.sink.calls(
-            columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, correlation
-        )
+        facts = {"thread": columns.get("thread", NULL), "name": code, "correlation": correlation}
+        self.sink.take("calls", columns["start"], columns["stop"], columns["process"], **facts)
 
     def ranges(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take ranges: start, stop, process, thread, and their texts."""
         code = _codes(names, self._ranges, lambda name: self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE))
         kind = np.full(len(code), self.sink.range_kinds.code(RANGES))
         stop = np.where(columns["stop"] == NULL, NEVER, columns["stop"])
-        self.sink.ranges(columns["start"], stop, columns["process"], columns.get("thread", NULL), code, kind)
+        facts = {"thread": columns.get("thread", NULL), "name": code, "kind": kind}
+        self.sink.take("ranges", columns["start"], stop, columns["process"], **facts)
 
 
 def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.ndarray:

@@ -266,7 +266,8 @@ class CsvReader:
                 numbers = with_null(call[1] if call else None for call in launching)
                 correlation = np.where(correlation == NULL, numbers, correlation)
             codes = np.array([sink.call_names.code(text) for text in self._call_names(values, names)])
-            sink.calls(start, end, process, values.filled("thread"), codes, correlation)
+            columns = {"thread": values.filled("thread"), "name": codes, "correlation": correlation}
+            sink.take("calls", start, end, process, **columns)
             return
         stream = values.numbers("stream")
         where: dict[str, np.ndarray | int] = {

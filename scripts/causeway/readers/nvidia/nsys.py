@@ -252,14 +252,9 @@ class NsysReader(NsysTables):
         process = self.process(batch, "global_thread", rows)
         name = self.text_codes(batch.get("name", absent), names, self._call_code)
         correlation = batch.get("correlation", absent)
-        self.sink.calls(
-            batch["start_ns"],
-            self.ends(batch),
-            process,
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF),
-            name,
-            correlation,
-        )
+        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
+        columns = {"thread": thread, "name": name, "correlation": correlation}
+        self.sink.take("calls", batch["start_ns"], self.ends(batch), process, **columns)
         synchronising.take(np.broadcast_to(process, rows), correlation, name, self.sink.call_names.texts)
 
     def _range_code(self, _: int, text: bytes | None) -> int:
@@ -292,14 +287,9 @@ class NsysReader(NsysTables):
         code[ranges & (code < 0)] = self._range_code(0, None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
-        self.sink.ranges(
-            batch["start_ns"][ranges],
-            self.ends(batch)[ranges],
-            process[ranges],
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF)[ranges],
-            code[ranges],
-            np.full(int(ranges.sum()), kind),
-        )
+        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
+        columns = {"thread": thread[ranges], "name": code[ranges], "kind": kind}
+        self.sink.take("ranges", batch["start_ns"][ranges], self.ends(batch)[ranges], process[ranges], **columns)
 
     def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
         """Remember the domains, of each process, that are named MPI."""
@@ -341,15 +331,16 @@ class NsysReader(NsysTables):
             found = np.zeros(len(rows), bool)
             for of, domain in self.mpi_domains:
                 found |= (rows["process"] == of) & (rows["domain"] == domain)
-            where = ("start_ns", "end_ns", "process", "thread")
+            times = ("start_ns", "end_ns", "process")
             calls = rows[found]
             if len(calls):
                 names = {at: self.sink.mpi_names.code(texts[at]) for at in np.unique(calls["code"]).tolist()}
                 name = np.array([names[at] for at in calls["code"].tolist()])
-                self.sink.mpi(*(calls[one] for one in where), *[name])
+                self.sink.take("mpi", *(calls[column] for column in times), thread=calls["thread"], name=name)
             others = rows[~found]
             if len(others):
-                self.sink.ranges(*(others[one] for one in where), *[others["code"], np.full(len(others), kind)])
+                columns = {"thread": others["thread"], "name": others["code"], "kind": kind}
+                self.sink.take("ranges", *(others[column] for column in times), **columns)
 
     def _identities(self) -> dict[tuple[object, object], str]:
         """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""

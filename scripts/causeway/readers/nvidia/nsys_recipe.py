@@ -105,8 +105,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         sink.processes.note(process, np.zeros(rows, np.int64), launches=False)
         known = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
         end = np.where(known, batch["start_ns"] + np.where(known, batch["duration_ns"], 0), NULL)
-        thread = batch.get("thread", np.full(rows, NULL))
-        sink.ranges(batch["start_ns"], end, process, thread, _name_codes(batch["name"], sink), np.full(rows, kind))
+        columns = {"thread": batch.get("thread", NULL), "name": _name_codes(batch["name"], sink), "kind": kind}
+        sink.take("ranges", batch["start_ns"], end, process, **columns)
         done += rows
         progress.at(options.size * done // total)
     if not sink.count_of("ranges"):

@@ -202,13 +202,14 @@ class NvprofReader(ActivityTables):
             for call in used.tolist()
         ]
         thread = batch.get("thread", np.full(rows, NULL))
-        self.sink.calls(
+        self.sink.take(
+            "calls",
             batch["start_ns"],
             batch["end_ns"],
             self.process,
-            np.where(thread == NULL, NULL, thread & 0xFFFFFFFF),
-            np.array(codes)[inverse],
-            batch.get("correlation", NULL),
+            thread=np.where(thread == NULL, NULL, thread & 0xFFFFFFFF),
+            name=np.array(codes)[inverse],
+            correlation=batch.get("correlation", NULL),
         )
 
     def _markers(self) -> None:
@@ -234,10 +235,11 @@ class NvprofReader(ActivityTables):
                     found.append((start, time, of, by))
             if found:
                 start, end, name, thread = np.array(found, np.int64).T
-                self.sink.ranges(start, end, self.process, thread, name, kind)
+                self.sink.take("ranges", start, end, self.process, thread=thread, name=name, kind=kind)
         if opened:
             start, name, thread = np.array(list(opened.values()), np.int64).T
-            self.sink.ranges(start, np.full(start.size, NEVER), self.process, thread, name, kind)
+            end = np.full(start.size, NEVER)
+            self.sink.take("ranges", start, end, self.process, thread=thread, name=name, kind=kind)
 
     def _range_code(self, _: int, text: bytes | None) -> int:
         return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)

@@ -204,9 +204,8 @@ class JaxReader:
             shape |= {f"{name}_{axis}": self._numbers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
         if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
             self.sink.metadata[GRID] = WORK_ITEMS
-        process = np.full(len(events), self.sink.processes.code(0))
-        start, end = times
-        self.sink.launches(start, end, kernel, process, shape=shape, facts=None, **self._origin(events, args))
+        origin = self._origin(events, args)
+        self.sink.launches(*times, kernel, self.sink.processes.code(0), shape=shape, facts=None, **origin)
 
     def _transfers(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
         details = [dict(_DETAIL.findall(one.copy if isinstance(one.copy, str) else one.set)) for one in args]
@@ -217,7 +216,7 @@ class JaxReader:
         target = [one.get("kind" if sets else "kind_dst") for one, sets in zip(details, is_set, strict=True)]
         self.sink.transfers(
             *times,
-            np.full(len(events), self.sink.processes.code(0)),
+            self.sink.processes.code(0),
             np.array(kinds),
             size=self._numbers([one.get("size", one.get("num_bytes")) for one in details]),
             src_kind=_memory([one.get("kind_src") for one in details]),
@@ -233,11 +232,10 @@ class JaxReader:
         names = [
             self.sink.range_names.code("CUDA graph" if at == NULL else f"CUDA graph {at}") for at in graph.tolist()
         ]
-        n = len(events)
-        kind = np.full(n, self.sink.range_kinds.code("cuda_graph"))
-        process = np.full(n, self.sink.processes.code(0))
-        self.sink.ranges(start, end, process, np.full(n, NULL), np.array(names), kind)
-        self.sink.graphs(start, end, process, **self._origin(events, args))
+        process = self.sink.processes.code(0)
+        kind = self.sink.range_kinds.code("cuda_graph")
+        self.sink.take("ranges", start, end, process, name=np.array(names), kind=kind)
+        self.sink.take("graphs", start, end, process, **self._origin(events, args))
 
     def _calls(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
         names = [_GRAPH.sub("", event.name) for event in events]
@@ -245,12 +243,13 @@ class JaxReader:
             self.sink.call_names.code((clean_text(name) or UNNAMED_CALL) if _CALL.fullmatch(name) else KERNEL_LAUNCH)
             for name in names
         ]
-        self.sink.calls(
+        self.sink.take(
+            "calls",
             *times,
-            np.full(len(events), self.sink.processes.code(0)),
-            self.threads.column([event.tid for event in events]),
-            np.array(codes),
-            self._numbers([one.correlation for one in args]),
+            self.sink.processes.code(0),
+            thread=self.threads.column([event.tid for event in events]),
+            name=np.array(codes),
+            correlation=self._numbers([one.correlation for one in args]),
         )
 
     def _ranges(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
@@ -259,12 +258,13 @@ class JaxReader:
             event.name if one.step is None else f"{event.name} (step {str(one.step)[:20]})"
             for event, one in zip(events, args, strict=True)
         ]
-        self.sink.ranges(
+        self.sink.take(
+            "ranges",
             *times,
-            np.full(len(events), self.sink.processes.code(0)),
-            self.threads.column([event.tid for event in events]),
-            np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
-            np.full(len(events), self.sink.range_kinds.code("annotation")),
+            self.sink.processes.code(0),
+            thread=self.threads.column([event.tid for event in events]),
+            name=np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
+            kind=self.sink.range_kinds.code("annotation"),
         )
 
 

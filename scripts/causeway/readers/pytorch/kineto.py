@@ -333,7 +333,8 @@ class KinetoReader:
         ]
         correlation = self._correlations(rows)
         self.sizes.note(rows.process, correlation, rows.args)
-        self.sink.calls(start, end, rows.process, thread, np.array(name), correlation)
+        columns = {"thread": thread, "name": np.array(name), "correlation": correlation}
+        self.sink.take("calls", start, end, rows.process, **columns)
 
     def _ranges(self, rows: CategoryEvents) -> None:
         """Take annotations; those on the device have no thread, so that they never enclose a launch call."""
@@ -347,17 +348,21 @@ class KinetoReader:
             for event in rows.events
         ]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
-        self.sink.ranges(start, end, rows.process, thread, np.array(name), np.array(kind))
+        columns = {"thread": thread, "name": np.array(name), "kind": np.array(kind)}
+        self.sink.take("ranges", start, end, rows.process, **columns)
 
     def _synchronisations(self, rows: CategoryEvents) -> None:
         """Take waits of streams for events, and of the host for events, streams and devices."""
         start, end = self._times(rows)
-        kind = np.array([kind_of(event.name) for event in rows.events])
         columns = {
             name: np.array([stream_or_event(getattr(args, name)) for args in rows.args])
             for name in ("stream", "source_stream", "event")
         }
-        self.sink.dependencies(start, end, rows.process, kind, correlation=self._correlations(rows), **columns)
+        columns |= {
+            "kind": np.array([kind_of(event.name) for event in rows.events]),
+            "correlation": self._correlations(rows),
+        }
+        self.sink.take("dependencies", start, end, rows.process, **columns)
 
     def _operators(self, rows: CategoryEvents) -> None:
         """Take the operators of the host, and what of them compiles as ranges, too: launches wait for it; annotations
@@ -381,7 +386,8 @@ class KinetoReader:
     def _take_operators(self, rows: CategoryEvents, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
         start, end = self._times(rows)
         thread = self.threads.column([event.tid for event in rows.events])
-        self.sink.operators(start, end, rows.process, thread, name, flags, inputs)
+        columns = {"thread": thread, "name": name, "flags": flags, "inputs": inputs}
+        self.sink.take("operators", start, end, rows.process, **columns)
 
     def _clean(self, name: object) -> str:
         """Return a name as clean text; most names are repeated."""
