@@ -255,9 +255,7 @@ class PassReader:
         names = [renamed.get(name, name) for name in one.counters]
         with self._open(one, label) as file:
             for rows in file.batches():
-                batch, measured = (
-                    by_launch(rows, one.pairs, renamed) if one.pairs and isinstance(rows, CsvBatch) else (rows, None)
-                )
+                batch, measured = by_launch(rows, one.pairs, renamed) if one.pairs else (rows, None)
                 columns = self._launch_columns(one, batch, processes, label)
                 if one.timed:
                     columns["start"], columns["stop"], columns["rounded"] = batch.times(

@@ -23,6 +23,7 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
+from causeway.readers.sink.distinct import mapped
 from causeway.readers.sink.sink import Sink
 
 ORDER = ("agent_info", "kernel_trace", "memory_copy_trace", "api_trace", "counter_collection")
@@ -185,17 +186,11 @@ class V3Reader:
             if self.store is not None:
                 self.store.close()
             raise
-        self.events.finish()
         for device, among_gpus, facts in self.agents:
             self.sink.device(0, among_gpus if self.by_type else device, **facts)
         self.sink.same_devices(range(len(self.sink.processes.keys)))
-        if self.failure:
-            raise self.failure
-        if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            source = self.options.source
-            kinds = {table.kind for table in self.tables}
-            raise self.sink.issues.none_usable(source) or _without_launches(source, kinds)
-        self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
+        nothing = _without_launches(self.options.source, {table.kind for table in self.tables})
+        self.events.finish(self.failure, nothing)
 
     def _at(self, done: int) -> None:
         self.progress.at(self.done + done)
@@ -277,11 +272,7 @@ class V3Reader:
         if pid < 0 or "process" not in table.ours or table.kind == "counter_collection":
             return np.full(len(batch), mine)
         pids = batch.integers(table.ours["process"])
-        codes = {
-            one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}")
-            for one in np.unique(pids).tolist()
-        }
-        return np.array([codes[one] for one in pids.tolist()], np.int64)
+        return mapped(pids, lambda one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}"))
 
     # tables
 
@@ -350,10 +341,7 @@ class V3Reader:
         marker = np.array(
             [domain.upper().startswith(self.markers) for domain in batch.texts(table.ours["domain"])], bool
         )
-        for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
-            if mine.any():
-                at = np.flatnonzero(mine)
-                take({name: column[at] for name, column in columns.items()}, [names[one] for one in at.tolist()])
+        self.events.calls_and_ranges(columns, names, ~marker, marker)
 
     def _counters(self, table: TraceFile, file: CsvFile, store: CounterStore) -> None:
         """Gather the rows of a launch, which follow one another; a launch that comes back later is joined with

@@ -2,7 +2,7 @@
 monitor as samples.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -122,15 +122,9 @@ class RpdReader:
 
     def finish(self) -> None:
         """Count what only the whole file shows; raise the first failure."""
-        sink = self.sink
-        sink.issues.add("rounded_times", self.events.rounded)
-        if self.failure:
-            raise self.failure
-        if not (sink.n_launches or sink.n_transfers):
-            raise ExportError(
-                self.options.source, "there is no operation of a GPU in it", f"rows in {OPERATIONS}", ADVICE
-            )
-        sink.issues.add("no_launches", int(not sink.n_launches))
+        found = "there is no operation of a GPU in it"
+        nothing = ExportError(self.options.source, found, f"rows in {OPERATIONS}", ADVICE)
+        self.events.finish(self.failure, nothing)
 
     def _fail(self, error: ExportError, kind: str, detail: str) -> None:
         self.sink.issues.add(kind, 1, detail)
@@ -309,14 +303,8 @@ class RpdReader:
             events["correlation"] = rows.get("id", np.full(n, NULL))
             arguments = ARGUMENTS if ARGUMENTS in self.export.tables else STRINGS  # of schema 3, of schema 2
             messages = self._names(np.where(marker, rows.get("text", np.full(n, NULL)), NULL), arguments)
-            takes: tuple[tuple[np.ndarray, Callable, list[str]], ...] = (
-                (~marker, self.events.calls, names),
-                (marker, self.events.ranges, messages),
-            )
-            for mine, take, texts in takes:
-                at = np.flatnonzero(mine)
-                if len(at):
-                    take({name: column[at] for name, column in events.items()}, [texts[one] for one in at.tolist()])
+            texts = [text if is_marker else name for is_marker, name, text in zip(marker, names, messages, strict=True)]
+            self.events.calls_and_ranges(events, texts, ~marker, marker)
 
     def _monitor(self) -> None:
         """Read the monitor: a value holds from its start to the next one's.

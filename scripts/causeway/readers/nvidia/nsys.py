@@ -248,12 +248,10 @@ class NsysReader(NsysTables):
     def _calls(self, batch: dict, names: dict[int, int], synchronising: synchronisations.SynchronisingCalls) -> None:
         rows = len(batch["start_ns"])
         absent = np.full(rows, NULL)
-        thread = batch.get("global_thread", absent)
         process = self.process(batch, "global_thread", rows)
         name = self.text_codes(batch.get("name", absent), names, self._call_code)
         correlation = batch.get("correlation", absent)
-        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
-        columns = {"thread": thread, "name": name, "correlation": correlation}
+        columns = {"thread": self.threads(batch), "name": name, "correlation": correlation}
         self.sink.take("calls", batch["start_ns"], self.ends(batch), process, **columns)
         synchronising.take(np.broadcast_to(process, rows), correlation, name, self.sink.call_names.texts)
 
@@ -262,7 +260,6 @@ class NsysReader(NsysTables):
 
     def _ranges(self, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
-        thread = batch.get("global_thread", np.full(rows, NULL))
         process = self.process(batch, "global_thread", rows)
         event = batch.get("event", np.full(rows, RANGE_EVENTS[0]))
         ids = batch.get("name", np.full(rows, NULL))
@@ -287,8 +284,7 @@ class NsysReader(NsysTables):
         code[ranges & (code < 0)] = self._range_code(0, None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
-        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
-        columns = {"thread": thread[ranges], "name": code[ranges], "kind": kind}
+        columns = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}
         self.sink.take("ranges", batch["start_ns"][ranges], self.ends(batch)[ranges], process[ranges], **columns)
 
     def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
@@ -311,12 +307,11 @@ class NsysReader(NsysTables):
         self._named_as_calls += [bool(_MPI_CALL.match(text)) for text in texts[len(self._named_as_calls) :]]
         found = ranges & np.array(self._named_as_calls, bool)[code]
         if found.any():
-            thread = batch.get("global_thread", np.full(len(ranges), NULL))
             columns = {
                 "start_ns": batch["start_ns"],
                 "end_ns": self.ends(batch),
                 "process": np.asarray(process, np.int64),
-                "thread": np.where(thread == NULL, NULL, thread & 0xFFFFFF),
+                "thread": self.threads(batch),
                 "code": code,
                 "domain": batch["domain"],
             }

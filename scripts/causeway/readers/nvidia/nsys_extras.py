@@ -292,7 +292,7 @@ def _give(tables: NsysTables, start, end, thread, code, most: int) -> None:
     if known.any():
         start, end, thread, code = (column[known] for column in (start, end, thread, code))
         process = tables.process({"thread": thread}, "thread", len(thread))
-        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
+        thread = tables.threads({"thread": thread}, "thread")
         tables.sink.take("cpu_samples", start, np.minimum(end, start + most), process, thread=thread, name=code)
 
 
@@ -554,7 +554,7 @@ def read_mpi(tables: NsysTables) -> None:
             batch["start_ns"][keep],
             tables.ends(batch)[keep],
             tables.process(batch, "global_thread", rows)[keep],
-            thread=np.where(thread == NULL, NULL, thread & 0xFFFFFF)[keep],
+            thread=tables.threads(batch)[keep],
             name=code[keep],
             bytes=np.maximum(*(_largest(batch.get(name, absent), call, first) for name in ("bytes", "received")))[
                 ~again

@@ -162,12 +162,11 @@ def read_system_calls(tables: NsysTables) -> None:
 
     for _, batch in tables.tables_giving("system_calls"):
         rows = len(batch["start_ns"])
-        thread = batch.get("global_thread", np.full(rows, NULL))
         sink.take(
             "system_calls",
             batch["start_ns"],
             tables.ends(batch),
             tables.process(batch, "global_thread", rows),
-            thread=np.where(thread == NULL, NULL, thread & 0xFFFFFF),
+            thread=tables.threads(batch),
             name=tables.text_codes(batch.get("name", np.full(rows, NULL)), names, code_of),
         )

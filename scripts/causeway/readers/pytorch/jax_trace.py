@@ -22,7 +22,6 @@ from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAM
 from causeway.readers.common.copy_kinds import MEMORY_KIND_OF, copy_kind
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
@@ -177,17 +176,12 @@ class JaxReader:
         self.sink.issues.add_all(misfits, "ts or dur")
         getattr(self, f"_{kind}")(events, args, (start, end))
 
-    def _numbers(self, values: list) -> np.ndarray:
-        column, misfits = integers(values)
-        self.sink.issues.add_all(misfits)
-        return column
-
     def _origin(self, events: list[Event], args: list) -> dict[str, np.ndarray]:
         streams = [self.streams.get((event.pid, event.tid), event.tid) for event in events]
         return {
             "device": np.array([self.devices[event.pid] for event in events]),
-            "stream": self._numbers(streams),
-            "correlation": self._numbers([one.correlation for one in args]),
+            "stream": self.sink.integers(streams),
+            "correlation": self.sink.integers([one.correlation for one in args]),
         }
 
     def _launches(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
@@ -196,12 +190,12 @@ class JaxReader:
         details = [dict(_DETAIL.findall(one.kernel)) for one in args]
         columns = column_map("jax")["tables"]["kernel_details"]["columns"]
         shape = {
-            columns[name]: self._numbers([one.get(name) for one in details])
+            columns[name]: self.sink.integers([one.get(name) for one in details])
             for name in ("regs", "static_shared", "dynamic_shared", "private_mem")
         }
         for name in ("grid", "block"):
             sizes = [[*one.get(name, "").split(","), None, None, None][:3] for one in details]
-            shape |= {f"{name}_{axis}": self._numbers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
+            shape |= {f"{name}_{axis}": self.sink.integers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
         if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
             self.sink.metadata[GRID] = WORK_ITEMS
         origin = self._origin(events, args)
@@ -218,7 +212,7 @@ class JaxReader:
             *times,
             self.sink.processes.code(0),
             np.array(kinds),
-            size=self._numbers([one.get("size", one.get("num_bytes")) for one in details]),
+            size=self.sink.integers([one.get("size", one.get("num_bytes")) for one in details]),
             src_kind=_memory([one.get("kind_src") for one in details]),
             dst_kind=_memory(target),
             **self._origin(events, args),
@@ -228,7 +222,7 @@ class JaxReader:
         """Take graphs traced as a whole, as ranges, as those of Nsight Systems."""
         start, end = times
         self.sink.issues.add("graphs_without_launches", len(events), "see the ranges of kind cuda_graph")
-        graph = self._numbers([one.graph for one in args])
+        graph = self.sink.integers([one.graph for one in args])
         names = [
             self.sink.range_names.code("CUDA graph" if at == NULL else f"CUDA graph {at}") for at in graph.tolist()
         ]
@@ -249,7 +243,7 @@ class JaxReader:
             self.sink.processes.code(0),
             thread=self.threads.column([event.tid for event in events]),
             name=np.array(codes),
-            correlation=self._numbers([one.correlation for one in args]),
+            correlation=self.sink.integers([one.correlation for one in args]),
         )
 
     def _ranges(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:

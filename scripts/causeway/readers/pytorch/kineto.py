@@ -18,7 +18,7 @@ from causeway.core.schemas import BLOCKS, GRID
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.constants import NEVER, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer, integers
+from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
@@ -247,11 +247,6 @@ class KinetoReader:
         self.sink.issues.add_all(misfits, "ts or dur")
         return start, end
 
-    def _numbers(self, values: list) -> np.ndarray:
-        column, misfits = integers(values)
-        self.sink.issues.add_all(misfits)
-        return column
-
     def _origin(self, rows: CategoryEvents) -> dict[str, np.ndarray]:
         """Return device, stream and correlation: by arguments (SYCL's queue is a stream), else by the trace's process,
         which is the device, and thread, which is the stream.
@@ -270,8 +265,8 @@ class KinetoReader:
         if str in set(map(type, stream)):
             stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
         return {
-            "device": self._numbers(device),
-            "stream": self._numbers(stream),
+            "device": self.sink.integers(device),
+            "stream": self.sink.integers(stream),
             "correlation": self._correlations(rows),
         }
 
@@ -282,7 +277,7 @@ class KinetoReader:
         found = [None if self.processes.mixed else args.correlation for args in rows.args]
         if None in found and not self.processes.mixed and hasattr(rows.args[0], "correlation_id"):  # PaddlePaddle's
             found = [args.correlation_id if args.correlation is None else args.correlation for args in rows.args]
-        column = self._numbers(found)
+        column = self.sink.integers(found)
         return np.where(column == 0, NULL, column)
 
     def _launches(self, rows: CategoryEvents) -> None:
@@ -299,7 +294,7 @@ class KinetoReader:
         kernel = np.array([self.sink.kernel(name) for name in names])
         self.sink.count_unnamed(kernel)
         shape = launch_shape(rows.args, self.map["arguments"].values())
-        columns = {name: self._numbers(values) for name, values in shape.items()}
+        columns = {name: self.sink.integers(values) for name, values in shape.items()}
         origin = self._origin(rows)
         self.sizes.launches(columns, start_ns=start, end_ns=end, kernel=kernel, process=rows.process, **origin)
         if mentioned([event.args for event in rows.events], b"Collective name"):
@@ -319,7 +314,7 @@ class KinetoReader:
 
     def _transfers(self, rows: CategoryEvents, kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
         start, end = self._times(rows)
-        size = self._numbers([args.bytes for args in rows.args])
+        size = self.sink.integers([args.bytes for args in rows.args])
         kinds = {"copy_kind": kind, "src_kind": source, "dst_kind": target}
         times = {"start_ns": start, "end_ns": end}
         self.sizes.transfers(size, process=rows.process, **times, **kinds, **self._origin(rows))

@@ -22,7 +22,7 @@ from causeway.readers.common.background import BackgroundWriter
 from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, Column
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
-from causeway.readers.common.numbers import integer
+from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.distinct import distinct_rows
@@ -164,6 +164,12 @@ class Sink:
         """Count launches without a kernel name; `kernel` are codes, shape (n,), `where` is the export's table."""
         unnamed = [code for code, text in enumerate(self.kernels.texts) if is_unnamed(text)]
         self.issues.add("missing_name", int(np.isin(kernel, unnamed).sum()) if unnamed else 0, where)
+
+    def integers(self, values: Iterable, of_times: bool = False) -> np.ndarray:
+        """Return values as `numbers.integers` does, int64 of shape (n,); what is none is `NULL`, and counted."""
+        numbers, misfits = integers(values, of_times)
+        self.issues.add_all(misfits)
+        return numbers
 
     def count_in(self, table: str, rows: int) -> None:
         """Count rows of one of the export's own tables as read, whatever becomes of them."""
