@@ -85,7 +85,6 @@ class RpdReader:
         self.done = 0
         self.total = max(1, sum(export.estimated_rows(table) for table in (OPERATIONS, CALLS, MONITOR)))
         self.failure: ExportError | None = None
-        self._texts: dict[tuple[str, int], str] = {}
         self._kinds: dict[int, tuple[str, int]] = {}
         self.others: dict[str, int] = {}
         self.devices: set[int] = set()
@@ -137,14 +136,8 @@ class RpdReader:
         self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
 
     def _names(self, ids: np.ndarray, table: str = STRINGS) -> list[str]:
-        """Return the texts of ids, '' where there is none; only those asked for, since the table also holds
-        arguments of calls.
-        """
-        wanted = {one for one in np.unique(ids).tolist() if one != NULL and (table, one) not in self._texts}
-        if wanted:
-            found = self.export.texts(table, "id", "string", wanted)
-            self._texts |= {(table, one): found.get(one, b"").decode("utf-8", "replace") for one in wanted}
-        return [self._texts.get((table, one), "") for one in ids.tolist()]
+        """Return the texts of ids, '' where there is none."""
+        return self.export.names(ids, table, "string")
 
     def _chosen(self, table: str, alias: str, columns: dict[str, str]) -> dict[str, str]:
         present = self.export.tables.get(table, [])
@@ -228,9 +221,9 @@ class RpdReader:
                     stream=mine["stream"],
                     correlation=mine["correlation"],
                 )
-        for one, (what, _) in zip(batch["kind"].tolist(), kinds, strict=True):
+        for name, (what, _) in zip(self._names(batch["kind"]), kinds, strict=True):
             if not what:
-                self.others[self._texts.get((STRINGS, one), "")] += 1
+                self.others[name] += 1
 
     def _launches(self, mine: dict) -> None:
         absent = np.full(len(mine["start"]), NULL)

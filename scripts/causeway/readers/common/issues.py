@@ -25,14 +25,15 @@ ANALYSES = (
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of issue: how bad it is, what it means, the analyses it rules out, and whether its cases are rows of the
-    export that could not be used.
+    """One kind of issue: how bad it is, what it means, the analyses it rules out, whether its cases are rows of the
+    export that could not be used, and, where the time between launches cannot be analysed, why.
     """
 
     severity: str
     meaning: str
     rules_out: tuple[str, ...] = ()
     leaves_out: bool = False
+    no_time_line: str | None = None
 
 
 CATALOGUE = {

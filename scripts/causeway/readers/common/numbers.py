@@ -32,6 +32,7 @@ _USUAL = re.compile(
 _SEPARATOR = re.compile(r"[ '\u2019\xa0\u2009\u202f\ufffd]")
 _GROUPED = re.compile(rf"([+-]?\d{{1,3}}(?:{_SEPARATOR.pattern}\d{{3}})+)([.,]\d+)?")
 _MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
+_ROUNDED = re.compile(r"\s*[+-]?\d+(?:\.(\d*))?[eE]\+?(\d{1,3})\s*")
 LONGEST_EXPONENT = 40
 """Power of ten of a printed number beyond which it is not looked at: no number of 64 bits has it."""
 _INSTANCES = re.compile(r"(\S+)\s*\((?:.*[;,].*|[^()]*\d[^()]*)\)", re.DOTALL)
@@ -241,6 +242,16 @@ def nearest_integer(value: object) -> int | None:
     if exact is None or not exact.is_finite() or abs(exact.adjusted()) > LONGEST_EXPONENT:
         return number
     return integer(int(exact.to_integral_value()))
+
+
+def is_rounded(text: str) -> bool:
+    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
+
+    >>> is_rounded("1.49693E+18"), is_rounded("1.4969334275843622e+16"), is_rounded("1.5e-06"), is_rounded("1200.0")
+    (True, False, False, False)
+    """
+    match = _ROUNDED.fullmatch(text)
+    return match is not None and int(match[2]) > len(match[1] or "")
 
 
 def with_null(values: Iterable[int | None]) -> np.ndarray:

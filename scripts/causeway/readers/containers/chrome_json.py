@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from causeway.readers.common.issues import Issues
 from causeway.readers.common.packed import DamagedError, packing, unpacked
 
 WINDOW_BYTES = 1 << 20
@@ -122,6 +123,13 @@ class TraceText:
     def close(self) -> None:
         """Close the file."""
         self._raw.close()
+
+    def note_issues(self, issues: Issues) -> None:
+        """Count what is damaged, and several traces; once all events were given."""
+        issues.add("unreadable_rows", self.damaged - self.stray, "events")
+        issues.add("unreadable_rows", self.stray, "between traces", of_launches=False)
+        issues.add("several_traces", int(self.lists > 1), f"{self.lists:,} lists of events")
+        issues.add("truncated", int(self.cut is not None), self.cut or "")
 
     @property
     def offset(self) -> int:

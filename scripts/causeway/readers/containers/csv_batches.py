@@ -11,7 +11,6 @@ import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +21,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
-from causeway.readers.common.numbers import integers, nearest_integer, number
+from causeway.readers.common.numbers import integers, is_rounded, number
 from causeway.readers.containers.csv_lines import MendedLines, delimiter_of
 
 FIELD_CHARS = 4 << 20
@@ -282,7 +281,7 @@ class CsvBatch:
         begin = self.nanoseconds(start)
         stop = self.nanoseconds(end)
         pairs = zip(self.texts(start), self.texts(end), strict=True)
-        saved = np.array([_is_rounded(first) or _is_rounded(last) for first, last in pairs], bool)
+        saved = np.array([is_rounded(first) or is_rounded(last) for first, last in pairs], bool)
         return without_rounded(begin, stop, saved)
 
     def floats(self, columns: list[str]) -> np.ndarray:
@@ -317,18 +316,3 @@ def without_rounded(
     """
     rounded = saved | ((start == stop) & (start != NULL) & (start != 0) & (start % ROUNDED_NS == 0))
     return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), rounded
-
-
-def _is_rounded(text: str) -> bool:
-    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
-
-    >>> _is_rounded("1410078545959517.0"), _is_rounded("1.62068E+14"), _is_rounded("4.155179000567837e+13")
-    (False, True, False)
-    """
-    if ("e" not in text and "E" not in text) or nearest_integer(text) is None:
-        return False
-    try:
-        exponent = Decimal(text.strip()).as_tuple().exponent
-        return isinstance(exponent, int) and exponent > 0
-    except InvalidOperation:  # a number in another notation, of which the e is a digit
-        return False

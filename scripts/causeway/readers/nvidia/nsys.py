@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
-from causeway.readers.common.kernel_names import clean_text, unnamed
+from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
+from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport
@@ -193,17 +193,12 @@ class NsysReader(NsysTables):
             if isinstance(thread, int) and isinstance(rank, int) and 0 <= rank < 1 << 32:
                 self.sink.processes.code(self.process_key(thread), rank)
 
-    def _kernel_code(self, key: int, text: bytes | None) -> int:
-        if text is None and key != NULL:  # a string lost to damage: launches of different kernels stay apart
-            return self.sink.kernel(unnamed(key))
-        return self.sink.kernel(text)
-
     def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
         ids = batch.get("name", batch.get("short_name", repeated(NULL, rows)))
         if "name" in batch and "short_name" in batch:
             ids = np.where(ids == NULL, batch["short_name"], ids)
-        kernel = self.text_codes(ids, names, self._kernel_code)
+        kernel = self.text_codes(ids, names, self.kernel_code)
         why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
         self.sink.count_unnamed(kernel, table + why)
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
@@ -255,9 +250,6 @@ class NsysReader(NsysTables):
         self.sink.take("calls", batch["start_ns"], self.ends(batch), process, **columns)
         synchronising.take(np.broadcast_to(process, rows), correlation, name, self.sink.call_names.texts)
 
-    def _range_code(self, _: int, text: bytes | None) -> int:
-        return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
-
     def _ranges(self, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
         process = self.process(batch, "global_thread", rows)
@@ -269,19 +261,19 @@ class NsysReader(NsysTables):
         unknown = ~ranges & ~np.isin(event, OTHER_NVTX_EVENTS)
         self.sink.issues.add("unknown_data", int(unknown.sum()), "events of NVTX of a type that is not known")
         code = np.full(rows, -1)
-        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
+        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self.range_code)
         inline = batch.get("text", pa.nulls(rows, pa.binary()))
         length = pc.fill_null(pc.binary_length(inline), -1).to_numpy(zero_copy_only=False)
         # until 2020 no column may be null: the text is empty where the name stands in the table of strings
         has_text = (length > 0) | ((length == 0) & (ids == NULL))
         texts = inline.filter(pa.array(has_text & ranges)).dictionary_encode()
-        codes = np.array([self._range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
+        codes = np.array([self.range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
         code[has_text & ranges] = codes[texts.indices.to_numpy()]
         self._note_mpi_domains(event, process, batch, inline)
         for at in np.flatnonzero(has_text & ~ranges):
             if match := _RANK_NAME.match(clean_text(inline[at].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
                 self.sink.processes.state_rank(int(process[at]), int(match[1]))
-        code[ranges & (code < 0)] = self._range_code(0, None)
+        code[ranges & (code < 0)] = self.range_code(0, None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
         columns = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}

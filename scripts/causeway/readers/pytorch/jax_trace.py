@@ -26,7 +26,7 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.event_fields import ArgumentDecoder, ThreadNumbers, spans_ns
-from causeway.readers.pytorch.refusals import NO_TORCH_EVENTS
+from causeway.readers.pytorch.refusals import no_launch
 from causeway.readers.sink.sink import Sink
 
 BATCH = 1 << 13
@@ -69,7 +69,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         raise ExportError(options.source, found, 'JSON with "traceEvents"', advice) from None
     failure = ExportError(options.source, cut, "a complete trace", "Copy it again.") if cut else None
     if not sink.n_launches:
-        found, advice = NO_TORCH_EVENTS
+        found, advice = no_launch("no_torch_events")
         raise failure or ExportError(options.source, found, "events of category kernel", advice)
     if failure:
         raise failure
@@ -109,15 +109,11 @@ class JaxReader:
         for kind, rows in self.pending.items():
             if rows:
                 self._take(kind, rows)
-        issues = self.sink.issues
-        issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
-        issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
-        issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
-        issues.add(
-            "dropped_events", int(self.events >= MOST_EVENTS), f"the trace holds {self.events:,} events, its most"
+        self.text.note_issues(self.sink.issues)
+        all_are_there = self.events < MOST_EVENTS
+        self.sink.issues.add(
+            "dropped_events", int(not all_are_there), f"the trace holds {self.events:,} events, its most"
         )
-        if self.text.cut:
-            issues.add("truncated", 1, self.text.cut)
         return self.text.cut
 
     def _sort(self, events: list[Event]) -> None:

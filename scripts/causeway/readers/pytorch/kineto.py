@@ -133,16 +133,13 @@ class KinetoReader:
         self._facts()
         if self.range_counters.rows:
             self.range_counters.hand_over(self.sink)
-        self.sink.issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
-        self.sink.issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
-        self.sink.issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
+        self.text.note_issues(self.sink.issues)
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
         for category, rows in sorted(self.incomplete.items()):
             of_launches = self.map["categories"][category] == "launches"
             self.sink.issues.add("incomplete_events", rows, ", ".join(sorted(self.incomplete)), of_launches=of_launches)
         failure = None
         if self.text.cut:
-            self.sink.issues.add("truncated", 1, self.text.cut)
             advice = "Copy it again; a killed program leaves a cut trace."
             failure = ExportError(source, self.text.cut, "a complete trace", advice)
         if not (self.sink.n_launches or self.range_counters.rows):
