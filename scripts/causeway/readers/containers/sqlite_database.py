@@ -194,8 +194,13 @@ class SqliteExport:
         }
 
     def names(self, ids: np.ndarray, table: str, column: str) -> list[str]:
-        """Return the texts of ids, int64 of shape (n,), '' where there is none; only those wanted, and each once, as
-        the table may hold anything.
+        """Return the texts of ids, '' where there is none; only those are read, each once: the table may hold anything.
+
+        Parameters
+        ----------
+        ids : ndarray of int64, shape (n,)
+            `NULL` where absent.
+        table, column : str
         """
         known = self._names.setdefault((table, column), {NULL: ""})
         wanted = set(np.unique(ids).tolist()) - known.keys()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
+from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, Column
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -276,7 +276,7 @@ class NsysReader(NsysTables):
         code[ranges & (code < 0)] = self.range_code(0, None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
-        columns = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}
+        columns: dict[str, Column] = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}
         self.sink.take("ranges", batch["start_ns"][ranges], self.ends(batch)[ranges], process[ranges], **columns)
 
     def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
@@ -326,7 +326,7 @@ class NsysReader(NsysTables):
                 self.sink.take("mpi", *(calls[column] for column in times), thread=calls["thread"], name=name)
             others = rows[~found]
             if len(others):
-                columns = {"thread": others["thread"], "name": others["code"], "kind": kind}
+                columns: dict[str, Column] = {"thread": others["thread"], "name": others["code"], "kind": kind}
                 self.sink.take("ranges", *(others[column] for column in times), **columns)
 
     def _identities(self) -> dict[tuple[object, object], str]:

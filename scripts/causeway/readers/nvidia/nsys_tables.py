@@ -86,8 +86,17 @@ class NsysTables(ActivityTables):
 
     @staticmethod
     def threads(batch: Mapping[str, np.ndarray], column: str = "global_thread") -> np.ndarray:
-        """Return the system's number of each row's thread, int64 of shape (n,): the lower 24 bits of Nsight Systems'
-        own; `NULL` where absent.
+        """Return the system's number of each row's thread: the lower 24 bits of Nsight Systems' own.
+
+        Parameters
+        ----------
+        batch : mapping of str to ndarray of int64, shape (n,)
+        column : str
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            `NULL` where absent.
         """
         thread = batch.get(column, repeated(NULL, len(next(iter(batch.values())))))
         return np.where(thread == NULL, NULL, thread & 0xFFFFFF)

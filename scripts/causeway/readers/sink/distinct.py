@@ -51,8 +51,16 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def mapped(values: np.ndarray, number_of: Callable[[int], int]) -> np.ndarray:
-    """Return what a function gives for each of n integers, int64 of shape (n,); it is called once for each distinct
-    value, in ascending order.
+    """Return what a function gives for each value; it is called once for each distinct one, in ascending order.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+    number_of : callable
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
     """
     known, _, inverse = distinct(values)
     return looked_up(np.array([number_of(value) for value in known.tolist()], np.int64), inverse)

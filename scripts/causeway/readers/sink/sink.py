@@ -282,9 +282,8 @@ class Sink:
             `operator_names`, `flags` those of `common.operators`; `communicator` of collectives are codes of
             `communicators`, -1 for none; `peer` is the other rank or the root; `bytes` are those sent or received.
         """
-        given = {
-            name: columns.get(name, NULL) for name in RECORDS[kind].names if name not in ("start_ns", "duration_ns")
-        }
+        names = [name for name in RECORDS[kind].names or () if name not in ("start_ns", "duration_ns")]
+        given: dict[str, Column] = {name: columns.get(name, NULL) for name in names}
         given["process"] = process
         if kind == "mpi":  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
             given |= {name: np.where(np.less(given[name], 0), NULL, given[name]) for name in ("bytes", "peer")}
