@@ -353,7 +353,9 @@ Measured = list[list[tuple[str, str]]]
 """Names and values of the counters of each launch, as printed."""
 
 
-def by_launch(rows: CsvBatch, pairs: tuple[str, str], renamed: Mapping[str, str]) -> tuple[CsvBatch, Measured]:
+def by_launch(
+    rows: CsvBatch, pairs: tuple[str, str], key: Sequence[str], renamed: Mapping[str, str]
+) -> tuple[CsvBatch, Measured]:
     """Gather rows of one counter each: one row for each launch, and names and values of its counters.
 
     A launch whose rows do not follow one another is given several times; it is joined by its number afterwards.
@@ -363,18 +365,19 @@ def by_launch(rows: CsvBatch, pairs: tuple[str, str], renamed: Mapping[str, str]
     rows : CsvBatch
     pairs : tuple of str
         The columns of a counter's name and value.
+    key : sequence of str
+        The columns, at least one, by which rows are of one launch.
     renamed : mapping of str to str
         Counters that get another name.
     """
     counter, value = (rows.file.position[name] for name in pairs)
-    facts_of = itemgetter(*[at for at in range(len(rows.rows[0])) if at not in (counter, value)])
+    key_of = itemgetter(*[rows.file.position[name] for name in key])
     firsts: list[list[str]] = []
     measured: Measured = []
     last = None
     for row in rows.rows:
-        facts = facts_of(row)
-        if facts != last:
-            last = facts
+        if (found := key_of(row)) != last:
+            last = found
             firsts.append(row)
             measured.append([])
         if row[counter]:

@@ -224,8 +224,9 @@ class PassReader:
         renamed = {name: f"{stem} {name}" for name in self.qualified}
         names = [renamed.get(name, name) for name in one.counters]
         with self._open(one, label) as file:
+            facts = [name for name in file.position if name not in (one.pairs or ())]
             for rows in file.batches():
-                batch, measured = by_launch(rows, one.pairs, renamed) if one.pairs else (rows, None)
+                batch, measured = by_launch(rows, one.pairs, facts, renamed) if one.pairs else (rows, None)
                 columns = self._launch_columns(one, batch, processes, label)
                 if one.timed:
                     columns["start"], columns["stop"], columns["rounded"] = batch.times(

@@ -141,7 +141,8 @@ class _Reader:
         self.sink.issues.add("device_assumed", int(self.device_assumed))
         found = "it is a trace of Perfetto without a launch of a kernel that has its times as annotations"
         expected = "slices with begin_ns, end_ns and workgroup_size"
-        self.events.finish(self.failure, ExportError(self.options.source, found, expected, ADVICE))
+        nothing = ExportError(self.options.source, found, expected, ADVICE)
+        self.events.finish(self.failure, nothing, says_why=False)
 
     def _kind(self, one: Slice) -> str | None:
         """Return what a slice is, None for what is not read."""

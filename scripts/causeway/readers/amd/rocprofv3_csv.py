@@ -346,9 +346,10 @@ class V3Reader:
         if "start" not in table.ours:  # 2024; a name that is a process id is of one execution
             store.same_run |= table.group[1].isdecimal() and table.group in self.traced
         renamed = {name: f"{_pass_of(table)} {name}" for name in self.per_pass}
+        key = [table.ours[name] for name in ("guid", "process", "number") if name in table.ours] or [table.ours["name"]]
         counted: set[str] = set()
         for batch in file.batches():
-            launches, measured = by_launch(batch, (table.ours["counter"], table.ours["value"]), renamed)
+            launches, measured = by_launch(batch, (table.ours["counter"], table.ours["value"]), key, renamed)
             counted.update(name for launch in measured for name, _ in launch)
             self._take(store, table, launches, measured)
         before = self.counted.setdefault(self.process_of[table.group][0], set())

@@ -123,7 +123,7 @@ class RpdReader:
         """Count what only the whole file shows; raise the first failure."""
         found = "there is no operation of a GPU in it"
         nothing = ExportError(self.options.source, found, f"rows in {OPERATIONS}", ADVICE)
-        self.events.finish(self.failure, nothing)
+        self.events.finish(self.failure, nothing, says_why=False)
 
     def _fail(self, error: ExportError, kind: str, detail: str) -> None:
         self.sink.issues.add(kind, 1, detail)

@@ -65,7 +65,7 @@ class RocmEvents:
             low, high, count = self._dispatches.get((part, one), (int(mine[0]), int(mine[0]), 0))
             self._dispatches[part, one] = min(low, int(mine.min())), max(high, int(mine.max())), count + mine.size
 
-    def finish(self, failure: ExportError | None, nothing: ExportError) -> None:
+    def finish(self, failure: ExportError | None, nothing: ExportError, *, says_why: bool = True) -> None:
         """Count what only all events show: rounded times, dispatches that others' numbers leave out, no launch.
 
         Parameters
@@ -74,6 +74,8 @@ class RocmEvents:
             The first damage met.
         nothing : ExportError
             The error of an export that holds neither launches nor transfers nor counters.
+        says_why : bool
+            Whether what is wrong with launches that cannot be used is the error instead, where there are such.
 
         Raises
         ------
@@ -88,7 +90,7 @@ class RocmEvents:
             raise failure
         sink = self.sink
         if not (sink.n_launches or sink.n_transfers or sink.has_counters):
-            raise sink.issues.none_usable(nothing.source) or nothing
+            raise (says_why and sink.issues.none_usable(nothing.source)) or nothing
         sink.issues.add("no_launches", int(not sink.n_launches and not sink.has_counters))
 
     def kernels(self, names: Sequence[str]) -> np.ndarray:
