@@ -136,10 +136,13 @@ class MendedLines:
         self._width = width
 
     def __iter__(self) -> Iterator[str]:
-        while line := self._next():
+        while line := self._given_back.popleft() if self._given_back else next(self._lines, ""):
             self.number += 1
+            if line.count('"') % 2 == 0:  # as in nearly every line
+                yield line
+                continue
             held = [line]
-            state = self._state(held) if line.count('"') % 2 else _CLOSED
+            state = self._state(held)
             while state == _OPEN and len(held) < MOST_LINES and (more := self._next()):
                 held.append(more)
                 state = self._state(held)
