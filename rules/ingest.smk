@@ -119,6 +119,7 @@ rule align_clocks:
         tables=table_folders,
         clock_tables=table_folders,
         telemetry=[],
+        columns=column_maps(),
         lib=modules("inputs", "efficiency", "telemetry"),
     output:
         clocks="<results>/{dataset}/clocks.json",

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import COMMUNICATION_KERNEL, KERNEL_CLASSES
 from causeway.core.files.source_names import shown_sources
+from causeway.core.files.yaml_files import column_map
 from causeway.core.formatting import first_of
 from causeway.core.reduced import FILTERED, based_on, with_time_line
 from causeway.core.tables import open_table, read_json, read_table
@@ -18,59 +19,7 @@ SEVERITIES = ("info", "caution", "blocked")
 FEW = 0.1
 """A rank with less than this share of the median rank's launches is an issue; a choice without a source."""
 
-MEANINGS = {
-    "refused_export": ("caution", "the export could not be used"),
-    "partial_export": ("caution", "only a part of the export could be read"),
-    "no_export": ("blocked", "no export of the dataset could be used"),
-    "duplicate_ranks": ("blocked", "two exports claim the same rank, so that their rows cannot be distinguished"),
-    "missing_ranks": ("caution", "the numbers of the ranks have gaps: exports of the run are missing, or were refused"),
-    "later_ranks_only": ("info", "the lowest rank of the run is not among the exports"),
-    "unread_ranks": ("caution", "the job has more ranks than were read: what the others do is in no result"),
-    "one_rank_of_a_job": ("info", "the job has more ranks than this one: what it waits for is not known"),
-    "filter_without_ranks": ("caution", "the filter names ranks that the dataset does not have"),
-    "same_recording": ("blocked", "exports hold the same recording, which would count once for each; keep one of them"),
-    "same_file": ("caution", "exports have the same content"),
-    "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
-    "few_launches": (
-        "caution",
-        "a rank with far fewer launches than the others: cut, idle, or profiled for a shorter time",
-    ),
-    "missing_streams": (
-        "caution",
-        "a rank with launches on fewer streams than most: dropped by the profiler, or other work",
-    ),
-    "no_communication": (
-        "caution",
-        "kernels of several ranks, none of which is known as communication: if the ranks are of one job, those that"
-        " exchange data count as compute until `communication_kernels` in the configuration names them",
-    ),
-    "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
-    "clocks_unknown": (
-        "info",
-        "not every export reports when its session started: each one's first launch is taken as the same moment",
-    ),
-    "telemetry_refused": ("caution", "a file of telemetry could not be read"),
-    "telemetry_bad_rows": ("caution", "rows or values of telemetry that could not be read were left out"),
-    "telemetry_unmatched": (
-        "caution",
-        "devices of the telemetry that could not be matched to the dataset's were left out",
-    ),
-    "telemetry_by_rank_order": (
-        "info",
-        "telemetry was given to devices by the order of ranks on their node: no UUID or index tells which is which",
-    ),
-    "telemetry_clock": (
-        "caution",
-        "how late the readings of the telemetry are could not be told: their times are taken as they are",
-    ),
-    "telemetry_zone": ("info", "times of telemetry without a time zone are taken as UTC"),
-    "short_recordings": (
-        "caution",
-        "nothing is recorded of some ranks during a part of the GPU work: their recordings are shorter, or their"
-        " processes",
-    ),
-    "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
-}
+MEANINGS = {kind: (entry["severity"], entry["meaning"]) for kind, entry in column_map("issues")["of_datasets"].items()}
 """Kinds of issues of a whole dataset: severity and meaning. Those of one export stand in its capabilities."""
 
 Folders = Iterable[Path]

@@ -14,21 +14,8 @@ what a comparison looks for.
 
 OF_TIMES = ("no_time", "implausible_time", "end_before_start")
 """Issues of times: counters of such a row are kept."""
-NO_TIME_LINE = {
-    "serialised_launches": (
-        "not computed: its launches are those of a collection of counters, which lets one kernel run at a time; record"
-        " a trace without counters"
-    ),
-    "late_stamps": (
-        "not computed: times of launches are not those of their execution, so that no step's time and no idle time can"
-        " be told; record without graphs, or with another version of the profiler"
-    ),
-    "unrecorded_steps": (
-        "not computed: the recording lacks the work of steps, so that no idle time and no reason for it can be told;"
-        " record fewer steps, or with larger buffers"
-    ),
-}
-"""By issue: why an export allows no analysis of the time between launches."""
+NO_TIME_LINE = ("serialised_launches", "late_stamps", "unrecorded_steps")
+"""Issues for which an export allows no analysis of the time between launches; of several the first says why."""
 
 
 def describe(identity: dict, sink: Sink | None, error: ExportError | None, refused: bool = False) -> dict:
@@ -152,10 +139,10 @@ def _analyses(facts: Facts, error: ExportError | None, sink: Sink | None) -> dic
         ),
     }
     names: tuple[str, ...] = ANALYSES
-    for issue, why in NO_TIME_LINE.items():
-        if sink and sink.issues.count(issue) and names == ANALYSES:
-            missing |= dict.fromkeys((*CATALOGUE[issue].rules_out, EFFICIENCY, STRAGGLERS), why)
-            names = (*ANALYSES, EFFICIENCY, STRAGGLERS)
+    if sink and (issue := next(filter(sink.issues.count, NO_TIME_LINE), None)):
+        kind = CATALOGUE[issue]
+        missing |= dict.fromkeys((*kind.rules_out, EFFICIENCY, STRAGGLERS), kind.no_time_line)
+        names = (*ANALYSES, EFFICIENCY, STRAGGLERS)
     return {name: {"possible": missing[name] is None, "why": missing[name]} for name in names}
 
 

@@ -80,19 +80,9 @@ def normalise(
     began = time.monotonic()
     try:
         before = _state(path, source)
-        document = _read(
-            path,
-            partial,
-            export=export,
-            source=source,
-            rank=rank,
-            position=position,
-            form=form,
-            node=node,
-            targets=targets,
-            communication=communication,
-            failure=failure,
-        )
+        identity = {"export": export, "source": source, "node": node or None, "format": form}
+        sink = Sink(partial, {"source": source}, rank, position, communication)
+        document = _read(path, identity | {"sha256": None, "bytes": None}, sink, tuple(targets), failure)
         if _state(path, source) != before:
             raise CausewayError(
                 f"{source}: it changed while it was read; expected a file that nothing writes to. Run again once the"
@@ -117,12 +107,11 @@ def _encodable(value: Any) -> Any:
     return [_encodable(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _read(
-    path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets, communication, failure
-) -> dict:
-    """Fill `folder` with tables; return the capabilities."""
-    identity = {"export": export, "source": source, "node": node or None, "format": form, "sha256": None, "bytes": None}
-    sink = None
+def _read(path: Path, identity: dict, sink: Sink, targets: tuple[str, ...], failure: ExportError | None) -> dict:
+    """Fill the sink's folder with tables; return the capabilities."""
+    source = identity["source"]
+    folder = sink.folder
+    begun = None  # the sink, once the export's format is known
     hashing = ThreadPoolExecutor(1)
     try:
         identity["bytes"] = _size(path, source)
@@ -130,9 +119,9 @@ def _read(
             raise failure
         digest = hashing.submit(sha256_of, path)
         with plain_file(path, folder.with_name(folder.name + ".unpacked"), source) as (plain, cut):
-            identity["format"] = word = _format_of(plain, source, form)
-            options = Options(source, _size(plain, source), tuple(targets))
-            sink = Sink(folder, {"source": source}, rank, position, communication)
+            identity["format"] = word = _format_of(plain, source, identity["format"])
+            options = Options(source, _size(plain, source), targets)
+            begun = sink
             try:
                 error = _run(word, plain, sink, options) or cut
             finally:
@@ -149,18 +138,14 @@ def _read(
         raise
     except ExportError as error:
         fail_if_of_the_machine(error, f"reading {source}")
-        return _refused(folder, identity, sink, printed_report(path, source) or error)
+        return _refused(folder, identity, begun, printed_report(path, source) or error)
     except OSError as error:
         fault = fault_behind(error, path)
         if fault is not None:
             raise MachineError(sentence(fault, f"reading {source}")) from error
-        reason = ExportError(
-            source,
-            f"it cannot be read ({error.strerror or type(error).__name__})",
-            "a readable file",
-            "Check its permissions.",
-        )
-        return _refused(folder, identity, sink, reason)
+        found = f"it cannot be read ({error.strerror or type(error).__name__})"
+        reason = ExportError(source, found, "a readable file", "Check its permissions.")
+        return _refused(folder, identity, begun, reason)
     except (MemoryError, ImportError, SyntaxError):
         raise
     except Exception as error:
@@ -168,17 +153,12 @@ def _read(
         # what no reader foresaw: the line of our code is logged, the message is not, since it may quote the export
         LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _line_of(error))
         found = f"it has content that the reader did not foresee ({type(error).__name__} at {_line_of(error)})"
-        reason = ExportError(
-            source,
-            found,
-            "a file as the profiler wrote it",
-            "Export it again; if that does not help, please report it.",
-        )
-        return _refused(folder, identity, sink, reason)
+        advice = "Export it again; if that does not help, please report it."
+        reason = ExportError(source, found, "a file as the profiler wrote it", advice)
+        return _refused(folder, identity, begun, reason)
     finally:
         hashing.shutdown()
-        if sink is not None:
-            sink.close()
+        sink.close()
 
 
 def _without_launch(source: str) -> ExportError:
@@ -217,12 +197,8 @@ def _size(path: Path, source: str) -> int:
         return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     size = path.stat().st_size
     if size == 0:
-        raise ExportError(
-            source,
-            "it has zero bytes",
-            "a profiler's export",
-            "Export it again; a full disk or a killed job leaves empty files.",
-        )
+        advice = "Export it again; a full disk or a killed job leaves empty files."
+        raise ExportError(source, "it has zero bytes", "a profiler's export", advice)
     return size
 
 

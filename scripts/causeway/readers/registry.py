@@ -2,7 +2,7 @@
 tables and the schemas' lists follow.
 
 A further format is one more record here; `docs/recipes/add_a_format.md` names the other files. What is generated from
-the records is written by `PYTHONPATH=scripts python -m causeway.readers.formats_page --write`. Standard library only:
+the records is written by `PYTHONPATH=scripts python docs/write_formats.py --write`. Standard library only:
 `detect` runs whenever the workflow is parsed.
 """
 

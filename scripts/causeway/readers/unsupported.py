@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.archives import archive_kind
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
@@ -34,32 +35,6 @@ _EXPORT_NSYS = "`nsys export --type sqlite REPORT` (or parquetdir)."
 _RECIPE_SUMMARIES = ("all_stats.parquet", "rank_stats.parquet")
 """Files of recipes' folders, beside the list of their reports in files.parquet."""
 
-_PERFETTO = "named like a binary trace of Perfetto and begins with no packet of one"
-_PERFETTO_ADVICE = "Copy it again; those of rocprofv3 and ROCm Systems Profiler are read."
-
-_REPORTS = {
-    ".nsys-rep": ("a report of Nsight Systems", f"Export it: {_EXPORT_NSYS}"),
-    ".qdrep": ("a report of Nsight Systems", f"Export it: {_EXPORT_NSYS}"),
-    ".qdstrm": (
-        "a raw stream of Nsight Systems",
-        "Import it with QdstrmImporter, then `nsys export --type sqlite REPORT`.",
-    ),
-    ".pb": (
-        "a protobuf file, as JAX and TensorFlow write it (XPlane)",
-        "Name the .trace.json.gz beside it, which JAX writes too, or profile with `nsys profile` and export that.",
-    ),
-    ".pftrace": (_PERFETTO, _PERFETTO_ADVICE),
-    ".proto": (_PERFETTO, _PERFETTO_ADVICE),
-    ".perfetto-trace": (_PERFETTO, _PERFETTO_ADVICE),
-    ".otf2": (
-        "an archive of OTF2",
-        "Profile again with `rocprofv3 --output-format rocpd` (or csv, json, pftrace).",
-    ),
-    ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
-    ".ncu-repz": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
-}
-"""Tools' own binary files, by the ending of their name."""
-
 
 def unknown(path: Path, source: str) -> ExportError:
     """Return the error for content of no known format."""
@@ -67,9 +42,8 @@ def unknown(path: Path, source: str) -> ExportError:
         return _folder(path, source, None)
     expected = f"an export of one of {', '.join(FORMATS)}"
     head = first_bytes(path, 16)
-    what, advice = _REPORTS.get(path.suffix.lower(), ("", ""))
-    if what:
-        return ExportError(source, f"it is {what}, which is not read", expected, advice)
+    if entry := column_map("refusals")["files"].get(path.suffix.lower()):
+        return ExportError(source, f"it is {entry['what']}, which is not read", expected, entry["advice"])
     if archive_kind(path) == "tar":
         advice = "Unpack it first; `causeway run` and `causeway check` do so themselves."
         return ExportError(source, "it is a tar archive", expected, advice)

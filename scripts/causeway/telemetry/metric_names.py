@@ -3,15 +3,13 @@
 import functools
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from causeway.core.files.yaml_files import read_yaml
+from causeway.core.files.yaml_files import column_map
 from causeway.telemetry.text_values import flags_of, masks_of, numbers_of, states_of
 
-MAP = Path(__file__).resolve().parents[3] / "config" / "columns" / "telemetry.yaml"
 OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """What a metric of the plain long form may be called."""
 
@@ -32,7 +30,8 @@ class TelemetryMetric:
         if self.kind == "reasons":
             masks, bad = masks_of(texts)
             return {
-                name: np.where(masks < 0, np.nan, (masks & bit) // bit) for bit, name in column_map()["reasons"].items()
+                name: np.where(masks < 0, np.nan, (masks & bit) // bit)
+                for bit, name in column_map("telemetry")["reasons"].items()
             }, bad
         found, bad = {"number": numbers_of, "flag": flags_of, "state": states_of}[self.kind](texts)
         found = np.where(found == self.absent, np.nan, found) if self.absent is not None else found
@@ -55,12 +54,6 @@ class TelemetryFormat:
 
 
 @functools.cache
-def column_map() -> dict:
-    """Return the map as its file has it."""
-    return read_yaml(MAP)
-
-
-@functools.cache
 def format_of(name: str) -> TelemetryFormat:
     """Return the columns of a format.
 
@@ -69,7 +62,7 @@ def format_of(name: str) -> TelemetryFormat:
     KeyError
         If the map has no such format.
     """
-    entry = column_map()["formats"][name]
+    entry = column_map("telemetry")["formats"][name]
     keys = {key: tuple(raw.lower() for raw in entry.get(key, ())) for key in ("time", "node", "device", "bus", "uuid")}
     return TelemetryFormat(
         metrics={raw.lower(): TelemetryMetric(**one) for raw, one in entry["metrics"].items()}, **keys
@@ -79,7 +72,7 @@ def format_of(name: str) -> TelemetryFormat:
 @functools.cache
 def ratios() -> frozenset[str]:
     """Return our names of the map's metrics that lie between 0 and 1."""
-    known = {metric.name for name in column_map()["formats"] for metric in format_of(name).metrics.values()}
+    known = {metric.name for name in column_map("telemetry")["formats"] for metric in format_of(name).metrics.values()}
     return frozenset(name for name in known if name.endswith("_ratio"))
 
 
@@ -92,7 +85,7 @@ def own_metric(name: str) -> TelemetryMetric | None:
     """Return the metric of a name in the plain long form: one of ours, or one that any format of the map knows; None
     for a text that is no name.
     """
-    for formats in column_map()["formats"]:
+    for formats in column_map("telemetry")["formats"]:
         if (known := format_of(formats).metrics.get(name.strip().lower())) is not None:
             return known
     plain = name.strip().lower()

@@ -11,10 +11,10 @@ from causeway.core.feature_registry import (
     record_of,
     sampled_metric,
 )
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.plotting.figures.causal_graph import FILLS
 from causeway.plotting.figures.coordinates import FILL as AXES
-from causeway.readers.common.column_maps import column_map
 from causeway.simulate.scenario import SIGNS
 
 

@@ -25,7 +25,7 @@ print(json.dumps([detect(path), kind_of("toy", path), document]))
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory):
-    copied = ("README.md", "rules", "tests/unit/readers", "tests/unit/test_layout.py")
+    copied = ("README.md", "rules", "tests/unit/docs", "tests/unit/readers", "tests/unit/test_layout.py")
     return Recipe("add_a_format.md", tmp_path_factory.mktemp("recipe"), copied)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from causeway.core.files.yaml_files import COLUMN_MAPS
 from causeway.readers import nvidia
-from causeway.readers.common.column_maps import FOLDER
 from causeway.readers.detect import detect
 from causeway.readers.registry import DETECTION_ORDER, FORMATS
 from support import ROOT
@@ -34,7 +34,7 @@ def test_a_record_is_complete(record):
     assert record.kind in ("trace", "counters", "table")
     assert record.readers
     assert record.layouts
-    assert all((FOLDER / f"{layout.columns}.yaml").is_file() for layout in record.layouts)
+    assert all((COLUMN_MAPS / f"{layout.columns}.yaml").is_file() for layout in record.layouts)
     assert record.special_case_of in ("", *FORMATS)
 
 

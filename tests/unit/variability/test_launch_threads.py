@@ -12,10 +12,10 @@ from layouts import FAMILY, LAYOUTS
 from reading import kernel, write_trace
 from whole_way import binned, tables_of
 
+from causeway.core.files.yaml_files import COLUMN_MAPS, column_map
 from causeway.core.schemas import launch_threads
 from causeway.core.tables import read_table, table_metadata
 from causeway.efficiency.steps.launch_moments import MOST_THREADS, threads_of
-from causeway.readers.common.column_maps import FOLDER, column_map
 from causeway.variability.rows.configurations import Configurations
 
 HEAD = (
@@ -81,7 +81,7 @@ def test_time_per_thread_does_not_depend_on_what_grids_count(vendors, tmp_path):
 
 
 def test_what_grids_count_stands_in_the_tables_of_every_export_of_amd(tmp_path):
-    stated = {path.stem: column_map(path.stem)["grid"] for path in FOLDER.glob("*.yaml") if _states(path.stem)}
+    stated = {path.stem: column_map(path.stem)["grid"] for path in COLUMN_MAPS.glob("*.yaml") if _states(path.stem)}
     assert set(stated) == {"rocprof", "rocprof_compute", "rocprofv3", "rocm_perfetto", "rocpd", "rpd"}
     made = {layout: make for layout, make in LAYOUTS.items() if FAMILY[layout] in ("rocprof", "rocprofv3", "rocpd")}
     assert len(made) == 11

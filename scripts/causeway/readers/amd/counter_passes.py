@@ -9,12 +9,14 @@ counters table is written.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_values import CounterValues, pack_reference
 from causeway.readers.common.constants import NULL
+from causeway.readers.containers.csv_batches import CsvBatch, numbers
 from causeway.readers.sink.counter_table import check_metrics, name_metrics
 from causeway.readers.sink.event_times import are_untimed, usable
 from causeway.readers.sink.records import CounterRows, RowCodes
@@ -345,6 +347,50 @@ class CounterStore:
 
 def _insert(table: str, width: int) -> str:
     return f"INSERT INTO {table} VALUES ({', '.join('?' * width)})"  # noqa: S608 - our names
+
+
+Measured = list[list[tuple[str, str]]]
+"""Names and values of the counters of each launch, as printed."""
+
+
+def by_launch(
+    rows: CsvBatch, pairs: tuple[str, str], key: Sequence[str], renamed: Mapping[str, str]
+) -> tuple[CsvBatch, Measured]:
+    """Gather rows of one counter each: one row for each launch, and names and values of its counters.
+
+    A launch whose rows do not follow one another is given several times; it is joined by its number afterwards.
+
+    Parameters
+    ----------
+    rows : CsvBatch
+    pairs : tuple of str
+        The columns of a counter's name and value.
+    key : sequence of str
+        The columns, at least one, by which rows are of one launch.
+    renamed : mapping of str to str
+        Counters that get another name.
+    """
+    counter, value = (rows.file.position[name] for name in pairs)
+    key_of = itemgetter(*[rows.file.position[name] for name in key])
+    firsts: list[list[str]] = []
+    measured: Measured = []
+    last = None
+    for row in rows.rows:
+        if (found := key_of(row)) != last:
+            last = found
+            firsts.append(row)
+            measured.append([])
+        if row[counter]:
+            measured[-1].append((renamed.get(row[counter], row[counter]), row[value]))
+    return CsvBatch(firsts, rows.file), measured
+
+
+def take_measured(store: CounterStore, columns: Mapping[str, object], launches: CsvBatch, measured: Measured) -> None:
+    """Give a store the counters of launches that `by_launch` gathered; `columns` as `CounterStore.take` has them."""
+    layouts = [store.layout([name for name, _ in launch]) for launch in measured]
+    cells = [[text for _, text in launch] for launch in measured]
+    file = launches.file
+    store.take(columns, layouts, [numbers([row], len(row), file.issues, file.label)[0] for row in cells])
 
 
 def checked(sink: Sink, start: np.ndarray, stop: np.ndarray, rounded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,21 +6,21 @@ the launches. Timing runs of several processes at the same time are those of one
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.counter_passes import CounterStore, by_launch, checked, take_measured
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, SIGNALS
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
+from causeway.readers.containers.csv_batches import CsvFile, header_of
 from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.sink.sink import Sink
@@ -31,36 +31,6 @@ microseconds.
 """
 
 ADVICE = "Profile again, or name the folder that holds the timing run beside the counter passes."
-
-
-def by_launch(
-    rows: CsvBatch, pairs: tuple[str, str], renamed: Mapping[str, str]
-) -> tuple[CsvBatch, list[list[tuple[str, str]]]]:
-    """Gather rows of one counter each: one row for each launch, and names and values of its counters.
-
-    A launch whose rows do not follow one another is given several times; it is joined by its number afterwards.
-
-    Parameters
-    ----------
-    rows : CsvBatch
-    pairs : tuple of str
-        The columns of a counter's name and value.
-    renamed : mapping of str to str
-        Counters that get another name.
-    """
-    counter, value = (rows.file.position[name] for name in pairs)
-    firsts: list[list[str]] = []
-    measured: list[list[tuple[str, str]]] = []
-    last = None
-    for row in rows.rows:
-        facts = [cell for at, cell in enumerate(row) if at not in (counter, value)]
-        if facts != last:
-            last = facts
-            firsts.append(row)
-            measured.append([])
-        if row[counter]:
-            measured[-1].append((renamed.get(row[counter], row[counter]), row[value]))
-    return CsvBatch(firsts, rows.file), measured
 
 
 class Pass:
@@ -254,10 +224,9 @@ class PassReader:
         renamed = {name: f"{stem} {name}" for name in self.qualified}
         names = [renamed.get(name, name) for name in one.counters]
         with self._open(one, label) as file:
+            facts = [name for name in file.position if name not in (one.pairs or ())]
             for rows in file.batches():
-                batch, measured = (
-                    by_launch(rows, one.pairs, renamed) if one.pairs and isinstance(rows, CsvBatch) else (rows, None)
-                )
+                batch, measured = by_launch(rows, one.pairs, facts, renamed) if one.pairs else (rows, None)
                 columns = self._launch_columns(one, batch, processes, label)
                 if one.timed:
                     columns["start"], columns["stop"], columns["rounded"] = batch.times(
@@ -347,10 +316,7 @@ class PassReader:
                 self.sink, columns["start"], columns["stop"], columns["rounded"]
             )
         if measured is not None:
-            layouts = [self.store.layout([name for name, _ in launch]) for launch in measured]
-            cells = [[text for _, text in launch] for launch in measured]
-            file = batch.file
-            self.store.take(columns, layouts, [numbers([row], len(row), file.issues, file.label)[0] for row in cells])
+            take_measured(self.store, columns, batch, measured)
             return
         self.store.take(columns, self.store.layout(names), batch.floats(one.counters))
         for again in one.again.values():

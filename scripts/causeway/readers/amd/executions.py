@@ -2,7 +2,6 @@
 a job, all at the same time.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -12,15 +11,13 @@ import numpy as np
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
-from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
+from causeway.readers.common.name_ranks import PASS, in_order, ranks_in_names, stated_ranks
 from causeway.readers.containers.csv_batches import CsvFile
 from causeway.readers.sink.sink import Sink
 
 Group = tuple[str, str]
 Name = TypeVar("Name")
 """Files that share a folder, relative to the export, and the beginning of their names."""
-
-_DIGITS = re.compile(r"\d+")
 
 
 class Span(NamedTuple):
@@ -37,7 +34,7 @@ def natural(text: str) -> str:
     >>> sorted(["r10", "r2", "r02"], key=natural)
     ['r02', 'r2', 'r10']
     """
-    return f"{_DIGITS.sub(lambda match: match[0].zfill(20), text)} {text}"
+    return f"{in_order(text)} {text}"
 
 
 class FileReader(Protocol):

@@ -13,15 +13,15 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.amd.executions import read_files
 from causeway.readers.amd.trace_events import RocmEvents, agents
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
-from causeway.readers.common.numbers import integer, integers, size_columns, with_null
+from causeway.readers.common.numbers import integer, size_columns, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.perfetto_head import FILES, begins_like_perfetto
 from causeway.readers.containers.perfetto_packets import PerfettoFile, Slice
@@ -138,14 +138,11 @@ class _Reader:
 
     def finish(self) -> None:
         """Count what only all files show; raise the first failure."""
-        self.sink.issues.add("rounded_times", self.events.rounded)
         self.sink.issues.add("device_assumed", int(self.device_assumed))
-        if self.failure:
-            raise self.failure
-        if not (self.sink.n_launches or self.sink.n_transfers):
-            found = "it is a trace of Perfetto without a launch of a kernel that has its times as annotations"
-            raise ExportError(self.options.source, found, "slices with begin_ns, end_ns and workgroup_size", ADVICE)
-        self.sink.issues.add("no_launches", int(not self.sink.n_launches))
+        found = "it is a trace of Perfetto without a launch of a kernel that has its times as annotations"
+        expected = "slices with begin_ns, end_ns and workgroup_size"
+        nothing = ExportError(self.options.source, found, expected, ADVICE)
+        self.events.finish(self.failure, nothing, says_why=False)
 
     def _kind(self, one: Slice) -> str | None:
         """Return what a slice is, None for what is not read."""
@@ -173,19 +170,13 @@ class _Reader:
         columns = {"process": np.array([process for _, process in batch], np.int64)}
         self.takes[kind](slices, found, columns)
 
-    def _integers(self, values: list, of_times: bool = False) -> np.ndarray:
-        """Return integers; what is none is NULL, and counted."""
-        numbers, misfits = integers(values, of_times)
-        self.sink.issues.add_all(misfits)
-        return numbers
-
     def _numbers(self, found: Mapping[str, list], *names: str) -> dict[str, np.ndarray]:
-        return {name: self._integers(found[name], of_times=name in TIMES) for name in names}
+        return {name: self.sink.integers(found[name], of_times=name in TIMES) for name in names}
 
     def _streams(self, slices: list[Slice], found: Mapping[str, list]) -> np.ndarray:
         """Return the streams: of the annotations, else of the tracks' names; NULL where neither has one."""
         of_track = _in_names(slices, _STREAM)
-        stated = self._integers(found["stream"])
+        stated = self.sink.integers(found["stream"])
         return np.where(stated == NULL, of_track, stated)
 
     def _devices(self, slices: list[Slice], texts: list) -> np.ndarray:
@@ -211,7 +202,7 @@ class _Reader:
         columns["kernel"] = self.events.kernels([one.name for one in slices])
         columns["device"] = self._devices(slices, found["device"])
         columns |= self.events.stream_or_queue(self._streams(slices, found), columns["queue_id"])
-        lds = self._integers(found["lds_bytes"])
+        lds = self.sink.integers(found["lds_bytes"])
         step = self.lds_granularity
         columns["lds_bytes"] = np.where(lds == NULL, NULL, -(-lds // step) * step)
         for ours in ("grid", "block"):
@@ -246,7 +237,7 @@ class _Reader:
         self.events.copies(columns, [one.name for one in slices], source, target)
 
     def _threads(self, slices: list[Slice], found: Mapping[str, list]) -> np.ndarray:
-        stated = self._integers(found["thread"])
+        stated = self.sink.integers(found["thread"])
         return np.where(stated == NULL, with_null(one.thread for one in slices), stated)
 
     def _calls(self, slices: list[Slice], found: dict[str, list], columns: dict[str, np.ndarray]) -> None:

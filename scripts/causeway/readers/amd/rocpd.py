@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
@@ -27,13 +28,14 @@ from causeway.readers.amd.rocpd_tables import (
     suffixes,
 )
 from causeway.readers.amd.trace_events import RocmEvents, allocated_lds
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.containers.table_source import note_state
+from causeway.readers.sink.batches import repeated
+from causeway.readers.sink.distinct import mapped
 from causeway.readers.sink.sink import Sink
 
 ADVICE = "Profile again with `rocprofv3 --kernel-trace --output-format rocpd`."
@@ -120,17 +122,9 @@ class RocpdReader:
 
     def finish(self) -> None:
         """Count what only all databases show; raise the first failure."""
-        self.events.finish()
-        if self.failure:
-            raise self.failure
-        if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            raise self.sink.issues.none_usable(self.options.source) or ExportError(
-                self.options.source,
-                "no kernel was launched in it, or launches were not traced",
-                f"rows in {DISPATCHES}",
-                ADVICE,
-            )
-        self.sink.issues.add("no_launches", int(not self.sink.n_launches))
+        found = "no kernel was launched in it, or launches were not traced"
+        nothing = ExportError(self.options.source, found, f"rows in {DISPATCHES}", ADVICE)
+        self.events.finish(self.failure, nothing)
 
     def _set(self, tables: ProcessTables, guid: str, label: str) -> None:
         """Read one process's tables, each as far as it can be read."""
@@ -187,12 +181,14 @@ class RocpdReader:
 
     def _process(self, tables: ProcessTables, batch: dict, rows: int, guid: str) -> np.ndarray:
         """Return process codes: of each row id, the process that it stands for."""
-        ids = batch.get("process", np.full(rows, NULL))
-        for one in np.unique(ids).tolist():
-            if one not in self.processes:
-                pid = tables.processes.get(one, one if one != NULL else next(iter(tables.processes.values()), 0))
-                self.processes[one] = self.sink.processes.code(f"{max(int(pid or 0), 0):020d} {guid}")
-        return np.array([self.processes[one] for one in ids.tolist()], np.int64)
+
+        def code_of(row: int) -> int:
+            if row not in self.processes:
+                pid = tables.processes.get(row, row if row != NULL else next(iter(tables.processes.values()), 0))
+                self.processes[row] = self.sink.processes.code(f"{max(int(pid or 0), 0):020d} {guid}")
+            return self.processes[row]
+
+        return mapped(batch.get("process", repeated(NULL, rows)), code_of)
 
     def _launches(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
         ids = batch["kernel"]
@@ -224,8 +220,7 @@ class RocpdReader:
         if agents is None:
             self.sink.issues.add("device_assumed", 1)
             return np.zeros(rows, np.int64)
-        known = {one: tables.device(one) for one in np.unique(agents).tolist()}
-        return np.array([known[one] for one in agents.tolist()], np.int64)
+        return mapped(agents, tables.device)
 
     def _copies(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
         columns = {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
@@ -252,9 +247,7 @@ class RocpdReader:
     def _regions(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
         absent = np.full(rows, NULL)
         columns = {"start": batch["start"], "stop": batch["stop"], "process": process}
-        columns["thread"] = np.array(
-            [tables.threads.get(one, one) for one in batch.get("thread", absent).tolist()], np.int64
-        )
+        columns["thread"] = mapped(batch.get("thread", absent), lambda row: tables.threads.get(row, row))
         columns["correlation"] = batch.get("stack_id", absent)
         names = tables.texts(batch.get("name", absent))
         named = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
@@ -265,11 +258,10 @@ class RocpdReader:
         facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * rows
         others = sorted(one for one, what in kinds.items() if what == "other")
         self.sink.issues.add("other_regions", int(np.sum(kind == "other")), clean_text(", ".join(others))[:200])
-        for mine, take in ((kind == "call", self.events.calls), (marker, self.events.ranges)):
-            at = np.flatnonzero(mine)
-            if len(at):
-                texts = [(marker[one] and message(facts[one])) or names[one] for one in at.tolist()]
-                take({name: column[at] for name, column in columns.items()}, texts)
+        texts = [
+            (of_marker and message(fact)) or name for of_marker, fact, name in zip(marker, facts, names, strict=True)
+        ]
+        self.events.calls_and_ranges(columns, texts, kind == "call", marker)
 
     def _region_kind(self, category: str) -> str:
         """Return what regions of a category are: `range`, `call`, or `other`, which is not read."""

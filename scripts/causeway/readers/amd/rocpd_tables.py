@@ -53,7 +53,6 @@ class ProcessTables:
             row[0]: row[1:] for row in self._small("rocpd_info_agent", "id", "logical_index", "absolute_index", "type")
         }
         self._symbols: dict[int, tuple] | None = None
-        self._texts: dict[tuple[str, int], str] = {}
 
     def has(self, table: str) -> bool:
         """Return whether there is such a table."""
@@ -117,12 +116,8 @@ class ProcessTables:
         return self._symbols
 
     def texts(self, ids: np.ndarray, table: str = "rocpd_string", column: str = "string") -> list[str]:
-        """Return the texts of ids, '' where there is none; only those asked for, since the table may hold anything."""
-        wanted = {one for one in np.unique(ids).tolist() if one != NULL and (table, one) not in self._texts}
-        if wanted and self.has(table):
-            found = self.export.texts(table + self.suffix, "id", column, wanted)
-            self._texts |= {(table, one): text.decode("utf-8", "replace") for one, text in found.items()}
-        return [self._texts.get((table, one), "") for one in ids.tolist()]
+        """Return the texts of ids, '' where there is none."""
+        return self.export.names(ids, table + self.suffix, column)
 
     def rows(self, table: str, columns: dict[str, str], event: tuple[str, ...] = ()) -> Iterator[tuple[Misfits, dict]]:
         """Give a table's rows with columns under our names, those that it lacks from its track, and columns of its

@@ -13,21 +13,20 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.counter_passes import CounterStore, Measured, by_launch, checked, take_measured
 from causeway.readers.amd.executions import Group, at_the_same_time, by_words, natural, of_counters, of_traces, span_of
 from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
+from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of
+from causeway.readers.sink.distinct import mapped
 from causeway.readers.sink.sink import Sink
 
 ORDER = ("agent_info", "kernel_trace", "memory_copy_trace", "api_trace", "counter_collection")
-OPEN_ROWS = 1 << 12
-"""Launches gathered before their counters are stored."""
 
 ADVICE = (
     "Profile again with `rocprofv3 --kernel-trace --memory-copy-trace`, or name the folder that holds its"
@@ -185,17 +184,11 @@ class V3Reader:
             if self.store is not None:
                 self.store.close()
             raise
-        self.events.finish()
         for device, among_gpus, facts in self.agents:
             self.sink.device(0, among_gpus if self.by_type else device, **facts)
         self.sink.same_devices(range(len(self.sink.processes.keys)))
-        if self.failure:
-            raise self.failure
-        if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            source = self.options.source
-            kinds = {table.kind for table in self.tables}
-            raise self.sink.issues.none_usable(source) or _without_launches(source, kinds)
-        self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
+        nothing = _without_launches(self.options.source, {table.kind for table in self.tables})
+        self.events.finish(self.failure, nothing)
 
     def _at(self, done: int) -> None:
         self.progress.at(self.done + done)
@@ -277,11 +270,7 @@ class V3Reader:
         if pid < 0 or "process" not in table.ours or table.kind == "counter_collection":
             return np.full(len(batch), mine)
         pids = batch.integers(table.ours["process"])
-        codes = {
-            one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}")
-            for one in np.unique(pids).tolist()
-        }
-        return np.array([codes[one] for one in pids.tolist()], np.int64)
+        return mapped(pids, lambda one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}"))
 
     # tables
 
@@ -350,54 +339,27 @@ class V3Reader:
         marker = np.array(
             [domain.upper().startswith(self.markers) for domain in batch.texts(table.ours["domain"])], bool
         )
-        for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
-            if mine.any():
-                at = np.flatnonzero(mine)
-                take({name: column[at] for name, column in columns.items()}, [names[one] for one in at.tolist()])
+        self.events.calls_and_ranges(columns, names, ~marker, marker)
 
     def _counters(self, table: TraceFile, file: CsvFile, store: CounterStore) -> None:
-        """Gather the rows of a launch, which follow one another; a launch that comes back later is joined with
-        itself in the store.
-        """
-        position = {name: file.position[raw] for name, raw in table.ours.items()}
-        if "start" not in position:  # 2024; a name that is a process id is of one execution
+        """Take the counters of launches, of which each has a row."""
+        if "start" not in table.ours:  # 2024; a name that is a process id is of one execution
             store.same_run |= table.group[1].isdecimal() and table.group in self.traced
-        identity = [position[name] for name in ("guid", "process", "number") if name in position]
-        rows: list[list[str]] = []
-        counters: list[list[str]] = []
-        values: list[list[str]] = []
-        last = None
-        measured: set[str] = set()
+        renamed = {name: f"{_pass_of(table)} {name}" for name in self.per_pass}
+        key = [table.ours[name] for name in ("guid", "process", "number") if name in table.ours] or [table.ours["name"]]
+        counted: set[str] = set()
         for batch in file.batches():
-            for row in batch.rows:
-                key = [row[at] for at in identity]
-                if key != last:
-                    if len(rows) >= OPEN_ROWS:
-                        measured.update(*counters)
-                        self._take(store, table, CsvBatch(rows, file), counters, values)
-                        rows = []
-                        counters = []
-                        values = []
-                    last = key
-                    rows.append(row)
-                    counters.append([])
-                    values.append([])
-                counter = row[position["counter"]]
-                counters[-1].append(f"{_pass_of(table)} {counter}" if counter in self.per_pass else counter)
-                values[-1].append(row[position["value"]])
-        measured.update(*counters)
-        if rows:
-            self._take(store, table, CsvBatch(rows, file), counters, values)
+            launches, measured = by_launch(batch, (table.ours["counter"], table.ours["value"]), key, renamed)
+            counted.update(name for launch in measured for name, _ in launch)
+            self._take(store, table, launches, measured)
         before = self.counted.setdefault(self.process_of[table.group][0], set())
-        self.sink.issues.add("repeated_run", int(bool(measured) and measured <= before), table.label)
-        before |= measured
+        self.sink.issues.add("repeated_run", int(bool(counted) and counted <= before), table.label)
+        before |= counted
 
-    def _take(self, store: CounterStore, table: TraceFile, batch: CsvBatch, counters: list, values: list) -> None:
+    def _take(self, store: CounterStore, table: TraceFile, batch: CsvBatch, measured: Measured) -> None:
         columns = self._launch_columns(table, batch)
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
             columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
             self.events.rounded += int(rounded.sum())
-        layouts = [store.layout(names) for names in counters]
-        cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]
-        store.take(columns, layouts, cells)
+        take_measured(store, columns, batch, measured)

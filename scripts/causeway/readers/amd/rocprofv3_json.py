@@ -6,13 +6,14 @@ first. Of `metadata`, which holds the command line, only the process id is used.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.executions import read_files
@@ -26,11 +27,10 @@ from causeway.readers.amd.rocprofv3_ids import (
     values_of,
 )
 from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
-from causeway.readers.common.numbers import integer, integers
+from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
 from causeway.readers.containers.nested_json import UNREADABLE, Nested
@@ -123,18 +123,10 @@ class JsonReader:
 
     def finish(self) -> None:
         """Count what only all files show; raise the first failure."""
-        self.events.finish()
-        if self.failure:
-            raise self.failure
-        if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
-            advice = "Profile again with `rocprofv3 --kernel-trace`."
-            raise self.sink.issues.none_usable(self.options.source) or ExportError(
-                self.options.source,
-                "it holds no launch of a kernel and no counter",
-                "a record under kernel_dispatch",
-                advice,
-            )
-        self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
+        found = "it holds no launch of a kernel and no counter"
+        advice = "Profile again with `rocprofv3 --kernel-trace`."
+        nothing = ExportError(self.options.source, found, "a record under kernel_dispatch", advice)
+        self.events.finish(self.failure, nothing)
 
     def _document(self, text: Nested, path: Path) -> None:
         if not text.enter("{"):
@@ -241,20 +233,14 @@ class JsonReader:
                 self.sink.count_in(part, len(batch))
                 take(batch, names, process)
 
-    def _integers(self, values: Iterable, of_times: bool = False) -> np.ndarray:
-        """Return integers; what is none is NULL, and counted."""
-        numbers, misfits = integers(values, of_times)
-        self.sink.issues.add_all(misfits)
-        return numbers
-
     def _times(self, records: list[dict]) -> dict[str, np.ndarray]:
         columns = {"start": "start_timestamp", "stop": "end_timestamp", "thread": "thread_id"}
         found = {
-            ours: self._integers((record.get(raw) for record in records), of_times=ours in TIMES)
+            ours: self.sink.integers((record.get(raw) for record in records), of_times=ours in TIMES)
             for ours, raw in columns.items()
         }
         return found | {
-            "correlation": self._integers(inner(record, "correlation_id", "internal") for record in records)
+            "correlation": self.sink.integers(inner(record, "correlation_id", "internal") for record in records)
         }
 
     def _launch_columns(
@@ -266,20 +252,20 @@ class JsonReader:
         symbols = [names.kernels.get(one if isinstance(one, int) else None, unknown) for one in ids]
         kernel_names = [symbol["name"] or "" for symbol in symbols]
         columns = {
-            "number": self._integers(info.get("dispatch_id") for info in infos),
+            "number": self.sink.integers(info.get("dispatch_id") for info in infos),
             "kernel": self.events.kernels(kernel_names),
             "process": np.full(len(infos), process),
             "device": np.array([names.device(handle(info, "agent_id")) for info in infos], np.int64),
-            "scratch_bytes": self._integers(info.get("private_segment_size") for info in infos),
+            "scratch_bytes": self.sink.integers(info.get("private_segment_size") for info in infos),
         }
         streams = [handle(record, "stream_id") for record in records]
-        columns["queue_id"] = self._integers(handle(info, "queue_id") for info in infos)
-        columns |= self.events.stream_or_queue(self._integers(streams), columns["queue_id"])
+        columns["queue_id"] = self.sink.integers(handle(info, "queue_id") for info in infos)
+        columns |= self.events.stream_or_queue(self.sink.integers(streams), columns["queue_id"])
         step = self.rules["lds_granularity"]
-        own, dispatched = (self._integers(one.get("group_segment_size") for one in of) for of in (symbols, infos))
+        own, dispatched = (self.sink.integers(one.get("group_segment_size") for one in of) for of in (symbols, infos))
         columns["lds_bytes"] = allocated_lds(own, dispatched, step)
         for ours, raw in (("arch_vgpr", "arch_vgpr_count"), ("accum_vgpr", "accum_vgpr_count"), ("sgpr", "sgpr_count")):
-            columns[ours] = self._integers(symbol.get(raw) for symbol in symbols)
+            columns[ours] = self.sink.integers(symbol.get(raw) for symbol in symbols)
         return columns
 
     def _launches(self, records: list[dict], names: RecordNames, process: int) -> None:
@@ -287,7 +273,7 @@ class JsonReader:
         columns = self._times(records) | self._launch_columns(infos, records, names, process)
         for size, ours in (("grid_size", "grid"), ("workgroup_size", "block")):
             for axis in "xyz":
-                columns[f"{ours}_{axis}"] = self._integers(inner(info, size, axis) for info in infos)
+                columns[f"{ours}_{axis}"] = self.sink.integers(inner(info, size, axis) for info in infos)
         self.events.dispatches(self.label, columns["process"], columns["number"])
         self.events.launches(columns)
         if self.counted:
@@ -295,8 +281,8 @@ class JsonReader:
 
     def _copies(self, records: list[dict], names: RecordNames, process: int) -> None:
         columns = self._times(records) | {"process": np.full(len(records), process)}
-        columns["bytes"] = self._integers(record.get("bytes") for record in records)
-        columns["stream"] = self._integers(handle(record, "stream_id") for record in records)
+        columns["bytes"] = self.sink.integers(record.get("bytes") for record in records)
+        columns["stream"] = self.sink.integers(handle(record, "stream_id") for record in records)
         ends = [
             np.array([names.device(handle(record, end)) for record in records], np.int64)
             for end in ("src_agent_id", "dst_agent_id")
@@ -324,16 +310,16 @@ class JsonReader:
         columns = self._launch_columns(
             infos, [record | one for record, one in zip(records, data, strict=True)], names, process
         )
-        columns["thread"] = self._integers(record.get("thread_id") for record in records)
+        columns["thread"] = self.sink.integers(record.get("thread_id") for record in records)
         start, stop = (
-            self._integers((one.get(raw) for one in data), of_times=True)
+            self.sink.integers((one.get(raw) for one in data), of_times=True)
             for raw in ("start_timestamp", "end_timestamp")
         )
         start, stop, rounded = without_rounded(start, stop)
         self.events.rounded += int(rounded.sum())
         columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
         for size, ours in (("grid_size", "grid_x"), ("workgroup_size", "block_x")):
-            columns[ours] = self._integers(product(info.get(size)) for info in infos)
+            columns[ours] = self.sink.integers(product(info.get(size)) for info in infos)
         layouts = []
         values = []
         for record, info in zip(records, infos, strict=True):

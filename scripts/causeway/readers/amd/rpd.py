@@ -2,19 +2,19 @@
 monitor as samples.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
 from causeway.readers.amd.rocpd_tables import real
 from causeway.readers.amd.trace_events import RocmEvents
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, TIMES, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import Misfits
@@ -85,7 +85,6 @@ class RpdReader:
         self.done = 0
         self.total = max(1, sum(export.estimated_rows(table) for table in (OPERATIONS, CALLS, MONITOR)))
         self.failure: ExportError | None = None
-        self._texts: dict[tuple[str, int], str] = {}
         self._kinds: dict[int, tuple[str, int]] = {}
         self.others: dict[str, int] = {}
         self.devices: set[int] = set()
@@ -122,15 +121,9 @@ class RpdReader:
 
     def finish(self) -> None:
         """Count what only the whole file shows; raise the first failure."""
-        sink = self.sink
-        sink.issues.add("rounded_times", self.events.rounded)
-        if self.failure:
-            raise self.failure
-        if not (sink.n_launches or sink.n_transfers):
-            raise ExportError(
-                self.options.source, "there is no operation of a GPU in it", f"rows in {OPERATIONS}", ADVICE
-            )
-        sink.issues.add("no_launches", int(not sink.n_launches))
+        found = "there is no operation of a GPU in it"
+        nothing = ExportError(self.options.source, found, f"rows in {OPERATIONS}", ADVICE)
+        self.events.finish(self.failure, nothing, says_why=False)
 
     def _fail(self, error: ExportError, kind: str, detail: str) -> None:
         self.sink.issues.add(kind, 1, detail)
@@ -143,14 +136,8 @@ class RpdReader:
         self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
 
     def _names(self, ids: np.ndarray, table: str = STRINGS) -> list[str]:
-        """Return the texts of ids, '' where there is none; only those asked for, since the table also holds
-        arguments of calls.
-        """
-        wanted = {one for one in np.unique(ids).tolist() if one != NULL and (table, one) not in self._texts}
-        if wanted:
-            found = self.export.texts(table, "id", "string", wanted)
-            self._texts |= {(table, one): found.get(one, b"").decode("utf-8", "replace") for one in wanted}
-        return [self._texts.get((table, one), "") for one in ids.tolist()]
+        """Return the texts of ids, '' where there is none."""
+        return self.export.names(ids, table, "string")
 
     def _chosen(self, table: str, alias: str, columns: dict[str, str]) -> dict[str, str]:
         present = self.export.tables.get(table, [])
@@ -234,9 +221,9 @@ class RpdReader:
                     stream=mine["stream"],
                     correlation=mine["correlation"],
                 )
-        for one, (what, _) in zip(batch["kind"].tolist(), kinds, strict=True):
+        for name, (what, _) in zip(self._names(batch["kind"]), kinds, strict=True):
             if not what:
-                self.others[self._texts.get((STRINGS, one), "")] += 1
+                self.others[name] += 1
 
     def _launches(self, mine: dict) -> None:
         absent = np.full(len(mine["start"]), NULL)
@@ -309,14 +296,8 @@ class RpdReader:
             events["correlation"] = rows.get("id", np.full(n, NULL))
             arguments = ARGUMENTS if ARGUMENTS in self.export.tables else STRINGS  # of schema 3, of schema 2
             messages = self._names(np.where(marker, rows.get("text", np.full(n, NULL)), NULL), arguments)
-            takes: tuple[tuple[np.ndarray, Callable, list[str]], ...] = (
-                (~marker, self.events.calls, names),
-                (marker, self.events.ranges, messages),
-            )
-            for mine, take, texts in takes:
-                at = np.flatnonzero(mine)
-                if len(at):
-                    take({name: column[at] for name, column in events.items()}, [texts[one] for one in at.tolist()])
+            texts = [text if is_marker else name for is_marker, name, text in zip(marker, names, messages, strict=True)]
+            self.events.calls_and_ranges(events, texts, ~marker, marker)
 
     def _monitor(self) -> None:
         """Read the monitor: a value holds from its start to the next one's.

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, with_null
@@ -64,12 +65,33 @@ class RocmEvents:
             low, high, count = self._dispatches.get((part, one), (int(mine[0]), int(mine[0]), 0))
             self._dispatches[part, one] = min(low, int(mine.min())), max(high, int(mine.max())), count + mine.size
 
-    def finish(self) -> None:
-        """Count what only all events show: rounded times, and dispatches that others' numbers leave out."""
+    def finish(self, failure: ExportError | None, nothing: ExportError, *, says_why: bool = True) -> None:
+        """Count what only all events show: rounded times, dispatches that others' numbers leave out, no launch.
+
+        Parameters
+        ----------
+        failure : ExportError or None
+            The first damage met.
+        nothing : ExportError
+            The error of an export that holds neither launches nor transfers nor counters.
+        says_why : bool
+            Whether what is wrong with launches that cannot be used is the error instead, where there are such.
+
+        Raises
+        ------
+        ExportError
+            `failure`, if there is one; `nothing`, or why no launch can be used, if there is nothing.
+        """
         self.sink.issues.add("rounded_times", self.rounded)
         for (part, _), (low, high, count) in self._dispatches.items():
             missing = max(0, high - low + 1 - count)
             self.sink.issues.add("missing_dispatches", missing, f"{part}: {count:,} of the numbers {low:,} to {high:,}")
+        if failure:
+            raise failure
+        sink = self.sink
+        if not (sink.n_launches or sink.n_transfers or sink.has_counters):
+            raise (says_why and sink.issues.none_usable(nothing.source)) or nothing
+        sink.issues.add("no_launches", int(not sink.n_launches and not sink.has_counters))
 
     def kernels(self, names: Sequence[str]) -> np.ndarray:
         """Return the codes of kernel names as printed; launches without one are counted."""
@@ -186,16 +208,27 @@ class RocmEvents:
         code = _codes(names, self._calls, lambda name: self.sink.call_names.code(clean_text(name) or UNNAMED_CALL))
         correlation = np.asarray(columns.get("correlation", NULL))
         correlation = np.where(correlation == 0, NULL, correlation)
-        self.sink.calls(
-            columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, correlation
-        )
+        facts = {"thread": columns.get("thread", NULL), "name": code, "correlation": correlation}
+        self.sink.take("calls", columns["start"], columns["stop"], columns["process"], **facts)
+
+    def calls_and_ranges(
+        self, columns: Mapping[str, np.ndarray], names: Sequence[str], is_call: np.ndarray, is_range: np.ndarray
+    ) -> None:
+        """Take rows of a table of both, n of them: columns as of `calls`, names or texts, and bool arrays of shape (n,)
+        that say which they are.
+        """
+        for mine, take in ((is_call, self.calls), (is_range, self.ranges)):
+            if mine.any():
+                at = np.flatnonzero(mine)
+                take({name: column[at] for name, column in columns.items()}, [names[row] for row in at.tolist()])
 
     def ranges(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take ranges: start, stop, process, thread, and their texts."""
         code = _codes(names, self._ranges, lambda name: self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE))
         kind = np.full(len(code), self.sink.range_kinds.code(RANGES))
         stop = np.where(columns["stop"] == NULL, NEVER, columns["stop"])
-        self.sink.ranges(columns["start"], stop, columns["process"], columns.get("thread", NULL), code, kind)
+        facts = {"thread": columns.get("thread", NULL), "name": code, "kind": kind}
+        self.sink.take("ranges", columns["start"], stop, columns["process"], **facts)
 
 
 def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.ndarray:

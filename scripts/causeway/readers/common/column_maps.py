@@ -1,28 +1,8 @@
-"""The maps from vendors' column names to ours, `config/columns/<format>.yaml`; a map is data, so that a new column
-needs no code.
-"""
+"""Columns of counters: their names and their fields."""
 
-import functools
 import re
 
 import pyarrow as pa
-
-from causeway.core.files.yaml_files import read_yaml
-from causeway.core.installation import workflow_folder
-
-FOLDER = workflow_folder() / "config" / "columns"
-
-
-@functools.cache
-def column_map(name: str) -> dict:
-    """Return the map `config/columns/<name>.yaml`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    """
-    return read_yaml(FOLDER / f"{name}.yaml")
 
 
 def plain_name(raw: str) -> str:

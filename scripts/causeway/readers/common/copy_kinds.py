@@ -3,35 +3,14 @@
 import re
 
 from causeway.core.codes import MEMORY_KINDS
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NO_KIND
 from causeway.readers.common.numbers import integer
 
-_SPELLINGS = {
-    1: ("htod", "h2d", "hosttodevice"),
-    2: ("dtoh", "d2h", "devicetohost"),
-    3: ("htoa", "hosttoarray"),
-    4: ("atoh", "arraytohost"),
-    5: ("atoa", "arraytoarray"),
-    6: ("atod", "arraytodevice"),
-    7: ("dtoa", "devicetoarray"),
-    8: ("dtod", "d2d", "devicetodevice"),
-    9: ("htoh", "h2h", "hosttohost"),
-    10: ("ptop", "p2p", "peertopeer"),
-}
-COPY_KIND_OF = {spelling: kind for kind, spellings in _SPELLINGS.items() for spelling in spellings}
+COPY_KIND_OF = {spelling: kind for kind, words in column_map("spellings")["copy_kinds"].items() for spelling in words}
 """CUPTI's copy kinds by their spellings; unified memory's are 11 to 13."""
 
-MEMORY_KIND_OF = {
-    "pageable": 0,
-    "pinned": 1,
-    "device": 2,
-    "array": 3,
-    "managed": 4,
-    "devicestatic": 5,
-    "managedstatic": 6,
-    "unknown": 7,
-}
+MEMORY_KIND_OF: dict[str, int] = column_map("spellings")["memory_kinds"]
 """Keys of `codes.MEMORY_KINDS` by their spellings."""
 
 LONGEST = 300

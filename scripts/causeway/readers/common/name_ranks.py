@@ -12,6 +12,15 @@ LONGEST_DIGITS = 9
 _END = re.compile(r"(?:^|[-_.])([0-9]{1,9})(?:_results)?$", re.IGNORECASE)
 
 
+def in_order(text: str) -> str:
+    """Return a name so that names sort by the numbers in them.
+
+    >>> sorted(["r10", "r2"], key=in_order)
+    ['r2', 'r10']
+    """
+    return _DIGITS.sub(lambda number: number[0].zfill(20), text)
+
+
 def stated_ranks(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
     """Return the rank that each group's names call so: `rank3` in the beginning of the files' names or in a folder's
     name; None where they do not. The parameter is that of `ranks_in_names`.

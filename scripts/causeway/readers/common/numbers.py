@@ -9,61 +9,14 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
 
-_PREFIX = {
-    "": 1.0,
-    "K": 1e3,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
-    "T": 1e12,
-    "P": 1e15,
-    "m": 1e-3,
-    "u": 1e-6,
-    "n": 1e-9,
-    "µ": 1e-6,
-}
-_BINARY = {"Ki": 1024.0, "Mi": 1024.0**2, "Gi": 1024.0**3, "Ti": 1024.0**4}
-_SECONDS = {
-    "s": 1.0,
-    "second": 1.0,
-    "sec": 1.0,
-    "ms": 0.001,
-    "msecond": 0.001,
-    "msec": 0.001,
-    "us": 1e-06,
-    "usecond": 1e-06,
-    "usec": 1e-06,
-    "µs": 1e-06,
-    "\u03bcs": 1e-06,
-    "ns": 1e-09,
-    "nsecond": 1e-09,
-    "nsec": 1e-09,
-    "ps": 1e-12,
-}
-_PLURAL = {
-    "byte": "bytes",
-    "B": "bytes",
-    "bit": "bits",
-    "cycle": "cycles",
-    "inst": "instructions",
-    "instruction": "instructions",
-    "thread": "threads",
-    "warp": "warps",
-    "block": "blocks",
-    "register": "registers",
-    "sector": "sectors",
-    "request": "requests",
-    "sample": "samples",
-    "wave": "waves",
-    "SM": "multiprocessors",
-    "cluster": "clusters",
-    "pass": "passes",
-    "branch": "branches",
-    "flop": "flops",
-    "op": "operations",
-}
+_SPELLINGS = column_map("spellings")
+_PREFIX = {prefix: 10.0**power for prefix, power in _SPELLINGS["prefixes"].items()}
+_BINARY = {prefix: 1024.0**power for prefix, power in _SPELLINGS["binary_prefixes"].items()}
+_SECONDS = {unit: 10.0**power for power, units in _SPELLINGS["seconds"].items() for unit in units}
+_PLURAL = {short: plural for plural, shorts in _SPELLINGS["counts"].items() for short in shorts}
 
 # unambiguous in one notation only; "1.234" and "1,234" alone could be either and count as the usual one (a comma groups
 # thousands)
@@ -79,6 +32,7 @@ _USUAL = re.compile(
 _SEPARATOR = re.compile(r"[ '\u2019\xa0\u2009\u202f\ufffd]")
 _GROUPED = re.compile(rf"([+-]?\d{{1,3}}(?:{_SEPARATOR.pattern}\d{{3}})+)([.,]\d+)?")
 _MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
+_ROUNDED = re.compile(r"\s*[+-]?\d+(?:\.(\d*))?[eE]\+?(\d{1,3})\s*")
 LONGEST_EXPONENT = 40
 """Power of ten of a printed number beyond which it is not looked at: no number of 64 bits has it."""
 _INSTANCES = re.compile(r"(\S+)\s*\((?:.*[;,].*|[^()]*\d[^()]*)\)", re.DOTALL)
@@ -288,6 +242,16 @@ def nearest_integer(value: object) -> int | None:
     if exact is None or not exact.is_finite() or abs(exact.adjusted()) > LONGEST_EXPONENT:
         return number
     return integer(int(exact.to_integral_value()))
+
+
+def is_rounded(text: str) -> bool:
+    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
+
+    >>> is_rounded("1.49693E+18"), is_rounded("1.4969334275843622e+16"), is_rounded("1.5e-06"), is_rounded("1200.0")
+    (True, False, False, False)
+    """
+    match = _ROUNDED.fullmatch(text)
+    return match is not None and int(match[2]) > len(match[1] or "")
 
 
 def with_null(values: Iterable[int | None]) -> np.ndarray:

@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from causeway.readers.containers.file_blocks import file_blocks
+from causeway.readers.common.issues import Issues
+from causeway.readers.common.packed import DamagedError, packing, unpacked
 
 WINDOW_BYTES = 1 << 20
 LONGEST_EVENT = 2 << 20
@@ -107,7 +108,10 @@ class TraceText:
         self._wanted = wanted
         self._at = at
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
-        self._blocks = file_blocks(self._raw, WINDOW_BYTES, self._note_cut)
+        word = packing(path)
+        self._blocks = (
+            unpacked(self._raw, word, WINDOW_BYTES) if word else iter(lambda: self._raw.read(WINDOW_BYTES), b"")
+        )
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._json = json.JSONDecoder(parse_float=str, strict=False)
         self._text = ""
@@ -120,6 +124,13 @@ class TraceText:
         """Close the file."""
         self._raw.close()
 
+    def note_issues(self, issues: Issues) -> None:
+        """Count what is damaged, and several traces; once all events were given."""
+        issues.add("unreadable_rows", self.damaged - self.stray, "events")
+        issues.add("unreadable_rows", self.stray, "between traces", of_launches=False)
+        issues.add("several_traces", int(self.lists > 1), f"{self.lists:,} lists of events")
+        issues.add("truncated", int(self.cut is not None), self.cut or "")
+
     @property
     def offset(self) -> int:
         """Characters of uncompressed text consumed so far."""
@@ -129,7 +140,11 @@ class TraceText:
         """Slide the window on; return whether there was more."""
         if self._done:
             return False
-        block = next(self._blocks, b"")
+        try:
+            block = next(self._blocks, b"")
+        except DamagedError as error:
+            self._note_cut(f"{error}, after {self._raw.tell():,} bytes")
+            block = b""
         self._done = not block
         fresh = self._decoder.decode(block, final=self._done)
         self._consumed += self._pos

@@ -1,8 +1,7 @@
 """CSV files with a header line, batch by batch: columns are found by name, damaged rows are left out and counted, a cut
 file is noticed.
 
-The csv module parses; lines that an unclosed quote has swallowed are given back to it, so that one damaged row costs
-one row.
+The csv module parses lines in which no quotation swallows others, so that one damaged row costs one row.
 """
 
 import csv
@@ -12,8 +11,8 @@ import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -22,8 +21,8 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
-from causeway.readers.common.numbers import integers, nearest_integer, number
-from causeway.readers.containers.csv_lines import MOST_LINES, delimiter_of
+from causeway.readers.common.numbers import integers, is_rounded, number
+from causeway.readers.containers.csv_lines import MendedLines, delimiter_of
 
 FIELD_CHARS = 4 << 20
 """Longest field; kernel names of 100 kB exist, and a quote that is never closed must not swallow the file."""
@@ -151,48 +150,28 @@ class CsvFile:
         )
 
     def _parsed(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Give rows with their line's number and whether they have the header's number of cells."""
+        """Give rows with their line's number and whether they have the header's number of cells; count lines that were
+        left out.
+        """
         csv.field_size_limit(FIELD_CHARS)
-        lines = itertools.chain(self._ahead, self._lines())
-        fed = []
         width = len(self.columns)
-
-        def feed(source: Iterator[str]) -> Iterator[str]:
-            for line in source:
-                fed.append(line)
-                yield line
-
+        lines = MendedLines(itertools.chain(self._ahead, self._lines()), self._delimiter, width)
+        reader = csv.reader(lines, delimiter=self._delimiter)
         while True:
-            reader = csv.reader(feed(lines), delimiter=self._delimiter)
-            again = False
-            fed.clear()
-            while True:
-                try:
-                    row = next(reader, None)
-                except csv.Error:
-                    row = []
-                    again = True
-                if row is None:
-                    return
-                first = self._line + 1
-                # a line that is a row by itself was swallowed by a quote that was never closed, even if the cells add
-                # up
-                whole = len(row) == width and not any(len(_cells(line, self._delimiter)) == width for line in fed[1:])
-                again = again or (not whole and len(fed) > 1)
-                self._line += 1 if again else len(fed)
-                if again and len(fed) > MOST_LINES:
-                    self._note_quotation(first)
-                if row or again:
-                    yield first, row, whole
-                if again:  # the quote that was never closed is in the first of these lines
-                    lines = itertools.chain(fed[1:], lines)
-                    break
-                fed.clear()
-
-    def _note_quotation(self, line: int) -> None:
-        """Keep the error of a quotation of many lines: which of them are rows is a guess."""
-        found = f"{self.label}: a quotation opens in line {line} and has no end within {MOST_LINES} lines"
-        self.failure = self.failure or ExportError(self.source, found, "cells whose quotations are closed", _ADVICE)
+            try:
+                row = next(reader, None)
+            except csv.Error:  # a cell that is too long
+                row = [""]
+            if row is None:
+                break
+            self._line = 1 + lines.number
+            if row:
+                yield self._line, row, len(row) == width
+        if lines.left_out:
+            self.rows += lines.left_out
+            detail = f"{self.label}, {lines.detail(1)}"
+            self.issues.add("unreadable_rows", lines.left_out, detail, of_launches=self.of_launches)
+            self.failure = self.failure or lines.error(self.source, f"{self.label}: ", 1)
 
     def batches(self) -> Iterator["CsvBatch"]:
         """Give the rows, in batches; afterwards, `failure` is the error of a file that is cut, or in which a quotation
@@ -253,10 +232,18 @@ class CsvFile:
         return self._raw.read(1)
 
 
+class RowSource(Protocol):
+    """What a batch needs to know of its file: where each column stands, how messages name it, who counts its issues."""
+
+    position: dict[str, int]
+    label: str
+    issues: Issues
+
+
 class CsvBatch:
     """Some rows of a file, as columns."""
 
-    def __init__(self, rows: list[list[str]], file: CsvFile) -> None:
+    def __init__(self, rows: list[list[str]], file: RowSource) -> None:
         self.rows = rows
         self.file = file
 
@@ -294,7 +281,7 @@ class CsvBatch:
         begin = self.nanoseconds(start)
         stop = self.nanoseconds(end)
         pairs = zip(self.texts(start), self.texts(end), strict=True)
-        saved = np.array([_is_rounded(first) or _is_rounded(last) for first, last in pairs], bool)
+        saved = np.array([is_rounded(first) or is_rounded(last) for first, last in pairs], bool)
         return without_rounded(begin, stop, saved)
 
     def floats(self, columns: list[str]) -> np.ndarray:
@@ -329,18 +316,3 @@ def without_rounded(
     """
     rounded = saved | ((start == stop) & (start != NULL) & (start != 0) & (start % ROUNDED_NS == 0))
     return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), rounded
-
-
-def _is_rounded(text: str) -> bool:
-    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
-
-    >>> _is_rounded("1410078545959517.0"), _is_rounded("1.62068E+14"), _is_rounded("4.155179000567837e+13")
-    (False, True, False)
-    """
-    if ("e" not in text and "E" not in text) or nearest_integer(text) is None:
-        return False
-    try:
-        exponent = Decimal(text.strip()).as_tuple().exponent
-        return isinstance(exponent, int) and exponent > 0
-    except InvalidOperation:  # a number in another notation, of which the e is a digit
-        return False

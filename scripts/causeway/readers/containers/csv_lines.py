@@ -104,8 +104,9 @@ class CsvLines:
 class MendedLines:
     """Lines of CSV in which no quotation swallows rows.
 
-    Where a quotation goes on for `MOST_LINES`, or to the text's end, or ends within a cell, and most of the lines
-    behind its first are rows by themselves, it was never closed: the first line is left out, and the others are rows.
+    Where a quotation goes on for `MOST_LINES`, or to the text's end, and most of the lines behind its first are rows by
+    themselves, or where it ends within a cell, and one of them is, it was never closed: the first line is left out, and
+    the others are rows.
 
     Parameters
     ----------
@@ -135,14 +136,17 @@ class MendedLines:
         self._width = width
 
     def __iter__(self) -> Iterator[str]:
-        while line := self._next():
+        while line := self._given_back.popleft() if self._given_back else next(self._lines, ""):
             self.number += 1
+            if line.count('"') % 2 == 0:  # as in nearly every line
+                yield line
+                continue
             held = [line]
-            state = self._state(held) if line.count('"') % 2 else _CLOSED
+            state = self._state(held)
             while state == _OPEN and len(held) < MOST_LINES and (more := self._next()):
                 held.append(more)
                 state = self._state(held)
-            if state == _CLOSED or not self._are_rows(held[1:]):
+            if state == _CLOSED or not self._are_rows(held[1:], 0 if state == _BROKEN else 0.5):
                 yield from held
                 self.number += len(held) - 1
                 if state == _OPEN:
@@ -175,10 +179,10 @@ class MendedLines:
             return _OPEN if "unexpected end" in str(error) else _BROKEN
         return _CLOSED
 
-    def _are_rows(self, lines: list[str]) -> bool:
-        """Return whether most of some lines are rows by themselves; False for none."""
+    def _are_rows(self, lines: list[str], share: float) -> bool:
+        """Return whether more than a share of some lines are rows by themselves; False for none."""
         rows = sum(len(CsvLines.cells(line, self._delimiter)) == self._width for line in lines)
-        return 2 * rows > len(lines)
+        return rows > share * len(lines)
 
     def detail(self, line: int = 0) -> str:
         """Return where the first line that was left out stands, and why it was; `line` lines stand before the text."""

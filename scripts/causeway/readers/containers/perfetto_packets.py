@@ -1,9 +1,7 @@
 """Perfetto's binary traces (.pftrace, .proto): the slices of a file, one packet at a time, in bounded memory.
 
 A trace is a row of packets in protobuf's encoding. Those of one writer (a sequence) name their texts once, by numbers
-that hold until the sequence starts anew. The fields and their numbers are those of
-`protos/perfetto/trace/trace_packet.proto` and what it includes; fields that are not listed here, such as command lines,
-are not looked at.
+that hold until the sequence starts anew. The fields that are read stand in `config/columns/perfetto_packets.yaml`.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
 
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.containers.perfetto_head import packet_at
 
 MOST_PACKET_BYTES = 64 << 20
@@ -25,67 +24,6 @@ STATE_CLEARED = 1
 STATE_NEEDED = 2
 """Flags of a packet's `sequence_flags`."""
 
-_NUMBERED = {"iid": (1, "uint64"), "name": (2, "bytes")}
-_FIELDS: dict[str, dict[str, tuple[int, str]]] = {
-    "Packet": {
-        "trusted_packet_sequence_id": (10, "uint32"),
-        "track_event": (11, "TrackEvent"),
-        "interned_data": (12, "InternedData"),
-        "sequence_flags": (13, "uint32"),
-        "trace_stats": (35, "TraceStats"),
-        "incremental_state_cleared": (41, "bool"),
-        "previous_packet_dropped": (42, "uint32"),
-        "trace_packet_defaults": (59, "PacketDefaults"),
-        "track_descriptor": (60, "TrackDescriptor"),
-    },
-    "TrackEvent": {
-        "category_iids": (3, "repeated uint64"),
-        "debug_annotations": (4, "repeated Annotation"),
-        "type": (9, "int32"),
-        "name_iid": (10, "uint64"),
-        "track_uuid": (11, "uint64"),
-        "categories": (22, "repeated bytes"),
-        "name": (23, "bytes"),
-    },
-    "Annotation": {
-        "name_iid": (1, "uint64"),
-        "bool_value": (2, "bool"),
-        "uint_value": (3, "uint64"),
-        "int_value": (4, "int64"),
-        "double_value": (5, "double"),
-        "string_value": (6, "bytes"),
-        "pointer_value": (7, "uint64"),
-        "name": (10, "bytes"),
-        "string_value_iid": (17, "uint64"),
-    },
-    "InternedData": {
-        "event_categories": (1, "repeated NumberedText"),
-        "event_names": (2, "repeated NumberedText"),
-        "debug_annotation_names": (3, "repeated NumberedText"),
-        "debug_annotation_string_values": (29, "repeated NumberedText"),
-    },
-    "NumberedText": _NUMBERED,
-    "PacketDefaults": {"track_event_defaults": (11, "EventDefaults")},
-    "EventDefaults": {"track_uuid": (11, "uint64")},
-    "TrackDescriptor": {
-        "uuid": (1, "uint64"),
-        "name": (2, "bytes"),
-        "process": (3, "Process"),
-        "thread": (4, "Thread"),
-        "parent_uuid": (5, "uint64"),
-        "static_name": (10, "bytes"),
-    },
-    "Process": {"pid": (1, "int32")},
-    "Thread": {"pid": (1, "int32"), "tid": (2, "int64")},
-    "TraceStats": {"buffer_stats": (1, "repeated BufferStats")},
-    "BufferStats": {
-        "chunks_overwritten": (3, "uint64"),
-        "chunks_discarded": (18, "uint64"),
-        "trace_writer_packet_loss": (19, "uint64"),
-    },
-}
-"""Message -> field -> its number and type. Texts are bytes, so that one that is no UTF-8 costs nothing but itself."""
-
 _TABLES = {
     "category": "event_categories",
     "name": "event_names",
@@ -96,15 +34,16 @@ _TABLES = {
 
 
 def _packet_class() -> type[message.Message]:
-    """Return the class of a packet, made from `_FIELDS`."""
+    """Return the class of a packet, made from `config/columns/perfetto_packets.yaml`."""
+    messages = column_map("perfetto_packets")
     file = descriptor_pb2.FileDescriptorProto(name="causeway/perfetto.proto", package="causeway", syntax="proto2")
-    for name, fields in _FIELDS.items():
+    for name, fields in messages.items():
         one = file.message_type.add(name=name)
         for label, (number, kind) in fields.items():
             repeated = kind.startswith("repeated ")
             kind = kind.removeprefix("repeated ")
             made = one.field.add(name=label, number=number, label=3 if repeated else 1)
-            if kind in _FIELDS:
+            if kind in messages:
                 made.type = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
                 made.type_name = f".causeway.{kind}"
             else:

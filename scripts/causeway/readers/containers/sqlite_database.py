@@ -72,6 +72,7 @@ class SqliteExport:
         self.still_open = has_journal(path)
         self.broken: dict[str, str] = {}
         self.repeated: dict[str, int] = {}
+        self._names: dict[tuple[str, str], dict[int, str]] = {}
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
         # of a write-ahead log; SQLite makes one beside it where it can
         self._index = path.with_name(path.name + "-shm")
@@ -191,6 +192,21 @@ class SqliteExport:
             for key, text in found.items()
             if text is not None
         }
+
+    def names(self, ids: np.ndarray, table: str, column: str) -> list[str]:
+        """Return the texts of ids, '' where there is none; only those are read, each once: the table may hold anything.
+
+        Parameters
+        ----------
+        ids : ndarray of int64, shape (n,)
+            `NULL` where absent.
+        table, column : str
+        """
+        known = self._names.setdefault((table, column), {NULL: ""})
+        wanted = set(np.unique(ids).tolist()) - known.keys()
+        found = self.texts(table, "id", column, wanted) if wanted and table in self.tables else {}
+        known |= {key: found.get(key, b"").decode("utf-8", "replace") for key in wanted}
+        return [known[key] for key in ids.tolist()]
 
     def stream(
         self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()

@@ -9,27 +9,17 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
-from causeway.readers.common.numbers import Misfits, integer, integers, size_columns, with_null
+from causeway.readers.common.numbers import Misfits, integer, integers, is_rounded, size_columns, with_null
 
 TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "\u03bcs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
 """Power of ten from a unit to nanoseconds; microseconds also with the Greek letter mu."""
 
-SIZE_POWERS = {
-    "b": 0,
-    "byte": 0,
-    "bytes": 0,
-    "kb": 1,
-    "kib": 1,
-    "mb": 2,
-    "mib": 2,
-    "gb": 3,
-    "gib": 3,
-    "tb": 4,
-    "tib": 4,
+SIZE_POWERS = {"b": 0, "byte": 0, "bytes": 0} | {
+    f"{prefix}{unit}": power for power, prefix in enumerate("kmgt", 1) for unit in ("b", "ib")
 }
 """Power of the KB, 1000 or 1024 bytes, from a unit to bytes."""
 
@@ -41,7 +31,6 @@ LONGEST_TIME = 40
 """Characters of a time that an issue shows."""
 
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ\u03bc]*)\s*")
-_ROUNDED = re.compile(r"\s*[+-]?\d+(?:\.(\d*))?[eE]\+?(\d{1,3})\s*")
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
 _UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµ\u03bcm]?s(?:ec)?|(?:[KMGT]i?)?B|%)\)")
 _IN_NAME = re.compile(
@@ -142,16 +131,6 @@ def _decimal_ns(text: str, unit: str) -> int | None:
     if unit not in TIME_POWERS or not value.is_finite() or abs(value.adjusted()) > 30:
         return None
     return integer(int((value * 10 ** TIME_POWERS[unit]).to_integral_value()))
-
-
-def is_rounded(text: str) -> bool:
-    """Return whether a time was saved rounded: with a power of ten, and too few digits for whole units.
-
-    >>> is_rounded("1.49693E+18"), is_rounded("1.4969334275843622e+16"), is_rounded("1.5e-06"), is_rounded("1200")
-    (True, False, False, False)
-    """
-    match = _ROUNDED.fullmatch(text)
-    return match is not None and int(match[2]) > len(match[1] or "")
 
 
 def size_in_bytes(text: str, unit: str, binary: bool) -> int | None:

@@ -2,7 +2,7 @@
 
 import re
 
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.copy_kinds import LONGEST, UNIFIED_MEMORY
 from causeway.readers.common.numbers import integer
 

@@ -18,7 +18,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
 from causeway.readers.common.files import open_text
-from causeway.readers.common.name_ranks import ranks_in_names
+from causeway.readers.common.name_ranks import in_order, ranks_in_names
 from causeway.readers.containers.csv_lines import CsvLines, PrintedTables
 from causeway.readers.detect import is_printed
 from causeway.readers.nvidia.activity_columns import Columns, columns_of
@@ -65,7 +65,7 @@ class Messages:
         if match := _LOST.search(line[:LONGEST]):
             self.lost += int(match[1] or 1)
         elif match := _RESULT.match(line) or _DATABASE.match(line):
-            self.source = _in_order(match[1])
+            self.source = in_order(match[1])
 
 
 def lines_of(path: Path, text: io.TextIOBase) -> CsvLines:
@@ -177,9 +177,7 @@ def by_run(paths: list[Path]) -> list[ActivityFile]:
         groups = dict.fromkeys(paths, runs[0])
     ranks = {group: rank for (_, group), rank in ranks_in_names(("", run) for run in runs).items()}
     files = [
-        ActivityFile(
-            path=path, group=_in_order(groups[path]), rank=ranks.get(groups[path]), launching=path in launching
-        )
+        ActivityFile(path=path, group=in_order(groups[path]), rank=ranks.get(groups[path]), launching=path in launching)
         for path in paths
     ]
     return [file for file in files if file.launching] + [file for file in files if not file.launching]
@@ -194,11 +192,6 @@ def _group(path: Path) -> str:
     parts = re.split(r"[-_.: ]+", path.name.lower().removesuffix(".gz").removesuffix(".csv"))
     words = [match[1] if (match := _WORDS.fullmatch(part)) else part for part in parts]
     return "_".join(word for word in words if word)
-
-
-def _in_order(text: str) -> str:
-    """Return a name so that names sort by the numbers in them."""
-    return re.sub(r"\d+", lambda number: number[0].zfill(20), text)
 
 
 def _has_launch(path: Path) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.common.constants import NULL
+from causeway.readers.common.constants import NULL, UNNAMED_RANGE
+from causeway.readers.common.kernel_names import clean_text, unnamed
 from causeway.readers.common.options import Options
 from causeway.readers.containers.table_source import TableSource
 from causeway.readers.sink.batches import looked_up
@@ -95,6 +96,16 @@ class ActivityTables:
     def texts(self, ids: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of ids, without those that the export lacks; only the wanted ones are read."""
         return self.export.texts(*self._strings, ids)
+
+    def kernel_code(self, key: int, text: bytes | None) -> int:
+        """Return the code of a kernel by the id of its name, and its name if the export has it: launches of different
+        kernels whose names are lost to damage stay apart.
+        """
+        return self.sink.kernel(unnamed(key) if text is None and key != NULL else text)
+
+    def range_code(self, _: int, text: bytes | None) -> int:
+        """Return the code of a range's name."""
+        return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
 
     def text_codes(
         self, ids: np.ndarray, known: dict[int, int], code_of: Callable[[int, bytes | None], int]

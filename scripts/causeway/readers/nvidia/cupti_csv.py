@@ -16,7 +16,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
 from causeway.readers.common.copy_kinds import copy_kind, memory_kind
 from causeway.readers.common.files import open_text
@@ -266,7 +266,8 @@ class CsvReader:
                 numbers = with_null(call[1] if call else None for call in launching)
                 correlation = np.where(correlation == NULL, numbers, correlation)
             codes = np.array([sink.call_names.code(text) for text in self._call_names(values, names)])
-            sink.calls(start, end, process, values.filled("thread"), codes, correlation)
+            columns = {"thread": values.filled("thread"), "name": codes, "correlation": correlation}
+            sink.take("calls", start, end, process, **columns)
             return
         stream = values.numbers("stream")
         where: dict[str, np.ndarray | int] = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import PRINTED_BYTES, first_bytes
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances

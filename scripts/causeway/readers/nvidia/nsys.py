@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
-from causeway.readers.common.kernel_names import clean_text, unnamed
+from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, Column
+from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport
@@ -193,17 +193,12 @@ class NsysReader(NsysTables):
             if isinstance(thread, int) and isinstance(rank, int) and 0 <= rank < 1 << 32:
                 self.sink.processes.code(self.process_key(thread), rank)
 
-    def _kernel_code(self, key: int, text: bytes | None) -> int:
-        if text is None and key != NULL:  # a string lost to damage: launches of different kernels stay apart
-            return self.sink.kernel(unnamed(key))
-        return self.sink.kernel(text)
-
     def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
         ids = batch.get("name", batch.get("short_name", repeated(NULL, rows)))
         if "name" in batch and "short_name" in batch:
             ids = np.where(ids == NULL, batch["short_name"], ids)
-        kernel = self.text_codes(ids, names, self._kernel_code)
+        kernel = self.text_codes(ids, names, self.kernel_code)
         why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
         self.sink.count_unnamed(kernel, table + why)
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
@@ -248,26 +243,15 @@ class NsysReader(NsysTables):
     def _calls(self, batch: dict, names: dict[int, int], synchronising: synchronisations.SynchronisingCalls) -> None:
         rows = len(batch["start_ns"])
         absent = np.full(rows, NULL)
-        thread = batch.get("global_thread", absent)
         process = self.process(batch, "global_thread", rows)
         name = self.text_codes(batch.get("name", absent), names, self._call_code)
         correlation = batch.get("correlation", absent)
-        self.sink.calls(
-            batch["start_ns"],
-            self.ends(batch),
-            process,
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF),
-            name,
-            correlation,
-        )
+        columns = {"thread": self.threads(batch), "name": name, "correlation": correlation}
+        self.sink.take("calls", batch["start_ns"], self.ends(batch), process, **columns)
         synchronising.take(np.broadcast_to(process, rows), correlation, name, self.sink.call_names.texts)
-
-    def _range_code(self, _: int, text: bytes | None) -> int:
-        return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
 
     def _ranges(self, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
-        thread = batch.get("global_thread", np.full(rows, NULL))
         process = self.process(batch, "global_thread", rows)
         event = batch.get("event", np.full(rows, RANGE_EVENTS[0]))
         ids = batch.get("name", np.full(rows, NULL))
@@ -277,29 +261,23 @@ class NsysReader(NsysTables):
         unknown = ~ranges & ~np.isin(event, OTHER_NVTX_EVENTS)
         self.sink.issues.add("unknown_data", int(unknown.sum()), "events of NVTX of a type that is not known")
         code = np.full(rows, -1)
-        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
+        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self.range_code)
         inline = batch.get("text", pa.nulls(rows, pa.binary()))
         length = pc.fill_null(pc.binary_length(inline), -1).to_numpy(zero_copy_only=False)
         # until 2020 no column may be null: the text is empty where the name stands in the table of strings
         has_text = (length > 0) | ((length == 0) & (ids == NULL))
         texts = inline.filter(pa.array(has_text & ranges)).dictionary_encode()
-        codes = np.array([self._range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
+        codes = np.array([self.range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
         code[has_text & ranges] = codes[texts.indices.to_numpy()]
         self._note_mpi_domains(event, process, batch, inline)
         for at in np.flatnonzero(has_text & ~ranges):
             if match := _RANK_NAME.match(clean_text(inline[at].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
                 self.sink.processes.state_rank(int(process[at]), int(match[1]))
-        code[ranges & (code < 0)] = self._range_code(0, None)
+        code[ranges & (code < 0)] = self.range_code(0, None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
-        self.sink.ranges(
-            batch["start_ns"][ranges],
-            self.ends(batch)[ranges],
-            process[ranges],
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF)[ranges],
-            code[ranges],
-            np.full(int(ranges.sum()), kind),
-        )
+        columns: dict[str, Column] = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}
+        self.sink.take("ranges", batch["start_ns"][ranges], self.ends(batch)[ranges], process[ranges], **columns)
 
     def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
         """Remember the domains, of each process, that are named MPI."""
@@ -321,12 +299,11 @@ class NsysReader(NsysTables):
         self._named_as_calls += [bool(_MPI_CALL.match(text)) for text in texts[len(self._named_as_calls) :]]
         found = ranges & np.array(self._named_as_calls, bool)[code]
         if found.any():
-            thread = batch.get("global_thread", np.full(len(ranges), NULL))
             columns = {
                 "start_ns": batch["start_ns"],
                 "end_ns": self.ends(batch),
                 "process": np.asarray(process, np.int64),
-                "thread": np.where(thread == NULL, NULL, thread & 0xFFFFFF),
+                "thread": self.threads(batch),
                 "code": code,
                 "domain": batch["domain"],
             }
@@ -341,15 +318,16 @@ class NsysReader(NsysTables):
             found = np.zeros(len(rows), bool)
             for of, domain in self.mpi_domains:
                 found |= (rows["process"] == of) & (rows["domain"] == domain)
-            where = ("start_ns", "end_ns", "process", "thread")
+            times = ("start_ns", "end_ns", "process")
             calls = rows[found]
             if len(calls):
                 names = {at: self.sink.mpi_names.code(texts[at]) for at in np.unique(calls["code"]).tolist()}
                 name = np.array([names[at] for at in calls["code"].tolist()])
-                self.sink.mpi(*(calls[one] for one in where), *[name])
+                self.sink.take("mpi", *(calls[column] for column in times), thread=calls["thread"], name=name)
             others = rows[~found]
             if len(others):
-                self.sink.ranges(*(others[one] for one in where), *[others["code"], np.full(len(others), kind)])
+                columns: dict[str, Column] = {"thread": others["thread"], "name": others["code"], "kind": kind}
+                self.sink.take("ranges", *(others[column] for column in times), **columns)
 
     def _identities(self) -> dict[tuple[object, object], str]:
         """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""

@@ -292,8 +292,8 @@ def _give(tables: NsysTables, start, end, thread, code, most: int) -> None:
     if known.any():
         start, end, thread, code = (column[known] for column in (start, end, thread, code))
         process = tables.process({"thread": thread}, "thread", len(thread))
-        thread = np.where(thread == NULL, NULL, thread & 0xFFFFFF)
-        tables.sink.cpu_samples(start, np.minimum(end, start + most), process, thread, code)
+        thread = tables.threads({"thread": thread}, "thread")
+        tables.sink.take("cpu_samples", start, np.minimum(end, start + most), process, thread=thread, name=code)
 
 
 def _frame_codes(tables: NsysTables, pairs: list[tuple[int, int]], codes: dict[tuple[int, int], int]) -> list[int]:
@@ -377,22 +377,11 @@ def read_graphs(tables: NsysTables) -> None:
             device = np.array([sink.processes.devices.get(code, 0) for code in process.tolist()], np.int64)
             sink.issues.add("device_assumed", 1, table)
         sink.processes.note(process, np.clip(device, 0, 0xFFFF), launches=False)
-        sink.graphs(
-            batch["start_ns"],
-            batch["end_ns"],
-            process,
-            device=device,
-            stream=batch.get("stream", NULL),
-            correlation=batch.get("correlation", NULL),
-        )
-        sink.ranges(
-            batch["start_ns"],
-            batch["end_ns"],
-            process,
-            np.full(rows, NULL),
-            np.array([names[key] for key in used.tolist()])[inverse],
-            np.full(rows, sink.range_kinds.code("cuda_graph")),
-        )
+        times = batch["start_ns"], batch["end_ns"]
+        where = {name: batch[name] for name in ("stream", "correlation") if name in batch}
+        sink.take("graphs", *times, process, device=device, **where)
+        name = np.array([names[key] for key in used.tolist()])[inverse]
+        sink.take("ranges", *times, process, name=name, kind=sink.range_kinds.code("cuda_graph"))
         graphs += rows
         known = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
         total += int(np.maximum(batch["end_ns"] - batch["start_ns"], 0)[known].sum())
@@ -560,13 +549,14 @@ def read_mpi(tables: NsysTables) -> None:
             ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)
         )
         keep = first[~again]
-        sink.mpi(
+        sink.take(
+            "mpi",
             batch["start_ns"][keep],
             tables.ends(batch)[keep],
             tables.process(batch, "global_thread", rows)[keep],
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF)[keep],
-            code[keep],
-            size=np.maximum(*(_largest(batch.get(name, absent), call, first) for name in ("bytes", "received")))[
+            thread=tables.threads(batch)[keep],
+            name=code[keep],
+            bytes=np.maximum(*(_largest(batch.get(name, absent), call, first) for name in ("bytes", "received")))[
                 ~again
             ],
             peer=_common(batch.get("peer", absent), call, first)[~again],

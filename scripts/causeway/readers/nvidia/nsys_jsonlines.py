@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.yaml_files import column_map
 from causeway.core.logs import Progress
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.numbers import Misfits, integers

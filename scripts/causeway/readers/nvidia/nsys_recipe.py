@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_RANGE
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
@@ -105,8 +105,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         sink.processes.note(process, np.zeros(rows, np.int64), launches=False)
         known = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
         end = np.where(known, batch["start_ns"] + np.where(known, batch["duration_ns"], 0), NULL)
-        thread = batch.get("thread", np.full(rows, NULL))
-        sink.ranges(batch["start_ns"], end, process, thread, _name_codes(batch["name"], sink), np.full(rows, kind))
+        columns = {"thread": batch.get("thread", NULL), "name": _name_codes(batch["name"], sink), "kind": kind}
+        sink.take("ranges", batch["start_ns"], end, process, **columns)
         done += rows
         progress.at(options.size * done // total)
     if not sink.count_of("ranges"):

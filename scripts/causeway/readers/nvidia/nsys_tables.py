@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NEVER, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.table_source import TableSource
 from causeway.readers.nvidia.activity_tables import ActivityTables
-from causeway.readers.sink.batches import looked_up, repeated
-from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.batches import repeated
+from causeway.readers.sink.distinct import distinct_rows, mapped
 from causeway.readers.sink.sink import Sink
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -83,6 +83,23 @@ class NsysTables(ActivityTables):
         numbers = [re.match(r"(\d{1,4})\.(\d{1,4})", version or "") for version in (self.schema, self._newest)]
         ours, newest = (number and tuple(map(int, number.groups())) for number in numbers)
         return ours is not None and newest is not None and ours > newest
+
+    @staticmethod
+    def threads(batch: Mapping[str, np.ndarray], column: str = "global_thread") -> np.ndarray:
+        """Return the system's number of each row's thread: the lower 24 bits of Nsight Systems' own.
+
+        Parameters
+        ----------
+        batch : mapping of str to ndarray of int64, shape (n,)
+        column : str
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            `NULL` where absent.
+        """
+        thread = batch.get(column, repeated(NULL, len(next(iter(batch.values())))))
+        return np.where(thread == NULL, NULL, thread & 0xFFFFFF)
 
     def forms_of(self, known: str) -> list[str]:
         """Return the export's tables that are a known one, or a newer form of it."""
@@ -161,10 +178,7 @@ class NsysTables(ActivityTables):
         """Return the process codes of a batch's rows, int64 of shape (rows,), from a column of packed ids."""
         if not self.several or column not in batch:
             return repeated(self.sink.processes.code(0), rows)
-        packed, _, inverse = distinct(batch[column])
-        return looked_up(
-            np.array([self.sink.processes.code(key if key == NULL else key >> 24) for key in packed.tolist()]), inverse
-        )
+        return mapped(batch[column], lambda key: self.sink.processes.code(key if key == NULL else key >> 24))
 
     def note_users(self, process: np.ndarray, batch: dict) -> None:
         """Remember which processes use which devices; one that is not named is device 0, as in the sink."""

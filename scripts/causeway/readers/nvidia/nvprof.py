@@ -14,17 +14,16 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import (
     EPOCH_FROM_NS,
     NEVER,
     NO_KIND,
     NULL,
     UNNAMED_OVERHEAD,
-    UNNAMED_RANGE,
 )
-from causeway.readers.common.kernel_names import clean_text, unnamed
+from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport
@@ -130,12 +129,9 @@ class NvprofReader(ActivityTables):
                 batch["start_ns"] = np.where(untimed, NULL, batch["start_ns"])
             yield table, batch
 
-    def _kernel_code(self, key: int, text: bytes | None) -> int:
-        return self.sink.kernel(unnamed(key) if text is None and key != NULL else text)
-
     def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
-        kernel = self.text_codes(batch.get("name", np.full(rows, NULL)), names, self._kernel_code)
+        kernel = self.text_codes(batch.get("name", np.full(rows, NULL)), names, self.kernel_code)
         self.sink.count_unnamed(kernel, table)
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
@@ -202,13 +198,14 @@ class NvprofReader(ActivityTables):
             for call in used.tolist()
         ]
         thread = batch.get("thread", np.full(rows, NULL))
-        self.sink.calls(
+        self.sink.take(
+            "calls",
             batch["start_ns"],
             batch["end_ns"],
             self.process,
-            np.where(thread == NULL, NULL, thread & 0xFFFFFFFF),
-            np.array(codes)[inverse],
-            batch.get("correlation", NULL),
+            thread=np.where(thread == NULL, NULL, thread & 0xFFFFFFFF),
+            name=np.array(codes)[inverse],
+            correlation=batch.get("correlation", NULL),
         )
 
     def _markers(self) -> None:
@@ -222,7 +219,7 @@ class NvprofReader(ActivityTables):
             rows = len(batch["start_ns"])
             flags = np.where(batch["flags"] == NULL, 0, batch["flags"])
             named = np.where((flags & MARKER_START) > 0, batch.get("name", np.full(rows, NULL)), NULL)
-            code = self.text_codes(named, names, self._range_code)
+            code = self.text_codes(named, names, self.range_code)
             threads = self._threads(batch, rows)
             found = []
             columns = (flags, batch["marker"], batch["start_ns"], code, threads)
@@ -234,13 +231,11 @@ class NvprofReader(ActivityTables):
                     found.append((start, time, of, by))
             if found:
                 start, end, name, thread = np.array(found, np.int64).T
-                self.sink.ranges(start, end, self.process, thread, name, kind)
+                self.sink.take("ranges", start, end, self.process, thread=thread, name=name, kind=kind)
         if opened:
             start, name, thread = np.array(list(opened.values()), np.int64).T
-            self.sink.ranges(start, np.full(start.size, NEVER), self.process, thread, name, kind)
-
-    def _range_code(self, _: int, text: bytes | None) -> int:
-        return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
+            end = np.full(start.size, NEVER)
+            self.sink.take("ranges", start, end, self.process, thread=thread, name=name, kind=kind)
 
     @staticmethod
     def _threads(batch: dict, rows: int) -> np.ndarray:

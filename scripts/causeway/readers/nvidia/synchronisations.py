@@ -109,11 +109,12 @@ def read_synchronisations(tables: NsysTables, calls: SynchronisingCalls) -> None
         called = calls.kinds(process, correlation)
         kind = np.where(called > 0, called, kind)
         source = _source(records, process, event, correlation)
-        tables.sink.dependencies(
+        tables.sink.take(
+            "dependencies",
             batch["start_ns"],
             batch["end_ns"],
             process,
-            kind,
+            kind=kind,
             stream=batch.get("stream", absent),
             source_stream=np.where(SYNCHRONISATIONS.index("wait") == kind, source, NULL),
             event=event,
@@ -161,11 +162,11 @@ def read_system_calls(tables: NsysTables) -> None:
 
     for _, batch in tables.tables_giving("system_calls"):
         rows = len(batch["start_ns"])
-        thread = batch.get("global_thread", np.full(rows, NULL))
-        sink.system_calls(
+        sink.take(
+            "system_calls",
             batch["start_ns"],
             tables.ends(batch),
             tables.process(batch, "global_thread", rows),
-            np.where(thread == NULL, NULL, thread & 0xFFFFFF),
-            tables.text_codes(batch.get("name", np.full(rows, NULL)), names, code_of),
+            thread=tables.threads(batch),
+            name=tables.text_codes(batch.get("name", np.full(rows, NULL)), names, code_of),
         )

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.column_maps import column_map, metric_field
+from causeway.core.files.yaml_files import column_map
+from causeway.readers.common.column_maps import metric_field
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text

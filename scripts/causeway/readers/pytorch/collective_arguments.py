@@ -49,15 +49,14 @@ def take_collectives(
     numbers = {
         "sequence": [integer(args.get("Seq")) for args in mine],
         "group_size": [integer(args.get("Group size")) for args in mine],
-        "size": [_bytes(args) for args in mine],
+        "bytes": [_bytes(args) for args in mine],
     }
     columns |= {
         name: with_null(None if value is None or not 0 <= value <= LARGEST else value for value in values)
         for name, values in numbers.items()
     }
-    sink.collectives(
-        start[rows], end[rows], process[rows], name=np.array(names), communicator=np.array(codes), **columns
-    )
+    columns |= {"name": np.array(names), "communicator": np.array(codes)}
+    sink.take("collectives", start[rows], end[rows], process[rows], **columns)
 
 
 def _communicator(args: dict) -> str | None:

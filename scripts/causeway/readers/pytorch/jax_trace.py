@@ -15,19 +15,18 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID, WORK_ITEMS
 from causeway.numeric.process import collector_paused
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.copy_kinds import MEMORY_KIND_OF, copy_kind
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.event_fields import ArgumentDecoder, ThreadNumbers, spans_ns
-from causeway.readers.pytorch.refusals import NO_TORCH_EVENTS
+from causeway.readers.pytorch.refusals import no_launch
 from causeway.readers.sink.sink import Sink
 
 BATCH = 1 << 13
@@ -70,7 +69,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         raise ExportError(options.source, found, 'JSON with "traceEvents"', advice) from None
     failure = ExportError(options.source, cut, "a complete trace", "Copy it again.") if cut else None
     if not sink.n_launches:
-        found, advice = NO_TORCH_EVENTS
+        found, advice = no_launch("no_torch_events")
         raise failure or ExportError(options.source, found, "events of category kernel", advice)
     if failure:
         raise failure
@@ -110,15 +109,11 @@ class JaxReader:
         for kind, rows in self.pending.items():
             if rows:
                 self._take(kind, rows)
-        issues = self.sink.issues
-        issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
-        issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
-        issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
-        issues.add(
-            "dropped_events", int(self.events >= MOST_EVENTS), f"the trace holds {self.events:,} events, its most"
+        self.text.note_issues(self.sink.issues)
+        all_are_there = self.events < MOST_EVENTS
+        self.sink.issues.add(
+            "dropped_events", int(not all_are_there), f"the trace holds {self.events:,} events, its most"
         )
-        if self.text.cut:
-            issues.add("truncated", 1, self.text.cut)
         return self.text.cut
 
     def _sort(self, events: list[Event]) -> None:
@@ -177,17 +172,12 @@ class JaxReader:
         self.sink.issues.add_all(misfits, "ts or dur")
         getattr(self, f"_{kind}")(events, args, (start, end))
 
-    def _numbers(self, values: list) -> np.ndarray:
-        column, misfits = integers(values)
-        self.sink.issues.add_all(misfits)
-        return column
-
     def _origin(self, events: list[Event], args: list) -> dict[str, np.ndarray]:
         streams = [self.streams.get((event.pid, event.tid), event.tid) for event in events]
         return {
             "device": np.array([self.devices[event.pid] for event in events]),
-            "stream": self._numbers(streams),
-            "correlation": self._numbers([one.correlation for one in args]),
+            "stream": self.sink.integers(streams),
+            "correlation": self.sink.integers([one.correlation for one in args]),
         }
 
     def _launches(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
@@ -196,17 +186,16 @@ class JaxReader:
         details = [dict(_DETAIL.findall(one.kernel)) for one in args]
         columns = column_map("jax")["tables"]["kernel_details"]["columns"]
         shape = {
-            columns[name]: self._numbers([one.get(name) for one in details])
+            columns[name]: self.sink.integers([one.get(name) for one in details])
             for name in ("regs", "static_shared", "dynamic_shared", "private_mem")
         }
         for name in ("grid", "block"):
             sizes = [[*one.get(name, "").split(","), None, None, None][:3] for one in details]
-            shape |= {f"{name}_{axis}": self._numbers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
+            shape |= {f"{name}_{axis}": self.sink.integers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
         if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
             self.sink.metadata[GRID] = WORK_ITEMS
-        process = np.full(len(events), self.sink.processes.code(0))
-        start, end = times
-        self.sink.launches(start, end, kernel, process, shape=shape, facts=None, **self._origin(events, args))
+        origin = self._origin(events, args)
+        self.sink.launches(*times, kernel, self.sink.processes.code(0), shape=shape, facts=None, **origin)
 
     def _transfers(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
         details = [dict(_DETAIL.findall(one.copy if isinstance(one.copy, str) else one.set)) for one in args]
@@ -217,9 +206,9 @@ class JaxReader:
         target = [one.get("kind" if sets else "kind_dst") for one, sets in zip(details, is_set, strict=True)]
         self.sink.transfers(
             *times,
-            np.full(len(events), self.sink.processes.code(0)),
+            self.sink.processes.code(0),
             np.array(kinds),
-            size=self._numbers([one.get("size", one.get("num_bytes")) for one in details]),
+            size=self.sink.integers([one.get("size", one.get("num_bytes")) for one in details]),
             src_kind=_memory([one.get("kind_src") for one in details]),
             dst_kind=_memory(target),
             **self._origin(events, args),
@@ -229,15 +218,14 @@ class JaxReader:
         """Take graphs traced as a whole, as ranges, as those of Nsight Systems."""
         start, end = times
         self.sink.issues.add("graphs_without_launches", len(events), "see the ranges of kind cuda_graph")
-        graph = self._numbers([one.graph for one in args])
+        graph = self.sink.integers([one.graph for one in args])
         names = [
             self.sink.range_names.code("CUDA graph" if at == NULL else f"CUDA graph {at}") for at in graph.tolist()
         ]
-        n = len(events)
-        kind = np.full(n, self.sink.range_kinds.code("cuda_graph"))
-        process = np.full(n, self.sink.processes.code(0))
-        self.sink.ranges(start, end, process, np.full(n, NULL), np.array(names), kind)
-        self.sink.graphs(start, end, process, **self._origin(events, args))
+        process = self.sink.processes.code(0)
+        kind = self.sink.range_kinds.code("cuda_graph")
+        self.sink.take("ranges", start, end, process, name=np.array(names), kind=kind)
+        self.sink.take("graphs", start, end, process, **self._origin(events, args))
 
     def _calls(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
         names = [_GRAPH.sub("", event.name) for event in events]
@@ -245,12 +233,13 @@ class JaxReader:
             self.sink.call_names.code((clean_text(name) or UNNAMED_CALL) if _CALL.fullmatch(name) else KERNEL_LAUNCH)
             for name in names
         ]
-        self.sink.calls(
+        self.sink.take(
+            "calls",
             *times,
-            np.full(len(events), self.sink.processes.code(0)),
-            self.threads.column([event.tid for event in events]),
-            np.array(codes),
-            self._numbers([one.correlation for one in args]),
+            self.sink.processes.code(0),
+            thread=self.threads.column([event.tid for event in events]),
+            name=np.array(codes),
+            correlation=self.sink.integers([one.correlation for one in args]),
         )
 
     def _ranges(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
@@ -259,12 +248,13 @@ class JaxReader:
             event.name if one.step is None else f"{event.name} (step {str(one.step)[:20]})"
             for event, one in zip(events, args, strict=True)
         ]
-        self.sink.ranges(
+        self.sink.take(
+            "ranges",
             *times,
-            np.full(len(events), self.sink.processes.code(0)),
-            self.threads.column([event.tid for event in events]),
-            np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
-            np.full(len(events), self.sink.range_kinds.code("annotation")),
+            self.sink.processes.code(0),
+            thread=self.threads.column([event.tid for event in events]),
+            name=np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
+            kind=self.sink.range_kinds.code("annotation"),
         )
 
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import BLOCKS, GRID
 from causeway.numeric.process import collector_paused
-from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NEVER, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer, integers
+from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
@@ -133,16 +133,13 @@ class KinetoReader:
         self._facts()
         if self.range_counters.rows:
             self.range_counters.hand_over(self.sink)
-        self.sink.issues.add("unreadable_rows", self.text.damaged - self.text.stray, "events")
-        self.sink.issues.add("unreadable_rows", self.text.stray, "between traces", of_launches=False)
-        self.sink.issues.add("several_traces", int(self.text.lists > 1), f"{self.text.lists:,} lists of events")
+        self.text.note_issues(self.sink.issues)
         self.sink.issues.add("mixed_processes", int(self.processes.mixed))
         for category, rows in sorted(self.incomplete.items()):
             of_launches = self.map["categories"][category] == "launches"
             self.sink.issues.add("incomplete_events", rows, ", ".join(sorted(self.incomplete)), of_launches=of_launches)
         failure = None
         if self.text.cut:
-            self.sink.issues.add("truncated", 1, self.text.cut)
             advice = "Copy it again; a killed program leaves a cut trace."
             failure = ExportError(source, self.text.cut, "a complete trace", advice)
         if not (self.sink.n_launches or self.range_counters.rows):
@@ -247,11 +244,6 @@ class KinetoReader:
         self.sink.issues.add_all(misfits, "ts or dur")
         return start, end
 
-    def _numbers(self, values: list) -> np.ndarray:
-        column, misfits = integers(values)
-        self.sink.issues.add_all(misfits)
-        return column
-
     def _origin(self, rows: CategoryEvents) -> dict[str, np.ndarray]:
         """Return device, stream and correlation: by arguments (SYCL's queue is a stream), else by the trace's process,
         which is the device, and thread, which is the stream.
@@ -270,8 +262,8 @@ class KinetoReader:
         if str in set(map(type, stream)):
             stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
         return {
-            "device": self._numbers(device),
-            "stream": self._numbers(stream),
+            "device": self.sink.integers(device),
+            "stream": self.sink.integers(stream),
             "correlation": self._correlations(rows),
         }
 
@@ -282,7 +274,7 @@ class KinetoReader:
         found = [None if self.processes.mixed else args.correlation for args in rows.args]
         if None in found and not self.processes.mixed and hasattr(rows.args[0], "correlation_id"):  # PaddlePaddle's
             found = [args.correlation_id if args.correlation is None else args.correlation for args in rows.args]
-        column = self._numbers(found)
+        column = self.sink.integers(found)
         return np.where(column == 0, NULL, column)
 
     def _launches(self, rows: CategoryEvents) -> None:
@@ -299,7 +291,7 @@ class KinetoReader:
         kernel = np.array([self.sink.kernel(name) for name in names])
         self.sink.count_unnamed(kernel)
         shape = launch_shape(rows.args, self.map["arguments"].values())
-        columns = {name: self._numbers(values) for name, values in shape.items()}
+        columns = {name: self.sink.integers(values) for name, values in shape.items()}
         origin = self._origin(rows)
         self.sizes.launches(columns, start_ns=start, end_ns=end, kernel=kernel, process=rows.process, **origin)
         if mentioned([event.args for event in rows.events], b"Collective name"):
@@ -319,7 +311,7 @@ class KinetoReader:
 
     def _transfers(self, rows: CategoryEvents, kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
         start, end = self._times(rows)
-        size = self._numbers([args.bytes for args in rows.args])
+        size = self.sink.integers([args.bytes for args in rows.args])
         kinds = {"copy_kind": kind, "src_kind": source, "dst_kind": target}
         times = {"start_ns": start, "end_ns": end}
         self.sizes.transfers(size, process=rows.process, **times, **kinds, **self._origin(rows))
@@ -333,7 +325,8 @@ class KinetoReader:
         ]
         correlation = self._correlations(rows)
         self.sizes.note(rows.process, correlation, rows.args)
-        self.sink.calls(start, end, rows.process, thread, np.array(name), correlation)
+        columns = {"thread": thread, "name": np.array(name), "correlation": correlation}
+        self.sink.take("calls", start, end, rows.process, **columns)
 
     def _ranges(self, rows: CategoryEvents) -> None:
         """Take annotations; those on the device have no thread, so that they never enclose a launch call."""
@@ -347,17 +340,21 @@ class KinetoReader:
             for event in rows.events
         ]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
-        self.sink.ranges(start, end, rows.process, thread, np.array(name), np.array(kind))
+        columns = {"thread": thread, "name": np.array(name), "kind": np.array(kind)}
+        self.sink.take("ranges", start, end, rows.process, **columns)
 
     def _synchronisations(self, rows: CategoryEvents) -> None:
         """Take waits of streams for events, and of the host for events, streams and devices."""
         start, end = self._times(rows)
-        kind = np.array([kind_of(event.name) for event in rows.events])
         columns = {
             name: np.array([stream_or_event(getattr(args, name)) for args in rows.args])
             for name in ("stream", "source_stream", "event")
         }
-        self.sink.dependencies(start, end, rows.process, kind, correlation=self._correlations(rows), **columns)
+        columns |= {
+            "kind": np.array([kind_of(event.name) for event in rows.events]),
+            "correlation": self._correlations(rows),
+        }
+        self.sink.take("dependencies", start, end, rows.process, **columns)
 
     def _operators(self, rows: CategoryEvents) -> None:
         """Take the operators of the host, and what of them compiles as ranges, too: launches wait for it; annotations
@@ -381,7 +378,8 @@ class KinetoReader:
     def _take_operators(self, rows: CategoryEvents, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
         start, end = self._times(rows)
         thread = self.threads.column([event.tid for event in rows.events])
-        self.sink.operators(start, end, rows.process, thread, name, flags, inputs)
+        columns = {"thread": thread, "name": name, "flags": flags, "inputs": inputs}
+        self.sink.take("operators", start, end, rows.process, **columns)
 
     def _clean(self, name: object) -> str:
         """Return a name as clean text; most names are repeated."""

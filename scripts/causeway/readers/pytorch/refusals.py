@@ -10,26 +10,13 @@ from pathlib import Path
 import msgspec
 
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.formatting import elided
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.chrome_json import TraceText
 
 OF_UNITRACE = "gpu_op"
 """Category of kernels of unitrace, whose calls have Kineto's category of operators."""
-
-NO_TORCH_EVENTS = (
-    "it is a Chrome trace without events of torch.profiler, as JAX, TensorFlow and older PyTorch write",
-    "Name a trace of torch.profiler; of other tools, profile with `nsys profile` or `rocprofv3` and export that, or"
-    " write the kernels as a table (CSV, one row per launch).",
-)
-"""What is found in a Chrome trace without a launch that is read, and what to do."""
-NO_LIST = (
-    'it has no list "traceEvents" at its top level, and is no list of events',
-    "Name the trace as the profiler wrote it. Of events that another program nested or wrote line by line, make one"
-    ' list and write {"traceEvents": [...]}.',
-)
-"""The same for a file that lists no event where a Chrome trace does."""
-
 
 OF_TIMES = ("no_time", "implausible_time", "end_before_start")
 """Issues by which a launch is lost for its times."""
@@ -39,23 +26,14 @@ LONGEST_CATEGORY = 40
 MOST_CATEGORIES = 1 << 10
 OF_MPS = re.compile(r"(?:^|[:_])mps_|_mps$")
 """Operators of Apple's Metal Performance Shaders: aten::_mps_convolution, aten::_lstm_mps."""
-OTHER_ACCELERATOR = (
-    "Work of this accelerator is not read, that of GPUs of NVIDIA, AMD and Intel is: write its kernels as a table (CSV,"
-    " one row per launch)."
-)
-ON_MPS = (
-    "It ran on Apple's MPS, of which torch.profiler records no kernel: nothing can be read from such a trace. Write"
-    " kernels measured by other means as a table (CSV, one row per launch)."
-)
-BY_GLOO = (
-    "Its ranks communicate by gloo, as on CPUs: a run without a GPU has no kernels. Of a run on GPUs, name traces of"
-    " ranks whose device was profiled, too."
-)
-NO_DEVICE = (
-    "Profile again with the activity of the device: ProfilerActivity.CUDA for GPUs of NVIDIA and AMD,"
-    " ProfilerActivity.XPU for those of Intel. A run on CPUs alone has no kernels."
-)
-"""What to do, by what the trace shows."""
+
+
+def no_launch(kind: str) -> tuple[str, str]:
+    """Return what is found in a Chrome trace without a launch, "" where that depends on the trace, and what to do; the
+    kinds stand in `config/columns/refusals.yaml`.
+    """
+    entry = column_map("refusals")["chrome_trace"][kind]
+    return entry.get("found", ""), entry["advice"]
 
 
 @dataclass
@@ -150,11 +128,11 @@ def without_kernel(
     found = f"there is no GPU kernel in it ({listed}{'; not read: ' * bool(unread.counts)}{unread.listed()})"
     distributed = text.facts.get("distributedInfo")
     by_gloo = isinstance(distributed, dict) and distributed.get("backend") == "gloo"
-    advice = BY_GLOO if by_gloo else NO_DEVICE
+    _, advice = no_launch("by_gloo" if by_gloo else "no_device")
     if unread.of_mps:
-        advice = ON_MPS
+        _, advice = no_launch("on_mps")
     if unread.on_device:
-        advice = OTHER_ACCELERATOR
+        _, advice = no_launch("other_accelerator")
     if any(categories[category] == "calls" for category in seen):
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
     if any(categories[category] == "launches" for category in incomplete):
@@ -163,10 +141,9 @@ def without_kernel(
         found = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
         advice = "Are they nanoseconds? Then divide them by 1,000, or export again."
     if not any(kinds.values()):
-        found, advice = NO_TORCH_EVENTS if text.lists else NO_LIST
+        found, advice = no_launch("no_torch_events" if text.lists else "no_list")
     if OF_UNITRACE in kinds:
-        found = "it is a trace of Intel's unitrace, which is not read"
-        advice = "Profile with torch.profiler, or write the kernels as a table (CSV, one row per launch)."
+        found, advice = no_launch("unitrace")
     if text.damaged:
         found = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"
         found += " could not be parsed, and of the others none is of a GPU kernel"

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
+from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import SCHEMAS
-from causeway.readers.common.column_maps import column_map, metric_field, plain_name
+from causeway.readers.common.column_maps import metric_field, plain_name
 from causeway.readers.common.constants import MOST_COLUMNS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import base_unit, is_missing, number, scaled

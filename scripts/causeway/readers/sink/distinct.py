@@ -4,10 +4,12 @@ What is repeated in an export (names, processes, streams, launch configurations)
 rows. Answers are those of `numpy.unique`, to the bit.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from causeway.readers.common.constants import NULL
-from causeway.readers.sink.batches import EventBatch, is_constant, is_repeated, repeated
+from causeway.readers.sink.batches import EventBatch, is_constant, is_repeated, looked_up, repeated
 
 MOST = 1 << 12
 """Distinct values for which there is room at first: what is looked up stays in the cache."""
@@ -46,6 +48,22 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         order = np.argsort(values[first])
         return values[first[order]], first[order], _inverted(order)[inverse]
     return np.unique(values, return_index=True, return_inverse=True)
+
+
+def mapped(values: np.ndarray, number_of: Callable[[int], int]) -> np.ndarray:
+    """Return what a function gives for each value; it is called once for each distinct one, in ascending order.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+    number_of : callable
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    known, _, inverse = distinct(values)
+    return looked_up(np.array([number_of(value) for value in known.tolist()], np.int64), inverse)
 
 
 def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -14,111 +14,40 @@ from causeway.readers.common.issues import Issues
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct_rows
 
+_NARROW = {
+    **dict.fromkeys(("process", "configuration", "name", "kind", "inputs", "metric"), "<i4"),
+    **dict.fromkeys(("copy_kind", "src_kind", "dst_kind", "migration_cause", "flags"), "u1"),
+    "stream": "<u4",
+    "device": "<u2",
+    "value": "<f8",
+}
+"""Types of columns that are narrower than 64 bits, or no integers."""
+_SPAN = ("start_ns", "duration_ns", "process")
+_ON_THREAD = (*_SPAN, "thread", "name")
+
+
+def _record(*names: str, **wide: str) -> np.dtype:
+    return np.dtype([(name, wide.get(name, _NARROW.get(name, "<i8"))) for name in names])
+
+
 RECORDS = {
-    "launches": np.dtype(
-        [
-            ("start_ns", "<i8"),
-            ("duration_ns", "<i8"),
-            *((name, "<i8") for name in LAUNCH_FACTS.names),
-            ("correlation", "<i8"),
-            ("configuration", "<i4"),
-            ("process", "<i4"),
-            ("stream", "<u4"),
-            ("device", "<u2"),
-        ]
+    "launches": _record(*_SPAN, *LAUNCH_FACTS.names, "correlation", "configuration", "stream", "device"),
+    "transfers": _record(
+        *_SPAN, "bytes", "correlation", "stream", "device", "copy_kind", "src_kind", "dst_kind", "migration_cause"
     ),
-    "transfers": np.dtype(
-        [
-            ("start_ns", "<i8"),
-            ("duration_ns", "<i8"),
-            ("bytes", "<i8"),
-            ("correlation", "<i8"),
-            ("process", "<i4"),
-            ("stream", "<u4"),
-            ("device", "<u2"),
-            ("copy_kind", "u1"),
-            ("src_kind", "u1"),
-            ("dst_kind", "u1"),
-            ("migration_cause", "u1"),
-        ]
+    "calls": _record(*_ON_THREAD, "correlation"),
+    "ranges": _record(*_ON_THREAD, "kind"),
+    "operators": _record(*_ON_THREAD, "flags", "inputs"),
+    "collectives": _record(
+        *_SPAN, "sequence", "group_size", "bytes", "correlation", "stream", "device", "name", "communicator"
     ),
-    "calls": np.dtype(
-        [
-            ("start_ns", "<i8"),
-            ("duration_ns", "<i8"),
-            ("correlation", "<i8"),
-            ("process", "<i4"),
-            ("thread", "<i8"),
-            ("name", "<i4"),
-        ]
-    ),
-    "ranges": np.dtype(
-        [
-            ("start_ns", "<i8"),
-            ("duration_ns", "<i8"),
-            ("process", "<i4"),
-            ("thread", "<i8"),
-            ("name", "<i4"),
-            ("kind", "<i4"),
-        ]
-    ),
-    "operators": np.dtype(
-        [
-            ("start_ns", "<i8"),
-            ("duration_ns", "<i8"),
-            ("process", "<i4"),
-            ("thread", "<i8"),
-            ("name", "<i4"),
-            ("flags", "u1"),
-            ("inputs", "<i4"),
-        ]
-    ),
-    "collectives": np.dtype(
-        [
-            (name, "<i8")
-            for name in ("start_ns", "duration_ns", "sequence", "group_size", "bytes", "correlation", "stream")
-        ]
-        + [(name, "<i4") for name in ("process", "device", "name", "communicator")]
-    ),
-    "system_calls": np.dtype(
-        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
-    ),
-    "cpu_samples": np.dtype(
-        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
-    ),
-    "dependencies": np.dtype(
-        [
-            (name, "<i8")
-            for name in (
-                "start_ns",
-                "duration_ns",
-                "stream",
-                "source_stream",
-                "event",
-                "correlation",
-                "process",
-                "kind",
-            )
-        ]
-    ),
-    "graphs": np.dtype(
-        [(name, "<i8") for name in ("start_ns", "duration_ns", "correlation", "process", "stream", "device")]
-    ),
-    "samples": np.dtype(
-        [("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]
-    ),
-    "mpi": np.dtype(
-        [
-            ("start_ns", "<i8"),
-            ("duration_ns", "<i8"),
-            ("bytes", "<i8"),
-            ("peer", "<i8"),
-            ("communicator", "<i8"),
-            ("process", "<i4"),
-            ("thread", "<i8"),
-            ("name", "<i4"),
-        ]
-    ),
+    "system_calls": _record(*_ON_THREAD),
+    "cpu_samples": _record(*_ON_THREAD),
+    # a stream may be absent, or none
+    "dependencies": _record(*_SPAN, "kind", "stream", "source_stream", "event", "correlation", stream="<i8"),
+    "graphs": _record(*_SPAN, "correlation", "stream", "device"),
+    "samples": _record("start_ns", "value", "process", "metric", "device"),
+    "mpi": _record(*_ON_THREAD, "bytes", "peer", "communicator"),
 }
 """Columns of fixed width, so that a run that is too large for memory spills to a flat file. `process`, `name` and
 the like are codes.

@@ -22,7 +22,7 @@ from causeway.readers.common.background import BackgroundWriter
 from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, Column
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
-from causeway.readers.common.numbers import integer
+from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.distinct import distinct_rows
@@ -59,6 +59,7 @@ whose names are merged are one kernel.
 
 GRID = tuple(name for name in LAUNCH_SHAPE if name.startswith("grid_"))
 BLOCK = tuple(name for name in LAUNCH_SHAPE if name.startswith("block_"))
+_FITTED = ("device", "stream", "thread")
 LARGEST_SIZE = 1 << 32
 """Of a grid along one axis: HSA's packets, which count work-items, have 32 bits; CUDA takes less."""
 
@@ -164,6 +165,12 @@ class Sink:
         unnamed = [code for code, text in enumerate(self.kernels.texts) if is_unnamed(text)]
         self.issues.add("missing_name", int(np.isin(kernel, unnamed).sum()) if unnamed else 0, where)
 
+    def integers(self, values: Iterable, of_times: bool = False) -> np.ndarray:
+        """Return values as `numbers.integers` does, int64 of shape (n,); what is none is `NULL`, and counted."""
+        numbers, misfits = integers(values, of_times)
+        self.issues.add_all(misfits)
+        return numbers
+
     def count_in(self, table: str, rows: int) -> None:
         """Count rows of one of the export's own tables as read, whatever becomes of them."""
         self.rows_in[table] = self.rows_in.get(table, 0) + int(rows)
@@ -259,108 +266,43 @@ class Sink:
             self.processes.note(columns["process"], columns["device"], launches=False)
             self._events["transfers"].add(event_batch("transfers", n, columns))
 
-    def calls(
-        self,
-        start_ns: Column,
-        end_ns: Column,
-        process: Column,
-        thread: Column,
-        name: Column,
-        correlation: Column = NULL,
-    ) -> None:
-        """Take runtime calls; `name` are codes of `call_names`; conventions as `launches`."""
-        columns = {"process": process, "thread": thread, "name": name, "correlation": correlation}
-        self._take("calls", start_ns, end_ns, columns, "thread")
+    def take(self, kind: str, start_ns: Column, end_ns: Column, process: Column, /, **columns: Column) -> None:
+        """Take events of a kind other than launches, transfers and samples; conventions as `launches`.
 
-    def ranges(
-        self, start_ns: Column, end_ns: Column, process: Column, thread: Column, name: Column, kind: Column
-    ) -> None:
-        """Take named ranges; `name` are codes of `range_names`, `kind` of `range_kinds`; conventions as `launches`."""
-        columns = {"process": process, "thread": thread, "name": name, "kind": kind}
-        self._take("ranges", start_ns, end_ns, columns, "thread")
-
-    def operators(
-        self,
-        start_ns: Column,
-        end_ns: Column,
-        process: Column,
-        thread: Column,
-        name: Column,
-        flags: Column,
-        inputs: Column,
-    ) -> None:
-        """Take operators and modules of the host; `name` and `inputs` are codes of `operator_names`, `flags` those of
-        `common.operators`; conventions as `launches`.
+        Parameters
+        ----------
+        kind : str
+            A key of `RECORDS`: calls, ranges, operators, mpi, system_calls, cpu_samples, dependencies (the
+            synchronisations), graphs that were traced as a whole, collectives (kernels, which are launches, too).
+        start_ns, end_ns, process : ndarray of int64, shape (n,), or int
+        columns : ndarray of int64, shape (n,), or int
+            The others of that kind; what is not given is absent. `name` are codes of `call_names`, `range_names`,
+            `operator_names`, `mpi_names`, `system_call_names`, `sampled_names` and `collective_names`; `kind` of ranges
+            are codes of `range_kinds`, of dependencies places in `codes.SYNCHRONISATIONS`; `inputs` are codes of
+            `operator_names`, `flags` those of `common.operators`; `communicator` of collectives are codes of
+            `communicators`, -1 for none; `peer` is the other rank or the root; `bytes` are those sent or received.
         """
-        columns = {"process": process, "thread": thread, "name": name, "flags": flags, "inputs": inputs}
-        self._take("operators", start_ns, end_ns, columns, "thread")
-
-    def mpi(
-        self,
-        start_ns: Column,
-        end_ns: Column,
-        process: Column,
-        thread: Column,
-        name: Column,
-        size: Column = NULL,
-        peer: Column = NULL,
-        communicator: Column = NULL,
-    ) -> None:
-        """Take MPI calls; `name` are codes of `mpi_names`, `peer` the other rank or the root, `size` the bytes sent
-        or received; conventions as `launches`.
-        """
-        columns = {"process": process, "thread": thread, "name": name}
-        # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
-        numbers = {"bytes": size, "peer": peer}
-        columns |= {what: np.where(np.less(values, 0), NULL, values) for what, values in numbers.items()}
-        columns["communicator"] = communicator
-        self._take("mpi", start_ns, end_ns, columns, "thread")
-
-    def system_calls(self, start_ns: Column, end_ns: Column, process: Column, thread: Column, name: Column) -> None:
-        """Take calls of the operating system; `name` are codes of `system_call_names`; conventions as `launches`."""
-        columns = {"process": process, "thread": thread, "name": name}
-        self._take("system_calls", start_ns, end_ns, columns, "thread")
-
-    def cpu_samples(self, start_ns: Column, end_ns: Column, process: Column, thread: Column, name: Column) -> None:
-        """Take stretches of host code that samples saw; `name` are codes of `sampled_names`; conventions as
-        `launches`.
-        """
-        columns = {"process": process, "thread": thread, "name": name}
-        self._take("cpu_samples", start_ns, end_ns, columns, "thread")
-
-    def dependencies(self, start_ns: Column, end_ns: Column, process: Column, kind: Column, **columns: Column) -> None:
-        """Take synchronisations: `kind` are places in `codes.SYNCHRONISATIONS`, `columns` are stream, source_stream,
-        event and correlation; conventions as `launches`.
-        """
-        self._take("dependencies", start_ns, end_ns, {"process": process, "kind": kind, **columns})
-
-    def graphs(self, start_ns: Column, end_ns: Column, process: Column, **columns: Column) -> None:
-        """Take executions of graphs that were traced as a whole: `columns` are device, stream and correlation;
-        conventions as `launches`.
-        """
-        columns["stream"] = np.where(np.equal(columns["stream"], NULL), NO_STREAM, columns["stream"])
-        self._take("graphs", start_ns, end_ns, {"process": process, **columns}, "device", "stream", of_device=True)
-
-    def collectives(
-        self,
-        start_ns: Column,
-        end_ns: Column,
-        process: Column,
-        device: Column,
-        stream: Column,
-        correlation: Column,
-        name: Column,
-        communicator: Column,
-        sequence: Column,
-        group_size: Column,
-        size: Column,
-    ) -> None:
-        """Take kernels of collectives, which are launches, too; `name` and `communicator` are codes of
-        `collective_names` and `communicators` (-1 for none), `size` is the message in bytes; conventions as `launches`.
-        """
-        columns = {"process": process, "device": device, "stream": stream, "correlation": correlation, "name": name}
-        columns |= {"communicator": communicator, "sequence": sequence, "group_size": group_size, "bytes": size}
-        self._take("collectives", start_ns, end_ns, columns, "device", "stream", of_device=True)
+        names = [name for name in RECORDS[kind].names or () if name not in ("start_ns", "duration_ns")]
+        given: dict[str, Column] = {name: columns.get(name, NULL) for name in names}
+        given["process"] = process
+        if kind == "mpi":  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
+            given |= {name: np.where(np.less(given[name], 0), NULL, given[name]) for name in ("bytes", "peer")}
+        if kind == "graphs":
+            given["stream"] = np.where(np.equal(given["stream"], NULL), NO_STREAM, given["stream"])
+        start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start_ns, end_ns))
+        is_open = (end == NEVER) | (end == 0) & (start > 0) if kind in OPEN_KINDS else np.zeros(1, bool)
+        if is_open.any():
+            end = np.where(is_open, start, end)
+            given["open"] = is_open
+        n, rows = self._possible(start, end, given, of_device=kind in ("graphs", "collectives"))
+        if n:
+            if "open" in rows:
+                is_open = rows.pop("open") > 0
+                self._open[kind] += int(is_open.sum())
+                rows["duration_ns"] = np.where(is_open, OPEN, rows["duration_ns"])
+            # streams of dependencies may be none
+            self._fit(rows, *(name for name in _FITTED if name in rows and kind != "dependencies"))
+            self._events[kind].add(event_batch(kind, n, rows))
 
     def samples(self, time_ns: np.ndarray, process: Column, device: Column, metric: Column, value: np.ndarray) -> None:
         """Take samples of a device's metrics at `time_ns`, int64 of shape (n,): `metric` are codes of `metrics`,
@@ -426,25 +368,6 @@ class Sink:
         if n:
             self._last_ns = max(self._last_ns, int((columns["start_ns"] + columns["duration_ns"]).max()))
         return n, columns
-
-    def _take(
-        self, kind: str, start: Column, end: Column, given: dict[str, Column], *ids: str, of_device: bool = False
-    ) -> None:
-        """Take the rows of a kind that can be events, with ids that fit."""
-        if kind in OPEN_KINDS:
-            start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start, end))
-            is_open = (end == NEVER) | (end == 0) & (start > 0)
-            if is_open.any():
-                end = np.where(is_open, start, end)
-                given = {**given, "open": is_open}
-        n, columns = self._possible(start, end, given, of_device)
-        if n:
-            if "open" in columns:
-                is_open = columns.pop("open") > 0
-                self._open[kind] += int(is_open.sum())
-                columns["duration_ns"] = np.where(is_open, OPEN, columns["duration_ns"])
-            self._fit(columns, *ids)
-            self._events[kind].add(event_batch(kind, n, columns))
 
     def _fit(self, columns: dict[str, np.ndarray], *ids: str) -> None:
         """Replace columns of ids, and correlations, by ones that fit."""

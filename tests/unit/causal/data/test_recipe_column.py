@@ -30,7 +30,14 @@ print(json.dumps([causes_of(one["graph"]) for one in found]))
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory):
-    copied = ("README.md", "tests/unit/causal", "tests/unit/core", "tests/unit/findings", "tests/unit/readers")
+    copied = (
+        "README.md",
+        "tests/unit/causal",
+        "tests/unit/core",
+        "tests/unit/docs",
+        "tests/unit/findings",
+        "tests/unit/readers",
+    )
     return Recipe("add_a_column.md", tmp_path_factory.mktemp("recipe"), copied)
 
 

@@ -5,8 +5,7 @@ reader.
 import pytest
 from reading import Read
 
-from causeway.readers.common.numbers import nearest_integer
-from causeway.readers.containers.csv_batches import _is_rounded
+from causeway.readers.common.numbers import is_rounded, nearest_integer
 from causeway.readers.pytorch.event_fields import nanoseconds
 
 
@@ -28,7 +27,7 @@ def test_microseconds_beyond_all_bounds_are_no_time(text):
     ],
 )
 def test_times_in_other_notations(text, value, rounded):
-    assert (nearest_integer(text), _is_rounded(text)) == (value, rounded)
+    assert (nearest_integer(text), is_rounded(text)) == (value, rounded)
 
 
 def test_dispatches_without_times_are_left_out_and_counters_find_the_others(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from reading import Read
 
 from causeway.readers.common.column_maps import plain_name
-from causeway.readers.common.numbers import integer, nearest_integer
-from causeway.readers.containers.csv_batches import CsvFile, _is_rounded
+from causeway.readers.common.numbers import integer, is_rounded, nearest_integer
+from causeway.readers.containers.csv_batches import CsvFile
 from causeway.readers.sink.counter_table import simplified
 from support import DATA
 
@@ -40,7 +40,7 @@ def rows_of(path):
         return list(csv.DictReader(handle))
 
 
-def is_rounded(rows):
+def are_rounded(rows):
     return "E+" in rows[0]["Start_Timestamp"]
 
 
@@ -50,7 +50,7 @@ def column_of(raw):
 
 
 def by_start(rows):
-    return rows if is_rounded(rows) else sorted(rows, key=lambda row: int(row["Start_Timestamp"]))
+    return rows if are_rounded(rows) else sorted(rows, key=lambda row: int(row["Start_Timestamp"]))
 
 
 @pytest.mark.parametrize("path", real(MERGED + PASSES))
@@ -69,7 +69,7 @@ def test_counters_equal_the_cells_and_rounded_times_give_no_durations(path, tmp_
     assert {
         name.removesuffix(" (.kd)").removesuffix(" [clone .kd]") for name in export.kernels.column("name").to_pylist()
     } == {"vecCopy(double*, double*, double*, int, int)"}
-    if is_rounded(rows):
+    if are_rounded(rows):
         assert export.capabilities["kind"] == "counters"
         assert (
             export.count("rounded_times"),
@@ -119,7 +119,7 @@ def test_counters_bear_the_papers_names(path, tmp_path):
 def test_a_timing_run_is_launches_unless_it_was_rounded(path, tmp_path):
     rows = rows_of(path)
     export = Read(path, tmp_path / "t")
-    if is_rounded(rows):
+    if are_rounded(rows):
         assert export.status == "refused"
         assert "rounded" in export.error["found"]
         assert export.names == set()
@@ -152,7 +152,7 @@ def test_a_folder_joins_its_passes(folder, tmp_path):
     assert found.column("SQ_LEVEL_WAVES").to_pylist() == [float(row["SQ_LEVEL_WAVES"]) for row in level]
     assert export.count("repeated_counters") > 0
     timing = rows_of(folder / "timestamps.csv")
-    if is_rounded(timing):
+    if are_rounded(timing):
         assert "launches" not in export.names
     else:
         assert export.launches.column("start_ns").to_pylist() == [int(row["Start_Timestamp"]) for row in timing]
@@ -248,7 +248,7 @@ def test_counter_files_of_rocprofv2_have_a_launch_configuration_and_no_counters_
     ],
 )
 def test_times_as_saved(text, value, rounded):
-    assert (nearest_integer(text), _is_rounded(text)) == (value, rounded)
+    assert (nearest_integer(text), is_rounded(text)) == (value, rounded)
 
 
 def test_integers_as_saved():

@@ -11,7 +11,7 @@ from layouts.basics import write_sqlite
 from layouts.nvidia import nsys_jsonl, nsys_tables
 from reading import Read
 
-from causeway.readers.common.column_maps import column_map
+from causeway.core.files.yaml_files import column_map
 from causeway.readers.nvidia.nsys_extras import LONGEST_MESSAGE, Diagnostics, quotable
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"

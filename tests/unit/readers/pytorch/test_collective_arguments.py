@@ -19,12 +19,12 @@ def test_a_size_that_does_not_fit_is_no_size(elements, size):
     taken = {}
     codes = SimpleNamespace(code=lambda _: 0)
     sink = SimpleNamespace(
-        collective_names=codes, communicators=codes, collectives=lambda *_, **columns: taken.update(columns)
+        collective_names=codes, communicators=codes, take=lambda *_, **columns: taken.update(columns)
     )
     zero = np.zeros(1, np.int64)
     arguments = [{"Collective name": "allreduce", "dtype": "Float", "In msg nelems": elements, "Seq": elements}]
     take_collectives(sink, zero, zero, zero, {"device": zero}, arguments)
-    assert taken["size"].tolist() == [NULL if size is None else size]
+    assert taken["bytes"].tolist() == [NULL if size is None else size]
     assert taken["group_size"].tolist() == [NULL]
 
 
