@@ -17,8 +17,8 @@ from scipy.special import fdtrc
 
 from causeway.causal.data.observations import Candidate, Dropped, Observations
 from causeway.causal.effects.evidence import ConfigurationEffect
-from causeway.causal.selection.forward import ALPHA
-from causeway.causal.statistics.clustering import cluster_columns, medoids
+from causeway.causal.selection.linear_model import ALPHA
+from causeway.causal.statistics.basis import cluster_columns, medoids
 
 MIN_CONFIGURATIONS = 5
 MIN_LAUNCHES = 10

@@ -1,4 +1,27 @@
-"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
+"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict.
+
+Counters that are an effect of the time: energy, polls while running, anything that counts on while a launch lasts.
+
+Such a column tells of each cause of the time what the time tells, and no more: given the time it has nothing to do
+with it. A cause has: of two causes that act on the time, each says something of the other once the time is known.
+Which columns are causes is known of what lies before the launch, and of two counters that are unrelated until the time
+is given, as causes of a common effect are.
+
+References
+----------
+J. Pearl, Causality, 2nd ed. (2009), 1.2.3: d-separation at a collider and on a chain.
+
+Columns that tell the same: the class of a parent, of which the data cannot say which one acts, and the
+representative of a cluster.
+
+Columns that correlate above `clustering.SIMILARITY` are merged before the search. Yet a cause and its near copy (or its
+mirror image, with the opposite sign) differ. The medoid is chosen without looking at the target; with the other causes
+in the model, the data often tell the members apart, and the one that explains the target clearly best represents them.
+
+Other columns of a class are found out by the search: rivals with which the model fits as well, a sum or a ratio of
+others among them. All of them are named as members; the one that gives the arrow its name is a choice of names and
+order.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +30,7 @@ import numpy as np
 
 from causeway.causal.data.feature_names import HOST_RECORD
 from causeway.causal.data.observations import (
+    Candidate,
     Dropped,
     Feature,
     Observations,
@@ -17,22 +41,22 @@ from causeway.causal.data.observations import (
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.arrows import (
+    Parent,
+    association_beyond,
+    detectable_share,
     parents_between,
     parents_within,
+    scope_p_value,
     weigh,
     with_determination,
     without_controls,
 )
 from causeway.causal.discovery.between_configurations import configuration_effects
-from causeway.causal.discovery.effects_of_time import effects_of_time
-from causeway.causal.discovery.equivalents import promote_better_members, with_whole_class
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import mediated_parents, run_stages
-from causeway.causal.discovery.verdicts import association_beyond, detectable_share, scope_p_value
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.categorical import pooling_notes
-from causeway.causal.preparation.definition import REASON as DEFINITION
-from causeway.causal.preparation.definition import without_definition
+from causeway.causal.preparation.known_relations import REASON as DEFINITION
 from causeway.causal.preparation.known_relations import (
     TOLD_BY_RECORD,
     against_sign,
@@ -40,18 +64,201 @@ from causeway.causal.preparation.known_relations import (
     idle_where_alone,
     ruled_out,
     superfluous_orders,
+    without_definition,
 )
+from causeway.causal.preparation.numeric_columns import RELATIVE_UNITS
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
+from causeway.causal.selection.linear_model import STRONG, VERY_STRONG, linear_model_of
 from causeway.causal.selection.problem import DesignCache, independent_rows
-from causeway.causal.selection.stages import Stages
+from causeway.causal.statistics.basis import build_basis, normal_scores
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import counted
 from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
+
+ALIKE = 0.8
+"""Least absolute correlation, within configurations, of columns that may tell the same. Chosen."""
+
+
+def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
+    """Replace medoids among the parents by clearly better members; tell whether any was replaced."""
+    changed = False
+    for stage in stages.both:
+        for index in stage.chosen:
+            candidate = prepared.within[index]
+            if candidate is not stage.pruner.candidates[index]:  # replaced since the search
+                continue
+            others = [name for name in candidate.members if name in prepared.stand_ins]
+            if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
+                others = [name for name in others if not _computed(prepared.stand_ins[name])]
+            if not others:
+                continue
+            best = _best(stage, index, others, prepared)
+            if best is not None:
+                prepared.promote(best)
+                changed = True
+    return changed
+
+
+def _computed(candidate: Candidate) -> bool:
+    """Tell whether a column is a rate or ratio, by its unit; parts of a sum are counted like the whole."""
+    return candidate.unit in RELATIVE_UNITS
+
+
+def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str | None:
+    """Return the member whose basis leaves clearly less of the response than that of candidate `index`; None if there
+    is none.
+    """
+    model = linear_model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
+    left = float(model.residual @ model.residual)
+
+    def unexplained(values: np.ndarray) -> float:
+        rest, _ = model.residual_with(build_basis([values], stage.centring).columns)
+        return max(float(rest @ rest) / left, 1e-12) if left > 0 else 1.0
+
+    own = unexplained(prepared.within[index].values)
+    fits = sorted((unexplained(prepared.stand_ins[name].values), name) for name in names)
+    gain = stage.problem.n_independent * np.log(own / fits[0][0])
+    return fits[0][1] if gain > VERY_STRONG else None
+
+
+def with_whole_class(parents: Sequence[Parent], stages: Stages, prepared: Prepared) -> list[Parent]:
+    """Return parents within configurations with all columns that tell the same as members.
+
+    Parameters
+    ----------
+    parents : sequence of Parent
+    stages : Stages
+        That found them.
+    prepared : Prepared
+    """
+    position = {one.name: index for index, one in enumerate(prepared.within)}
+    chosen = {prepared.within[index].name for index in stages.parents()} | {one.candidate.name for one in parents}
+    rivals = [one for one in prepared.within if one.name not in chosen and not one.levels]
+    found = []
+    for parent in parents:
+        more: set[str] = set()
+        index = position[parent.candidate.name]
+        for stage in stages.both:
+            if index in stage.chosen and not parent.candidate.levels:
+                more |= {name for one in _equivalent(stage, index, rivals) for name in one.members}
+        members = (*parent.candidate.members, *sorted(more - set(parent.candidate.members)))
+        found.append(replace(parent, candidate=replace(parent.candidate, members=members)) if more else parent)
+    return found
+
+
+def _equivalent(stage: Stage, index: int, rivals: Sequence[Candidate]) -> list[Candidate]:
+    """Return the rivals with which, in the place of a parent, a stage's model fits as well: the Bayesian information
+    criterion is larger by less than `STRONG`.
+    """
+    own = stage.problem.basis.columns[:, stage.problem.basis.of(index)].astype(float)
+    scores = stage.pruner.candidates[index].scores
+    near = [one for one in rivals if abs(_scores_alike(scores, one.scores)) > ALIKE]
+    if not near:
+        return []
+    others = [*stage.pruner.given, *(other for other in stage.chosen if other != index)]
+    model = linear_model_of(stage.problem, stage.response, [other for other in dict.fromkeys(others) if other != index])
+    n_rows = stage.problem.n_independent
+
+    def score(columns: np.ndarray) -> float:
+        residual, df = model.residual_with(columns)
+        return n_rows * np.log(max(float(residual @ residual), 1e-300)) + np.log(n_rows) * df
+
+    limit = score(own) + STRONG
+    return [one for one in near if score(build_basis([one.values], stage.centring).columns) < limit]
+
+
+def _scores_alike(one: np.ndarray, other: np.ndarray) -> float:
+    size = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / size if size > 0 else 0.0
+
+
+FOLLOWS_TIME = "an effect of the time: what it tells of the causes follows from the time alone"
+NEAREST_TO_TIME = 12
+"""So many columns, those nearest to the time, are asked."""
+RELATED = 20.0
+"""Squared correlation times effective rows from which two columns are related: p = 1e-5, for some hundred pairs."""
+UNRELATED = 6.0
+"""The same below which two columns are not related: p = .01."""
+EXPLAINED = 0.1
+"""Share of a squared correlation that may be left given the time, of columns whose scores are not quite normal; it must
+be left with its sign, as given their effect two causes turn it.
+"""
+
+
+def effects_of_time(
+    candidates: list[Candidate], stages: Stages, rows: Observations, deviation: np.ndarray
+) -> dict[str, str]:
+    """Return the chosen counters that are effects of the time, each with the reason.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        In the order of the search.
+    stages : Stages
+    rows : Observations
+    deviation : ndarray of float, shape (n_rows,)
+        Standardised.
+    """
+    chosen = [
+        index for index in stages.parents() if candidates[index].tier == "counter" and not candidates[index].levels
+    ]
+    if not chosen:
+        return {}
+    sizes = [test.n_effective for stage in stages.both for test in stage.tests]
+    numbers = [index for index, one in enumerate(candidates) if not one.levels]
+    in_scores = _with_time_first(stages, normal_scores(deviation), [candidates[index].first for index in numbers])
+    near = np.argsort(-np.abs(in_scores[1:, 0]), kind="stable")[:NEAREST_TO_TIME]
+    asked = np.unique([*near, *(numbers.index(index) for index in chosen)])
+    as_measured = _with_time_first(stages, deviation, [candidates[numbers[at]].values for at in asked])
+    in_scores = in_scores[np.ix_(np.append(0, 1 + asked), np.append(0, 1 + asked))]
+    with_time = in_scores[1:, 0]
+    plain = in_scores[1:, 1:]
+    given = _given_time(plain, with_time)
+    given_measured = _given_time(as_measured[1:, 1:], as_measured[1:, 0])
+    n = min(sizes)
+    is_root = np.asarray([candidates[numbers[at]].tier != "counter" for at in asked])
+    acts = n * with_time**2 > RELATED
+    opposed = (n * plain**2 < UNRELATED) & (n * given**2 > RELATED)
+    found = {}
+    for index in chosen:
+        own = int(np.searchsorted(asked, numbers.index(index)))
+        causes = acts & (is_root | (opposed & acts).any(axis=1))
+        causes[own] = False
+        left = (with_time - plain[own] * with_time[own]) / np.sqrt(
+            np.maximum((1 - plain[own] ** 2) * (1 - with_time[own] ** 2), 1e-12)
+        )
+        tells = causes & (n * plain[own] ** 2 > RELATED) & (n * left**2 > RELATED)
+        through_time = _is_rest(plain[own], given[own], n)
+        through_time &= _is_rest(as_measured[1 + own, 1:], given_measured[own], n)
+        if tells.any() and np.all(through_time[causes]):
+            found[candidates[index].name] = FOLLOWS_TIME
+    return found
+
+
+def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the correlations within configurations of the time, which is first, and of columns, shape (k, k)."""
+    unit = stages.centring.weighted(np.column_stack([time, *columns]))
+    lengths = np.sqrt((unit**2).sum(axis=0))
+    unit /= np.where(lengths > 0, lengths, 1.0)
+    return unit.T @ unit
+
+
+def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
+    """Tell which correlations given the time are nothing, or a rest of what they are without it."""
+    return ((given * plain > 0) & (given**2 < EXPLAINED * plain**2)) | (n * given**2 < UNRELATED)
+
+
+def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:
+    """Return the correlations of columns given the time, shape (k, k)."""
+    left = np.sqrt(np.maximum(1 - with_time**2, 1e-12))
+    return (correlations - np.outer(with_time, with_time)) / np.outer(left, left)
+
 
 RECHECK_ROUNDS = 8
 """So often at most is what was chosen rechecked, and the search repeated."""

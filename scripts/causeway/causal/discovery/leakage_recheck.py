@@ -11,8 +11,7 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
-from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
-from causeway.causal.preparation.exact_images import is_exact, is_image
+from causeway.causal.preparation.exact_images import IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
     calculated_from,
@@ -24,7 +23,7 @@ from causeway.causal.preparation.leak_attribution import (
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
 from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, OWN_SHARE, in_proportion
-from causeway.causal.selection.stages import Stages
+from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import normal_scores
 
 AT_ONCE = 64

@@ -22,13 +22,22 @@ from causeway.causal.data.observations import POWER, Candidate, Observations, cl
 from causeway.causal.data.outcome import StageName
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.causal.selection.backward import ORIGINAL, Pruner
-from causeway.causal.selection.forward import ALPHA, FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
+from causeway.causal.selection.backward import ORIGINAL, Pruner, Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
-from causeway.causal.selection.linear_model import LinearModel, effective_test_size, fit_scores, linear_model_of
+from causeway.causal.selection.linear_model import (
+    ALPHA,
+    FEW_ROWS,
+    MIN_PARTIAL_R2,
+    SIGNIFICANT,
+    LinearModel,
+    bonferroni,
+    effective_test_size,
+    fit_scores,
+    forward,
+    linear_model_of,
+    significance_level,
+)
 from causeway.causal.selection.problem import Design, DesignCache
-from causeway.causal.selection.stages import Stage, Stages
-from causeway.causal.statistics.multiple_testing import SIGNIFICANT, bonferroni
 from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
 MIN_MEDIATION = 0.01

@@ -13,27 +13,25 @@ from causeway.causal.data.feature_names import called
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Outcome, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect
-from causeway.causal.effects.intervention_values import (
-    NONE,
-    SUPPORT_SLACK,
-    level_donors,
-    measured_values,
-    observed_levels,
-    zero_donors,
-)
 from causeway.causal.effects.interventions import (
     MAX_OUTSIDE,
     MOMENTS,
     NO_LEVER,
+    NONE,
+    SUPPORT_SLACK,
     InterventionModel,
     answer,
     intervention_verdict,
     launch_parameter_values,
+    level_donors,
+    measured_values,
     most_frequent_value,
+    observed_levels,
     out_of_support_reason,
     own_where_missing,
     scaled_target,
     slope_interval,
+    zero_donors,
 )
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome
-from causeway.causal.data.six_digits import to_six_digits
+from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE
-from causeway.causal.effects.tails import FEWEST_LAUNCHES
-from causeway.causal.effects.time_effects import HIGH, LOW
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, HIGH, LOW
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, ScopeModel
 from causeway.core.logs import LOG
 

@@ -22,10 +22,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.causal.data.observations import CLIP_MEAN, robust_scale
-from causeway.causal.preparation.affine_images import affine_images
-from causeway.causal.preparation.exact_images import decimal_step, is_image
+from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
 from causeway.causal.preparation.target_leakage import LEAK_R2
-from causeway.causal.selection.forward import forward
+from causeway.causal.selection.linear_model import forward
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
 

@@ -23,10 +23,9 @@ from causeway.causal.data.observations import (
     scale_response,
     standardised_deviation,
 )
-from causeway.causal.selection.linear_model import LinearModel, fit_scores
+from causeway.causal.selection.linear_model import VERY_STRONG, LinearModel, fit_scores
 from causeway.causal.selection.problem import Problem, independent_rows
 from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, build_basis
-from causeway.causal.statistics.multiple_testing import VERY_STRONG
 
 MOST = 20.0
 """A single counter counts for no more than this in the choice for all; if they count for half of it on average, they

@@ -13,9 +13,8 @@ import numpy as np
 
 from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
-from causeway.causal.preparation.exact_images import has_time_unit, keeps_order, product_images
+from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import (
     NumericColumn,
@@ -27,8 +26,7 @@ from causeway.causal.preparation.numeric_columns import (
 )
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
-from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, normal_scores
-from causeway.causal.statistics.clustering import cluster_columns, medoids
+from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, cluster_columns, medoids, normal_scores
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import counted
 from causeway.numeric.effective_size import kish_size

@@ -36,11 +36,11 @@ from causeway.causal.data.outcome import (
     GroupSlope,
     Outcome,
     WhatIf,
+    six_digits,
 )
-from causeway.causal.data.six_digits import six_digits
-from causeway.causal.discovery.verdicts import PASSING
+from causeway.causal.discovery.arrows import PASSING
 from causeway.causal.report.sentences import NEGLIGIBLE
-from causeway.causal.statistics.multiple_testing import SIGNIFICANT, benjamini_bogomolov
+from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
 from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LOWERS, RAISES, REFUTED, SUPPORTED
 

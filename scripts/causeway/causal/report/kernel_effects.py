@@ -15,10 +15,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from causeway.causal.data.feature_names import ABOUT
-from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope
-from causeway.causal.data.six_digits import six_digits
+from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope, six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE, NOTHING_LEFT
-from causeway.causal.report.reasons import with_level
+from causeway.causal.report.sentences import with_level
 from causeway.core import formatting
 from causeway.core.vocabulary import SUPPORTED
 

@@ -4,20 +4,33 @@ pairs.
 Forward selection describes each effect by two or three functions. What these miss of a true cause is picked up by its
 proxies. Here the others get piecewise linear functions of their ranks and pairwise products as well, so that only a
 candidate with information of its own stays.
+
+The two stages of a search, and what each found.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.data.feature_names import derived_name
 from causeway.causal.data.observations import Candidate
-from causeway.causal.selection.forward import MIN_PARTIAL_R2, MIN_TEST_SIZE, significance_level
-from causeway.causal.selection.linear_model import LinearModel, Test, effective_test_size, linear_model_of
+from causeway.causal.data.outcome import StageName
+from causeway.causal.selection.linear_model import (
+    MIN_PARTIAL_R2,
+    MIN_TEST_SIZE,
+    VERY_STRONG,
+    LinearModel,
+    Test,
+    effective_test_size,
+    linear_model_of,
+    significance_level,
+)
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring
-from causeway.causal.statistics.multiple_testing import VERY_STRONG
+from causeway.numeric.block_resampling import block_numbers
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise linear functions have their knots: denser in the tails, where effects saturate."""
@@ -330,3 +343,78 @@ def _is_original(problem: Problem, one: int, other: int) -> int:
     ]
     difference = float(told[0] - told[1])
     return int(np.sign(difference)) if abs(difference) > CLEAR else 0
+
+
+@dataclass
+class Stage:
+    """One stage of the search and what it found.
+
+    Attributes
+    ----------
+    name : str
+        `mean` or `scale`.
+    problem : Problem
+    pruner : Pruner
+    centring : GroupCentring
+    response : ndarray of float, shape (n_rows,)
+        Centred within configurations and weighted.
+    unit : float
+        Of the response, in that of the standardised deviation.
+    tests : list of Test
+        Of the parents.
+    """
+
+    name: StageName
+    problem: Problem
+    pruner: Pruner
+    centring: GroupCentring
+    response: np.ndarray
+    unit: float
+    tests: list[Test]
+
+    @property
+    def chosen(self) -> list[int]:
+        """The stage's parents, in the order in which they were found."""
+        return [test.candidate for test in self.tests]
+
+
+@dataclass
+class Stages:
+    """What the two stages found.
+
+    Attributes
+    ----------
+    mean, scale : Stage
+    problem : Problem
+        Of the candidates that vary within configurations, rows weighted as they were sampled.
+    centring : GroupCentring
+        Likewise.
+    residual : ndarray of float, shape (n_rows,)
+        The standardised deviation less what the parents of its mean explain; neither clipped nor weighted.
+    """
+
+    mean: Stage
+    scale: Stage
+    problem: Problem
+    centring: GroupCentring
+    residual: np.ndarray
+
+    @property
+    def both(self) -> tuple[Stage, Stage]:
+        """The stages in order."""
+        return self.mean, self.scale
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """For each row the number of its block, int, shape (n_rows,), by the residual of either response, whichever
+        depends longer on its past.
+
+        The responses are clipped, as the search sees them: what a strong cause has beyond the clip is its own doing and
+        no dependence, and blocks as long as its episodes would leave every other half-sample without one.
+        """
+        residuals = [linear_model_of(stage.problem, stage.response, stage.chosen).residual for stage in self.both]
+        return min((block_numbers(series, series.size) for series in residuals), key=lambda blocks: int(blocks[-1]))
+
+    def parents(self) -> list[int]:
+        """Return the parents of either stage, ascending."""
+        return sorted({candidate for stage in self.both for candidate in stage.chosen})

@@ -30,11 +30,9 @@ from scipy.fft import dct
 from scipy.special import fdtrc
 
 from causeway.causal.data.observations import Candidate, Dropped, Observations
-from causeway.causal.selection.forward import ALPHA
-from causeway.causal.selection.linear_model import effective_test_size, linear_model_of
+from causeway.causal.selection.backward import Stage, Stages
+from causeway.causal.selection.linear_model import ALPHA, SIGNIFICANT, bonferroni, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
-from causeway.causal.selection.stages import Stage, Stages
-from causeway.causal.statistics.multiple_testing import SIGNIFICANT, bonferroni
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.numeric.effective_size import autocorrelations
 

@@ -19,18 +19,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.causal.attribution.kernel_rows import (
-    MOST_CAUSES,
-    MOST_CONFIGURATIONS,
-    KernelRows,
-    as_codes,
-    guarded,
-    read_rows,
-)
-from causeway.causal.attribution.mechanisms import Curve, DrawnRows, evenly, load_gcm
 from causeway.causal.data.outcome import CONFIGURATION, Outcome
 from causeway.causal.data.scopes import DATASET_SCOPE, totals_of
 from causeway.causal.effects.time_model import MAX_ROWS
+from causeway.causal.models.kernel_rows import (
+    MOST_CAUSES,
+    MOST_CONFIGURATIONS,
+    Curve,
+    DrawnRows,
+    KernelRows,
+    as_codes,
+    evenly,
+    guarded,
+    load_gcm,
+    read_rows,
+)
 from causeway.causal.models.scope_model import GML
 from causeway.core.formatting import setting_value
 from causeway.core.tables import SCHEMAS, write_table

@@ -19,21 +19,25 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import stats
 
-from causeway.causal.attribution.kernel_rows import (
-    MOST_CAUSES,
-    MOST_CONFIGURATIONS,
-    MOST_LEVELS,
-    KernelRows,
-    as_codes,
-    guarded,
-    is_category,
-    read_rows,
-)
-from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
-from causeway.causal.attribution.slow_launches import NO_DOWHY
 from causeway.causal.data.outcome import CONFIGURATION
 from causeway.causal.data.scopes import kernel_names
 from causeway.causal.effects.time_model import MAX_ROWS
+from causeway.causal.models.kernel_rows import (
+    MOST_CAUSES,
+    MOST_CONFIGURATIONS,
+    MOST_LEVELS,
+    Curve,
+    DrawnRows,
+    KernelRows,
+    as_codes,
+    curves_of_runs,
+    evenly,
+    guarded,
+    is_category,
+    load_gcm,
+    read_rows,
+)
+from causeway.causal.models.slow_launches import NO_DOWHY
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, KERNEL_VARIABILITY, SUPPORTED
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
