@@ -29,13 +29,12 @@ from causeway.causal.data.feature_names import (
     kernels_and_grids,
 )
 from causeway.causal.data.launch_context import (
-    BYTES_BY_KIND,
     COMPUTED_FROM,
-    LAST_INPUT,
     ChosenLaunches,
     add_launches_in_flight,
     add_telemetry,
     sampled_metrics,
+    without_linked_transfer,
 )
 from causeway.causal.data.operator_context import COMPUTED_FROM as COMPUTED_FROM_OPERATORS
 from causeway.causal.data.operator_context import StepWindows, add_steps
@@ -212,40 +211,6 @@ def features_of(
     if not trace:
         _add_counters(kept, columns, add)
     return pa.table([*base.columns, *columns.values()], names=[*base.column_names, *columns]), fields
-
-
-def without_linked_transfer(context: Mapping[str, np.ndarray], kept: pa.Table) -> dict[str, np.ndarray]:
-    """Return the context of launches without their own linked transfers: what is in flight is then that of others.
-
-    The memory stall is |launch - linked transfer|. Where that transfer is in flight, the bytes in flight are mostly its
-    own: a part of the definition under another name, of which taking out the bytes of the transfer leaves what its
-    model does not fit. So is the size of the last input, which is the linked transfer where that had just ended; it is
-    left out.
-
-    Parameters
-    ----------
-    context : mapping of str to ndarray, shape (n,)
-    kept : Table
-        `kept` of a trace, n rows; its columns `start_ns` and `transfer_start_ns`, `transfer_duration_ns`,
-        `transfer_bytes` and `transfer_copy_kind` are read.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n,)
-        In the same order, without `last_h2d_bytes`.
-    """
-    since = pc.subtract(kept.column("start_ns"), kept.column("transfer_start_ns"))
-    flying = pc.and_(pc.greater_equal(since, 0), pc.less(since, kept.column("transfer_duration_ns")))
-    is_flying = pc.fill_null(flying, False).to_numpy()
-    kind, size = (pc.fill_null(kept.column(f"transfer_{name}"), 0).to_numpy() for name in ("copy_kind", "bytes"))
-    own = {name: np.where(np.isin(kind, kinds), size, 0) for name, kinds in BYTES_BY_KIND.items()}
-    own["transfers_in_flight"] = np.ones(kept.num_rows, np.int64)
-    # times of two clocks are brought together to whole nanoseconds, so that a transfer may seem in flight by one
-    return {
-        name: np.maximum(values - np.where(is_flying, own[name], 0), 0) if name in own else values
-        for name, values in context.items()
-        if name != LAST_INPUT
-    }
 
 
 def _add_counters(kept: pa.Table, columns: dict[str, pa.Array], add: Callable[..., None]) -> None:

@@ -482,7 +482,7 @@ class Outcome:
         return SUPPORTED if SUPPORTED in verdicts else INCONCLUSIVE
 
 
-AnyRecord = TypeVar("Record")
+AnyRecord = TypeVar("AnyRecord")
 
 
 def six_digits(value: float) -> float:

@@ -21,10 +21,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from scipy.special import chndtrinc, fdtrc, fdtri
 
-from causeway.causal.data.observations import Candidate, Observations
+from causeway.causal.data.observations import FEWEST_ROWS, HALF, Candidate, Observations
 from causeway.causal.data.outcome import (
     CONFIGURATION,
     TARGET,
@@ -47,12 +46,13 @@ from causeway.causal.effects.scope_times import PICKS, Cause, ScopeTimes
 from causeway.causal.effects.time_effects import Compared, rare_launches, tails_of, time_effect
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.preparation.categorical import listed
+from causeway.causal.preparation.known_relations import CLEARLY_MORE
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import Stage, Stages
-from causeway.causal.selection.linear_model import ALPHA, MIN_TEST_SIZE, Test, bonferroni, linear_model_of, simes
+from causeway.causal.selection.linear_model import ALPHA, Test, bonferroni, linear_model_of, simes
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
@@ -61,11 +61,9 @@ from causeway.numeric.seeds import derived_seed, generator
 
 MOST_COLUMNS = 30
 """Columns whose pairs are scanned: those that tell most by themselves; 435 pairs."""
-LEAST_SHARE = 0.05
-"""Share of the variance that is worth a sentence where no column alone tells anything."""
-STRONG = 50.0
+STRONG = 100 * HALF
 """Percent of the variance of the measured value: a cause that surely explains as much (the lower end of the interval)
-needs `MIN_TEST_SIZE` effective rows. Chosen on 600 simulated tables with slow columns, in which all of 37 such causes
+needs `FEWEST_ROWS` effective rows. Chosen on 600 simulated tables with slow columns, in which all of 37 such causes
 with fewer than 100 rows were true; judged on 400 of another generator: 93 of 93
 (`tests/bench/causes/slow_columns.py`).
 """
@@ -110,7 +108,7 @@ def association_beyond(
     left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
     p_values = fdtrc(1, left, squares / np.maximum(1 - squares, 1e-12) * left)
     at = int(np.lexsort((-squares, p_values))[0])
-    if p_values[at] * p_values.size > ALPHA or squares[at] < LEAST_SHARE:
+    if p_values[at] * p_values.size > ALPHA or squares[at] < CLEARLY_MORE:
         return None
     is_pair = at < len(pairs)
     names = [candidates[numbers[i]].name for i in (pairs[at] if is_pair else (at - len(pairs),))]
@@ -122,8 +120,11 @@ def _launch_before(rows: Observations) -> np.ndarray:
     own, int, shape (n_rows,).
     """
     rank = np.zeros(len(rows), int) if rows.launch is None else rows.launch["rank"]
-    own = pd.Series(np.arange(len(rows)))
-    return own.groupby([rows.kernel, rank]).shift().fillna(own).to_numpy(int)
+    order = np.lexsort((rank, rows.kernel))
+    same = (np.diff(rows.kernel[order]) == 0) & (np.diff(rank[order]) == 0)
+    before = np.arange(len(rows))
+    before[order[1:][same]] = order[:-1][same]
+    return before
 
 
 def _partial_squares(
@@ -153,7 +154,7 @@ def stage_p_values(stage: Stage) -> np.ndarray:
     np.maximum.at(factors, problem.basis.owner, bartlett_factor(problem.lags, of_residual))
     sizes = problem.n_independent / factors
     p_values, _ = model.tests(explained, df, sizes)
-    p_values[sizes < MIN_TEST_SIZE] = 1.0
+    p_values[sizes < FEWEST_ROWS] = 1.0
     for test in stage.tests:
         p_values[test.candidate] = test.p_value
     return p_values
@@ -183,7 +184,7 @@ def arrow_verdict(n_effective: float, share: float, role: str, between: bool = F
     A cause at the configuration level rests on configurations, and its test already counts them.
     """
     is_strong = share >= STRONG and role not in PASSING
-    return SUPPORTED if between or n_effective >= (MIN_TEST_SIZE if is_strong else REFUSED_BELOW) else INCONCLUSIVE
+    return SUPPORTED if between or n_effective >= (FEWEST_ROWS if is_strong else REFUSED_BELOW) else INCONCLUSIVE
 
 
 def detectable_share(n_effective: float, n_tests: int, df: int = 3, power: float = 0.8) -> float:

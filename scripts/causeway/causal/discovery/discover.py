@@ -27,9 +27,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import chdtri
 
 from causeway.causal.data.feature_names import HOST_RECORD
 from causeway.causal.data.observations import (
+    TENTH,
     Candidate,
     Dropped,
     Feature,
@@ -41,7 +43,6 @@ from causeway.causal.data.observations import (
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.arrows import (
-    Parent,
     association_beyond,
     detectable_share,
     parents_between,
@@ -71,7 +72,7 @@ from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_co
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
-from causeway.causal.selection.linear_model import STRONG, VERY_STRONG, linear_model_of
+from causeway.causal.selection.linear_model import ALPHA, VERY_STRONG, linear_model_of
 from causeway.causal.selection.problem import DesignCache, independent_rows
 from causeway.causal.statistics.basis import build_basis, normal_scores
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
@@ -80,9 +81,6 @@ from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
-
-ALIKE = 0.8
-"""Least absolute correlation, within configurations, of columns that may tell the same. Chosen."""
 
 
 def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
@@ -127,67 +125,12 @@ def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str
     return fits[0][1] if gain > VERY_STRONG else None
 
 
-def with_whole_class(parents: Sequence[Parent], stages: Stages, prepared: Prepared) -> list[Parent]:
-    """Return parents within configurations with all columns that tell the same as members.
-
-    Parameters
-    ----------
-    parents : sequence of Parent
-    stages : Stages
-        That found them.
-    prepared : Prepared
-    """
-    position = {one.name: index for index, one in enumerate(prepared.within)}
-    chosen = {prepared.within[index].name for index in stages.parents()} | {one.candidate.name for one in parents}
-    rivals = [one for one in prepared.within if one.name not in chosen and not one.levels]
-    found = []
-    for parent in parents:
-        more: set[str] = set()
-        index = position[parent.candidate.name]
-        for stage in stages.both:
-            if index in stage.chosen and not parent.candidate.levels:
-                more |= {name for one in _equivalent(stage, index, rivals) for name in one.members}
-        members = (*parent.candidate.members, *sorted(more - set(parent.candidate.members)))
-        found.append(replace(parent, candidate=replace(parent.candidate, members=members)) if more else parent)
-    return found
-
-
-def _equivalent(stage: Stage, index: int, rivals: Sequence[Candidate]) -> list[Candidate]:
-    """Return the rivals with which, in the place of a parent, a stage's model fits as well: the Bayesian information
-    criterion is larger by less than `STRONG`.
-    """
-    own = stage.problem.basis.columns[:, stage.problem.basis.of(index)].astype(float)
-    scores = stage.pruner.candidates[index].scores
-    near = [one for one in rivals if abs(_scores_alike(scores, one.scores)) > ALIKE]
-    if not near:
-        return []
-    others = [*stage.pruner.given, *(other for other in stage.chosen if other != index)]
-    model = linear_model_of(stage.problem, stage.response, [other for other in dict.fromkeys(others) if other != index])
-    n_rows = stage.problem.n_independent
-
-    def score(columns: np.ndarray) -> float:
-        residual, df = model.residual_with(columns)
-        return n_rows * np.log(max(float(residual @ residual), 1e-300)) + np.log(n_rows) * df
-
-    limit = score(own) + STRONG
-    return [one for one in near if score(build_basis([one.values], stage.centring).columns) < limit]
-
-
-def _scores_alike(one: np.ndarray, other: np.ndarray) -> float:
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / size if size > 0 else 0.0
-
-
 FOLLOWS_TIME = "an effect of the time: what it tells of the causes follows from the time alone"
 NEAREST_TO_TIME = 12
 """So many columns, those nearest to the time, are asked."""
-RELATED = 20.0
-"""Squared correlation times effective rows from which two columns are related: p = 1e-5, for some hundred pairs."""
-UNRELATED = 6.0
-"""The same below which two columns are not related: p = .01."""
-EXPLAINED = 0.1
-"""Share of a squared correlation that may be left given the time, of columns whose scores are not quite normal; it must
-be left with its sign, as given their effect two causes turn it.
+RELATED, UNRELATED = chdtri(1, [ALPHA / 1000, ALPHA])
+"""Squared correlation times effective rows from which two columns are related, at a level for some hundred pairs, and
+below which they are not: quantiles of chi-squared.
 """
 
 
@@ -251,7 +194,7 @@ def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndar
 
 def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
     """Tell which correlations given the time are nothing, or a rest of what they are without it."""
-    return ((given * plain > 0) & (given**2 < EXPLAINED * plain**2)) | (n * given**2 < UNRELATED)
+    return ((given * plain > 0) & (given**2 < TENTH * plain**2)) | (n * given**2 < UNRELATED)
 
 
 def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:
@@ -365,7 +308,7 @@ def _discover(
     for one in dropped:
         prepared.drop(one.feature, one.reason)
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
-    direct = with_whole_class(parents_within(stages, prepared.within), stages, prepared)
+    direct = parents_within(stages, prepared.within)
     within = [*direct, *mediated]
     parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
     kept, notes = without_controls(parents)

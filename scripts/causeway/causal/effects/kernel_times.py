@@ -80,10 +80,6 @@ def column_quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[f
 
 OF_SHAPE = slice(1, 4)
 """p50, p99 and spread among the statistics: what rests on the form of the distribution, not on its mean alone."""
-REACH = 1.0
-"""Predicted times lie at most so many times as far from the mean of their configuration as the farthest that was
-observed, in logarithms: a model of products and steps is not to be believed beyond.
-"""
 WINSOR = 8.0
 """Deviations are clipped at so many standard deviations, so that one outage does not own the variance."""
 TAKEN_OUT_MULTIPLIED = np.concatenate([[0.5], (np.arange(DRAWS) + 0.5) / DRAWS])
@@ -242,7 +238,7 @@ class KernelTimes:
         """Return how low and how high the response of each row may become, shape (n_rows, 1)."""
         ordered = self.response[self.order]
         lowest, highest = (reduce(ordered, self.firsts) for reduce in (np.minimum.reduceat, np.maximum.reduceat))
-        return REACH * lowest[self.configuration][:, None], REACH * highest[self.configuration][:, None]
+        return lowest[self.configuration][:, None], highest[self.configuration][:, None]
 
     def model(self, names: Sequence[str]) -> TimeModel:
         """Return the fitted model of some causes; made once."""

@@ -14,14 +14,13 @@ from causeway.causal.data.outcome import Ends, Estimate, TimeEffect
 from causeway.causal.effects.levels import LevelGroups, in_turn, level_groups
 from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes, in_tail
 from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS, listed
+from causeway.causal.statistics.basis import group_means
 from causeway.core.formatting import setting_value
 
 FEWEST_LAUNCHES = 20
 """Launches that are compared at one end of a number, or that have its lowest or highest values where its percentiles
 are equal: the mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
 """
-LONGEST_TAIL = 0.1
-"""Share of the launches at one end of a number that may act alone: what the 10th and the 90th percentile miss."""
 EDGE = 1e-9
 """Part of the launches that is none: the outermost rank of an end belongs to it."""
 TAIL_TELLS = 4.0
@@ -66,7 +65,7 @@ def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
         mean = np.cumsum((weight * response)[outermost]) / part
         between = mean**2 * part / (1 - np.minimum(part, 0.5))  # of the variance, by the end and all others
         ordered = ranks[outermost]
-        usable = (part <= LONGEST_TAIL) & (np.diff(ordered, append=np.inf) != 0)
+        usable = (part <= LOW) & (np.diff(ordered, append=np.inf) != 0)
         usable[: FEWEST_LAUNCHES - 1] = False
         if not usable.any():
             continue
@@ -145,10 +144,10 @@ def ends_of_tail(times: ScopeTimes, candidate: Candidate, moved: np.ndarray) -> 
 
 
 LOW = 0.1
-HIGH = 0.9
+HIGH = 1 - LOW
 WORTH_NAMING = 0.25
 """Part of the way from the fastest to the slowest levels from which further slow ones are named."""
-DOSES = (0.1, 0.3, 0.5, 0.7, 0.9)
+DOSES = (LOW, 0.3, 0.5, 0.7, HIGH)
 """Quantiles at which the mean is compared to tell whether it rises and falls."""
 TURN = 0.25
 """The mean turns where it goes back by more than this share of its whole range over the doses."""
@@ -215,7 +214,7 @@ class Compared:
         if found.slow:
             return found
         size = np.abs(response)
-        means = np.bincount(times.configuration, times.weight * size) / np.bincount(times.configuration, times.weight)
+        means = group_means(size, times.configuration, times.weight)
         return level_groups(size - means[times.configuration], *given, time, effective)
 
     def _is_known(self) -> bool:
@@ -399,11 +398,7 @@ def extremes(times: ScopeTimes, candidate: Candidate) -> tuple[np.ndarray, np.nd
 
 def _varies(values: np.ndarray, configuration: np.ndarray) -> np.ndarray:
     """Return which rows are of a configuration in which values differ, bool, shape (n_rows,)."""
-    least = np.full(int(configuration.max()) + 1, np.inf)
-    np.minimum.at(least, configuration, values)
-    differs = np.zeros(least.size, dtype=bool)
-    np.logical_or.at(differs, configuration, values > least[configuration])
-    return differs[configuration]
+    return np.isin(configuration, configuration[_above_least(values, configuration)])
 
 
 def quantile_donors(values: np.ndarray, configuration: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:

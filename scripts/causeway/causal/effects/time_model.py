@@ -42,14 +42,14 @@ from functools import cached_property
 import numpy as np
 from scipy.special import stdtrit
 
+from causeway.causal.data.observations import CLIP_SCALE
 from causeway.causal.effects.cause_columns import CauseColumns, Donors
+from causeway.causal.selection.linear_model import FEW_ROWS
 from causeway.causal.statistics.basis import two_valued
 from causeway.causal.statistics.ridge import JITTER, Penalties, evidence_ridge, ridge_solver
 
 RAKING_ROUNDS = 5
 """Times the levels of several categories are given their weight in turn."""
-FEWEST_BLOCKS = 2
-"""Blocks in which each level of a category must lie for its levels to keep their weight: one shows no spread."""
 
 
 class DrawWeights:
@@ -89,7 +89,7 @@ class DrawWeights:
                 continue
             pairs = np.unique(np.stack([codes, blocks]), axis=1)
             fewest = int(np.bincount(pairs[0]).min())
-            if fewest >= FEWEST_BLOCKS:
+            if fewest >= 2:
                 levels.append(codes)
                 self.widening[cause] = max(_half_width(fewest) / _half_width(n_blocks), 1.0)
         self._parts = [blocks, *(levels or [np.zeros(weights.size, np.int64)])]
@@ -134,10 +134,6 @@ LEAST_PENALTY = 1e-4
 """Smaller ones let one of two causes that coincide take everything, larger ones shrink the effect of a slow run."""
 PENALTY_STEPS = (0, 3)
 """Of these, those in which the penalties are estimated."""
-MOST_EXCESS = 4.0
-"""A residual counts at most so many times above what was expected in a step towards sigma: one outage must not own
-it.
-"""
 LARGEST_LOG_RATIO = np.log(10.0)
 """log sigma stays within so much of its median."""
 
@@ -148,8 +144,6 @@ model and draw: shares evenly from 0 to 1, in an order that goes with nothing el
 
 MAX_ROWS = 5000
 """Rows of a kernel that are used, drawn at random: twice as many would narrow intervals by less than a third."""
-OWN_MODEL = 300
-"""Rows from which a kernel has a model of its own: ten for each of some thirty effective coefficients."""
 
 
 def rows_of_models(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
@@ -168,9 +162,9 @@ def rows_of_models(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndar
         Positions of the rows of each model, ascending unless drawn.
     """
     counts = np.bincount(kernel)
-    own = [np.flatnonzero(kernel == code) for code in np.flatnonzero(counts >= OWN_MODEL)]
-    rest = np.flatnonzero(counts[kernel] < OWN_MODEL)
-    parts = [*own, *([rest] if rest.size and (not own or rest.size >= OWN_MODEL) else [])]
+    own = [np.flatnonzero(kernel == code) for code in np.flatnonzero(counts >= FEW_ROWS)]
+    rest = np.flatnonzero(counts[kernel] < FEW_ROWS)
+    parts = [*own, *([rest] if rest.size and (not own or rest.size >= FEW_ROWS) else [])]
     return [rng.permutation(part)[:MAX_ROWS] if part.size > MAX_ROWS else part for part in parts]
 
 
@@ -391,11 +385,11 @@ def _log_scale(
         coefficients = template.scale
         for _ in range(2):
             eta = columns @ coefficients
-            coefficients = solve(eta + np.minimum(size * np.exp(-eta) - 1.0, MOST_EXCESS))
+            coefficients = solve(eta + np.minimum(size * np.exp(-eta) - 1.0, CLIP_SCALE))
         return coefficients, template.scale_penalties
     eta = np.full(size.size, np.log(np.average(size, weights=weights)))
     for step in range(SCORING_STEPS):
-        working = eta + np.minimum(size * np.exp(-eta) - 1.0, MOST_EXCESS)
+        working = eta + np.minimum(size * np.exp(-eta) - 1.0, CLIP_SCALE)
         if step in PENALTY_STEPS:
             coefficients, penalties = evidence_ridge(columns, working, weights, slices, LEAST_PENALTY)
             solve = ridge_solver(columns, weights, penalties)

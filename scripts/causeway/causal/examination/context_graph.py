@@ -28,6 +28,7 @@ from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node, six_digits
 from causeway.causal.data.scopes import DATASET_SCOPE, IDENTITY
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.models.scope_model import RANKS
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
@@ -42,7 +43,6 @@ DETERMINED = 0.005
 """A column of which those before it leave no more than this share breaks the search (its residual is noise) and takes
 no part.
 """
-MIN_ROWS = 20
 
 
 def learn(
@@ -96,7 +96,7 @@ def learn(
     weights = np.ones(len(scores)) if weights is None else weights
     size = float(len(scores) if n_effective is None else n_effective)
     columns = _usable(scores, weights, determined)
-    if len(columns) < 2 or size < max(MIN_ROWS, len(columns) + 2):
+    if len(columns) < 2 or size < max(FEWEST_LAUNCHES, len(columns) + 2):
         return []
     levels = np.zeros(len(names), dtype=int) if ranks is None else np.asarray(ranks, dtype=int)
     own = levels[columns]
@@ -199,7 +199,7 @@ def scores_of(candidate: Candidate, deviation: np.ndarray) -> np.ndarray:
 
     The levels of a category are put in the order of their `deviation`, shape (n,).
     """
-    if candidate.values.ndim == 1:
+    if candidate.values.ndim == 1:  # noqa: PD011
         return candidate.first
     level = candidate.codes
     means = np.bincount(level, deviation) / np.maximum(np.bincount(level), 1)

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtr, ndtri
 
 from causeway.causal.data.feature_names import IN_FLIGHT
-from causeway.causal.data.observations import FEWEST_ROWS, Observations
+from causeway.causal.data.observations import FEWEST_ROWS, TENTH, Observations
 from causeway.causal.data.outcome import (
     CONFIGURATION,
     NORMAL_QUANTILE,
@@ -47,24 +47,16 @@ from causeway.causal.data.outcome import (
     SignOf,
 )
 from causeway.causal.effects.evidence import Evidence
-from causeway.causal.selection.linear_model import SIGNIFICANT
+from causeway.causal.selection.linear_model import ALPHA, SIGNIFICANT
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.feature_registry import DEVICE_METRICS
 from causeway.core.names.prior_knowledge import CLOCK
 from causeway.core.vocabulary import FRAGILE_BELOW
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor, kish_size, lag_count
 
-LEVEL = 0.01
-"""Of the test: 6 of 404 true arrows fall, and less of few rows."""
 LEAD_ABOVE = 0.2
 """Share of the effect that the slope on the future must exceed: what is smaller, the shape of the effect may leave."""
-LASTS_ABOVE = 0.1
-"""Correlation with the next launch from which a column lasts. Chosen: independent columns have less in 400 rows."""
 MOST_ARROWS = 15
-LEAST_SPREAD = 0.1
-"""Standard deviation that the next value of a cause must have, given this one and the one before, as a share of that
-over all rows: where it varies less, its slope is that of jitter.
-"""
 SUBSETS = 20
 FUTURE = "future_exposure"
 NOTE = "slope on the cause at the next launch, given it now and before"
@@ -214,7 +206,7 @@ def lasts(column: np.ndarray, configuration: np.ndarray) -> bool:
     now, following = _next(configuration)
     if now.size < FEWEST_ROWS or np.std(column[now]) == 0 or np.std(column[following]) == 0:
         return False
-    return float(np.corrcoef(column[now], column[following])[0, 1]) > LASTS_ABOVE
+    return float(np.corrcoef(column[now], column[following])[0, 1]) > TENTH
 
 
 def _next(configuration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -233,7 +225,7 @@ def _of_arrow(
     future = None if sampled or arrow.role == CLOCK else _future(response, columns, index, evidence)
     if future is not None:
         value, p_value = future
-        failed = p_value < LEVEL and abs(value) > LEAD_ABOVE * abs(effect)
+        failed = p_value < ALPHA and abs(value) > LEAD_ABOVE * abs(effect)
         why = ""
         if failed and arrow.name in IN_FLIGHT:
             why = BESIDE_BOTH
@@ -281,7 +273,7 @@ def _future(response: np.ndarray, columns: np.ndarray, index: int, evidence: Evi
     given = given - given.mean(axis=0)
     own, *others = given.T
     left = own - np.column_stack(others) @ np.linalg.lstsq(np.column_stack(others), own, rcond=None)[0]
-    if np.std(left) <= LEAST_SPREAD * np.std(own):
+    if np.std(left) <= TENTH * np.std(own):
         return None
     slopes, errors = block_slopes(response[now] - response[now].mean(), given, evidence.stages.blocks[now])
     if errors[0] <= 0:

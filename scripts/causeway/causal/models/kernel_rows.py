@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from causeway.causal.data.observations import FEW_VALUES
 from causeway.causal.data.scopes import IDENTITY, feature_columns, in_time_order, observations_of, of_kernel
 from causeway.causal.effects.time_model import LEAST_PENALTY
 from causeway.causal.models.scope_model import without_gaps
@@ -183,8 +184,6 @@ def as_codes(columns: Sequence[np.ndarray], most: int = MOST_LEVELS) -> list[np.
 
 KNOTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of a number between which its effect is linear."""
-FEW_VALUES = 6
-"""A number with so few values has a level for each."""
 
 
 def load_gcm() -> ModuleType:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.spatial import cKDTree
 
+from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS, HALF, TENTH
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.numeric.seeds import generator
 
@@ -36,27 +37,14 @@ UNIT_TOLERANCE = 0.005
 """A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
 comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
 """
-OWN_VARIATION = 0.1
-"""The misfit of an exact image is below this share of the variation of the time, or a copy of the column would pass
-where the time hardly varies; and of the column's own. Chosen.
-"""
 ROUNDING = 1e-9
 """Relative error of double precision, some digits spared."""
 PROJECTIONS = 12
 """Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
-FEWEST_VALUES = 50
-"""Launches in the order of the time, different in it and in a column, from which the column is taken for a function of
-it: with fewer, a few groups of launches of different size would do, or a timer of few values. Different values of a
-column from which a line is told.
-"""
 NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
-FEWEST_LEVELS = 5
-"""Different values of a rounded column from which a line may be told: thresholds of another column are no rounding."""
 BEYOND_STEP = 1.2
 """Half steps of rounding that the line of least squares may leave: it misses the true line by a little. Chosen."""
-EVENLY = 0.5
-"""Half steps that rounding leaves at least, as a root mean square; evenly spread are .58 of them."""
 PRINTED_DIGITS = 9
 """Digits of a printed number; one that takes more was not rounded."""
 TIME_UNITS = frozenset(
@@ -145,7 +133,7 @@ def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
 
     Notes
     -----
-    Every pair of launches of different times counts, and `FEWEST_VALUES` launches in a row must differ in both. One
+    Every pair of launches of different times counts, and `FEWEST_ROWS` launches in a row must differ in both. One
     that is low in some launches of the commonest time, and the same in all slower ones, is in order as well, but one
     step long. That n values in any order happen to rise or fall has the chance 2 / n!.
 
@@ -163,14 +151,14 @@ def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
         values = signed[order]
         first = np.flatnonzero(np.diff(times, prepend=-np.inf) > 0)  # of each time: among equal ones is no order
         last = np.append(first[1:], times.size) - 1
-        if np.all(values[last[:-1]] <= values[first[1:]]) and _steps_of_both(values, times) >= FEWEST_VALUES:
+        if np.all(values[last[:-1]] <= values[first[1:]]) and _steps_of_both(values, times) >= FEWEST_ROWS:
             return True
     return False
 
 
 def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
     """Return how many launches, in a row that rises in both, differ in both from the one before; counted as far as
-    `FEWEST_VALUES`.
+    `FEWEST_ROWS`.
 
     Parameters
     ----------
@@ -185,7 +173,7 @@ def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
             value = one
             time = when
             count += 1
-            if count == FEWEST_VALUES:
+            if count == FEWEST_ROWS:
                 break
     return count
 
@@ -241,7 +229,7 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     """
     rows = np.isfinite(column) & np.isfinite(other)
     (few, y), (many, x) = sorted(((np.unique(one[rows]).size, one[rows]) for one in (column, other)), key=_first)
-    if many < FEWEST_VALUES or few < FEWEST_LEVELS:
+    if many < FEWEST_ROWS or few < FEW_VALUES:
         return False
     y_unit, x_unit = (np.abs(series).max() for series in (y, x))
     y_centred, x_centred = (one / unit - np.mean(one / unit) for one, unit in ((y, y_unit), (x, x_unit)))
@@ -249,12 +237,12 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     residual = y_centred - slope * x_centred
     left = float(np.sqrt(np.mean(residual**2)))
     spread = float(y_centred.std())
-    if few >= FEWEST_VALUES and left <= EXACT_SPREAD * spread:
+    if few >= FEWEST_ROWS and left <= EXACT_SPREAD * spread:
         return True
     rounding = (_step(y) / y_unit + abs(slope) * _step(x) / x_unit) / 2
-    if few >= FEWEST_VALUES:
-        return bool(left <= min(rounding, OWN_VARIATION * spread))
-    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= EVENLY * rounding)
+    if few >= FEWEST_ROWS:
+        return bool(left <= min(rounding, TENTH * spread))
+    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= HALF * rounding)
 
 
 def _first(pair: tuple[int, np.ndarray]) -> int:
@@ -289,8 +277,8 @@ def image_error(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> floa
         The smaller one of both forms; infinite where the error is no smaller than what a relation has that is not
         exact.
     """
-    limit = min(EXACT_LEVEL, OWN_VARIATION * float(np.std(np.log(time))))
-    if error_of_time(column, np.arange(column.size)) <= limit / OWN_VARIATION:
+    limit = min(EXACT_LEVEL, TENTH * float(np.std(np.log(time))))
+    if error_of_time(column, np.arange(column.size)) <= limit / TENTH:
         return np.inf  # nearly constant: times the time it is a copy of the time, of which there may be another
     error = min(error_of_time(image, other) for image in _images_of(column, time))
     return error if error < limit else np.inf
@@ -312,7 +300,7 @@ def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> boo
     error = max(image_error(column, other, time), ROUNDING)
     if not np.isfinite(error):
         return False
-    return error < OWN_VARIATION * min(error_of_time(image, column) for image in _images_of(other, time))
+    return error < TENTH * min(error_of_time(image, column) for image in _images_of(other, time))
 
 
 def product_images(

@@ -37,11 +37,11 @@ from causeway.causal.data.feature_names import (
     LAYOUT,
     PROGRAM_ORDER,
 )
-from causeway.causal.data.observations import Candidate, Feature, Observations
+from causeway.causal.data.observations import HALF, Candidate, Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, PLACEMENT, category_candidates
 from causeway.causal.selection.linear_model import STRONG
-from causeway.causal.statistics.basis import GroupCentring, quantile_levels
+from causeway.causal.statistics.basis import GroupCentring, group_means, quantile_levels
 from causeway.core.codes import GPU_TIME
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
@@ -63,8 +63,6 @@ RATE = 0.2
 of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 """
 LEAVES = 15
-LEAST_ROWS = 20
-"""Rows of a leaf, as scikit-learn has it."""
 LEVELS = 255
 """Quantile levels of a number, as many as scikit-learn would make of it for each model: made once for all of them."""
 
@@ -159,7 +157,7 @@ def _out_of_fold(features: Sequence[np.ndarray], response: np.ndarray, weight: n
                 max_iter=TREES,
                 learning_rate=RATE,
                 max_leaf_nodes=LEAVES,
-                min_samples_leaf=LEAST_ROWS,
+                min_samples_leaf=20,
                 early_stopping=False,
                 random_state=seed % 2**32,
             )
@@ -174,24 +172,18 @@ def _units(deviation: np.ndarray, rows: Observations) -> np.ndarray:
 
     In nanoseconds the trees would explain the kernel whose stalls scatter most, and little of the others.
     """
-    totals = np.bincount(rows.configuration, rows.weight)
-    variance = np.bincount(rows.configuration, rows.weight * deviation**2) / totals
+    variance = group_means(deviation**2, rows.configuration, rows.weight)
     return np.sqrt(np.where(variance > 0, variance, 1.0))[rows.configuration]
 
 
 def _spread_of_configurations(left: np.ndarray, rows: Observations) -> np.ndarray:
     """Return the standard deviation of what is left in each row's configuration; NaN where it was not known before."""
-    totals = np.bincount(rows.configuration, rows.weight)
-    variance = np.bincount(rows.configuration, rows.weight * left**2) / totals
+    variance = group_means(left**2, rows.configuration, rows.weight)
     counts = np.bincount(rows.configuration)
     corrected = np.sqrt(variance * counts / np.maximum(counts - 1, 1))[rows.configuration]
     return np.where(np.isfinite(rows.std), corrected, np.nan)
 
 
-AS_MUCH = 0.5
-"""What the host recorded must tell less than this share of what the order tells, or the order is no candidate; likewise
-the other orders beside the launch before the last.
-"""
 CLEARLY_MORE = 0.05
 """Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
 LONGEST_NAME = 400
@@ -285,13 +277,13 @@ def superfluous_orders(
         return {}
     best, *others = shares
     for name in others:
-        allowed = AS_MUCH * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
+        allowed = HALF * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
         if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
     recorded = [] if beside_record else [one for one in columns if one.name in HOST_RECORD]
     known = max((told(*features) for features in (*((one,) for one in recorded), recorded) if features), default=0.0)
-    if known > 0 and known >= AS_MUCH * shares[best]:
+    if known > 0 and known >= HALF * shares[best]:
         reasons[best] = TOLD_BY_RECORD
     return reasons
 

@@ -24,10 +24,6 @@ from causeway.core.vocabulary import SUPPORTED
 VERBS = {"+": "raises", "-": "lowers"}
 
 State = Literal["same", "opposite", "undecided", "another level", "not comparable", "kernel only", "dataset only"]
-FEWEST_KERNELS = 3
-"""Kernels from which the mean over them has an interval: that of two has one degree of freedom, and reaches 6.3
-standard errors to each side, which says nothing of the two.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +165,7 @@ class KernelEffects:
     @property
     def has_interval(self) -> bool:
         """Whether the mean is stated with its interval; that of one kernel is the kernel's own."""
-        return len(self.kernels) == 1 or len(self.kernels) >= FEWEST_KERNELS
+        return len(self.kernels) != 2  # of two there is one degree of freedom, and Student's t is 6.3
 
     @property
     def sentence(self) -> str:

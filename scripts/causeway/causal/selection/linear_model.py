@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
+from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import NEW_SHARE, orthonormal_transform
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor
@@ -85,8 +86,6 @@ class Test:
         Not adjusted for the number of candidates.
     partial_r2 : float
         Share of the others' residual variance that the candidate explains, 0 to 1.
-    df : int
-        Columns that the candidate adds.
     n_effective : float
         Effective number of rows behind the test.
     """
@@ -96,7 +95,6 @@ class Test:
     candidate: int
     p_value: float
     partial_r2: float
-    df: int
     n_effective: float
 
 
@@ -347,7 +345,7 @@ def fit_scores(model: LinearModel) -> np.ndarray:
 
 ALPHA = 0.01
 """Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
-MAX_ALPHA = 0.025
+MAX_ALPHA = SIGNIFICANT / 2
 """Level of the later steps, so that over both stages an arrow's p-value times the number of tests stays below 5 %."""
 MIN_PARTIAL_R2 = 0.002
 """A candidate that explains less of the residual variance is no cause worth naming, however significant."""
@@ -356,8 +354,6 @@ FEW_ROWS = 300.0
 """With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their
 precision, and a reader is warned.
 """
-MIN_TEST_SIZE = 50
-"""Fewer effective rows than this prove nothing, whatever the p-value."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""
 
@@ -375,7 +371,7 @@ def significance_level(problem: Problem, rank: int) -> float:
     return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
 
 
-def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: float = MIN_TEST_SIZE) -> Test | None:
+def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: float = FEWEST_ROWS) -> Test | None:
     """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
 
     With fewer effective rows than `least_size` it counts for none.
@@ -398,7 +394,7 @@ def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: 
         one = [candidate]
         p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= least_size else 1.0
         if p_value <= limit and (best is None or p_value < best.p_value):
-            best = Test(int(candidate), p_value, float(partial[candidate]), int(df[candidate]), size)
+            best = Test(int(candidate), p_value, float(partial[candidate]), size)
             if p_value == 0.0:
                 break
     return best

@@ -82,6 +82,19 @@ def two_valued(values: np.ndarray) -> bool:
     return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
 
 
+def group_means(values: np.ndarray, groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted mean of each group, 0 where nothing weighs, float, shape (n_groups,).
+
+    Parameters
+    ----------
+    values, weights : ndarray of float, shape (n_rows,)
+    groups : ndarray of int, shape (n_rows,)
+        Codes 0, 1, ...
+    """
+    totals = np.bincount(groups, weights)
+    return np.bincount(groups, weights * values) / np.where(totals > 0, totals, 1.0)
+
+
 @dataclass(frozen=True)
 class Basis:
     """The bases of all candidates, side by side.
