@@ -3,8 +3,8 @@
 A context feature describes what was so when the launch began, never anything that depends on how long it then took: a
 longer launch meets more copies merely by being longer.
 
-Write the features of kept launches, over MPI ranks: each computes the context of some ranks of the dataset, and
-encodes their row groups; rank 0 then concatenates these, as they are.
+MPI ranks share the work (`assemble`): each computes the context of some ranks of the dataset, and encodes their row
+groups; rank 0 then concatenates these, as they are.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """What the host was doing when it made a launch: operator, module, phase, and sizes of the inputs.
 
-The step in which a launch was made, and which of its configuration's launches of that step it is.
+Likewise the step in which a launch was made, and which of its configuration's launches of that step it is.
 """
 
 import json

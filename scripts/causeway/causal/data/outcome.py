@@ -3,7 +3,7 @@ kernels, and only then rendered as documents.
 
 Discovery fills an `Outcome` but for its `examination`, examination adds that, and `report` corrects and renders it.
 
-Numbers to six significant digits, so that the last bits of another linear algebra library change no document.
+Their numbers have six significant digits, so that the last bits of another linear algebra library change no document.
 """
 
 import math

@@ -1,16 +1,15 @@
 """From the parents of a target to arrows: the share of each, what it does to the time, and its sign.
 
-Shares of the variance: how much of it each cause carries, by the model of the time.
-
-A launch takes the value of one cause from another launch of its configuration, and keeps all else. The mean square of
-what that changes, over the sum for all causes and for the residual, is the cause's share: its total-effect index.
+The share is how much of the variance each cause carries, by the model of the time. A launch takes the value of one
+cause from another launch of its configuration, and keeps all else. The mean square of what that changes, over the sum
+for all causes and for the residual, is the cause's share: its total-effect index.
 
 References
 ----------
 M. Jansen, Analysis of variance designs for model output, Comput. Phys. Commun. 117 (1999) 35.
 
-Verdicts: what a search and an arrow are worth, by stated thresholds, after looking in many places. "Inconclusive"
-and "no cause found" are results.
+The verdict says what a search and an arrow are worth, by stated thresholds, after looking in many places.
+"Inconclusive" and "no cause found" are results.
 
 Where no single column tells the target at its own launch, pairs of columns are looked at, and columns one launch
 earlier. Nothing is named a cause by this; the sentence of a search without a cause says what goes with the target

@@ -1,7 +1,6 @@
 """The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict.
 
-Counters that are an effect of the time: energy, polls while running, anything that counts on while a launch lasts.
-
+Some counters are an effect of the time: energy, polls while running, anything that counts on while a launch lasts.
 Such a column tells of each cause of the time what the time tells, and no more: given the time it has nothing to do
 with it. A cause has: of two causes that act on the time, each says something of the other once the time is known.
 Which columns are causes is known of what lies before the launch, and of two counters that are unrelated until the time
@@ -11,16 +10,9 @@ References
 ----------
 J. Pearl, Causality, 2nd ed. (2009), 1.2.3: d-separation at a collider and on a chain.
 
-Columns that tell the same: the class of a parent, of which the data cannot say which one acts, and the
-representative of a cluster.
-
-Columns that correlate above `clustering.SIMILARITY` are merged before the search. Yet a cause and its near copy (or its
+Columns that correlate above `basis.SIMILARITY` are merged before the search. Yet a cause and its near copy (or its
 mirror image, with the opposite sign) differ. The medoid is chosen without looking at the target; with the other causes
 in the model, the data often tell the members apart, and the one that explains the target clearly best represents them.
-
-Other columns of a class are found out by the search: rivals with which the model fits as well, a sum or a ratio of
-others among them. All of them are named as members; the one that gives the arrow its name is a choice of names and
-order.
 """
 
 from collections.abc import Sequence

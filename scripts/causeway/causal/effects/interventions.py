@@ -3,7 +3,7 @@
 Which values are tried, whether they were observed, and which of them is stated; `scope_times` says what follows. The
 target is mostly a deviation: after an intervention the configuration has a new mean, from which launches deviate.
 
-What a cause may be set to: values that were observed, alone and together with the other causes.
+A cause may be set to values that were observed, alone and together with the other causes (`Support`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

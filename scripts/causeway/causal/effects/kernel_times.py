@@ -1,7 +1,6 @@
 """The launches of a kernel as its model sees them, and their times with causes set to other values.
 
-The launches themselves beside the model: those whose cause has about the value that is set.
-
+Beside the model stand the launches themselves, those whose cause has about the value that is set.
 The model keeps each launch's own residual, in standard deviations, when a cause is set. Where an effect saturates, or a
 cause makes a slow mode likelier, the quantiles that it predicts are those of no launch. Nearby launches need no form of
 the effect, but take a third of the values for one and do not hold the other causes. Intervals of p50, p99 and spread

@@ -1,7 +1,7 @@
 """What each cause does to the time: with it at its 90th instead of its 10th percentile within the configuration, or at
 its slowest instead of its fastest levels.
 
-Numbers that act at one end alone, in at most a tenth of the launches, which is compared with all others.
+Of numbers that act at one end alone, in at most a tenth of the launches, this end is compared with all others.
 """
 
 import math

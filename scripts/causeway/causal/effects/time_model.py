@@ -16,11 +16,10 @@ Weights of 1 / sigma^2 are best where mu has the right form. What its form canno
 most; then they describe the launches on which causes act least. Every second draw does without them, so that the
 interval holds both answers where they differ.
 
-Weights of the rows in the draws behind an interval.
-
-A draw gives each block of successive rows a weight instead of drawing it several times or not at all. A mean varies as
-much as under resampling of blocks, but no block is ever left out: a level of a category that lies in two blocks of ten,
-such as the one slow run of several, is missing from every ninth resample.
+`DrawWeights` has the weights of the rows in the draws behind an interval. A draw gives each block of successive rows
+a weight instead of drawing it several times or not at all. A mean varies as much as under resampling of blocks, but
+no block is ever left out: a level of a category that lies in two blocks of ten, such as the one slow run of several,
+is missing from every ninth resample.
 
 Levels keep their weight. How many launches ran on each rank is a fact of the run, no accident that another draw would
 change; what a draw varies is how these launches did. Then the blocks of a level alone show how uncertain its mean is,

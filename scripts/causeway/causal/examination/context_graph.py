@@ -4,8 +4,9 @@ effects pass through a mediator.
 It tells which columns depend on each other beside all others. Which way is prior knowledge (`causal.models`): clocks
 and levers come before exposures, these before mediators. Within a rank no direction is said.
 
-The graphs of arXiv 2510.18300, Figures 2, 3 and 5a, drawn as the paper says: one for each rank and kernel, one for
-all kernels of a rank pooled as they are, from the most variable bins alone, with every number that was recorded.
+`published_rows` draws the graphs of arXiv 2510.18300, Figures 2, 3 and 5a, as the paper says: one for each rank and
+kernel, one for all kernels of a rank pooled as they are, from the most variable bins alone, with every number that was
+recorded.
 
 The paper does not name its algorithm. Here it is causal-learn's BOSS with the target as the last column. The weights of
 a graph's arrows are in proportion to their squared slopes and sum to what they explain of the variance. Nothing is

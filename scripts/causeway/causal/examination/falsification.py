@@ -21,7 +21,7 @@ References
 M. Lipsitch, E. Tchetgen Tchetgen, T. Cohen, Negative controls, Epidemiology 21 (2010) 383; C. Cinelli, C. Hazlett,
 Making sense of sensitivity, J. R. Stat. Soc. B 82 (2020) 39.
 
-Heterogeneity: whether a cause acts alike in every kernel, and on every rank.
+`heterogeneity` tells whether a cause acts alike in every kernel, and on every rank.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """The launches of a kernel with some of their columns, out of `features.parquet`, as numbers and codes.
 
-Mechanisms of a structural model as dowhy's gcm takes them: how a node follows from its parents, and what else moves
-it.
+With them go the mechanisms of a structural model as dowhy's gcm takes them: how a node follows from its parents, and
+what else moves it.
 
 The logarithm of a duration is additive in piecewise linear functions of its parents and in products of two; each
 function is constant beyond the values that were seen. How far coefficients shrink is estimated from the data.

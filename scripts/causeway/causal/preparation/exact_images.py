@@ -9,7 +9,8 @@ are leaked features; a column that merely determines the time is a candidate lik
 A rate need not be in proportion to its amount, `(amount + 1) / time`: then no linear relation of the values or of their
 logarithms is exact, but `rate * time` is an affine function of the amount, and the amount none of the rate.
 
-Affine images of leaked columns: a column that is `a + b x` of a leaked column x but for rounding is leaked as well.
+An affine image of a leaked column is leaked, too: a column that is `a + b x` of a leaked column x but for rounding is
+leaked as well.
 
 Profilers print one quantity in several forms: cycles with and without an eligible warp in percent (100 - x), per
 scheduler and in percent of the peak (b x). Whatever x says of the measured value, its image says, too. The scale on

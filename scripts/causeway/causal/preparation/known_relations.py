@@ -11,7 +11,7 @@ matters where it, and nothing else, decides what is in the caches.
 position in the step then tells the slow device from the others as well as its name does, with fewer degrees of freedom,
 and is no cause but an effect. If it were one, the launches of a single place would follow it, too.
 
-Definitional parents: what a target is computed from is taken out of it before its causes are searched.
+*Definitional parents.* What a target is computed from is taken out of it before its causes are searched.
 
 The memory stall is |duration of the launch - duration of its linked transfer|. How long a transfer takes follows from
 its bytes and its direction, so these two explain most of the target by arithmetic, with a sign that depends on which

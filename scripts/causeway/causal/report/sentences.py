@@ -1,6 +1,6 @@
 """Sentences: each cause in words, with its numbers and the assumption it rests on.
 
-Why a graph is as it is, in sentences: its reasons, and those of the columns that are not in it.
+Likewise why a graph is as it is: its reasons, and those of the columns that are not in it.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ Forward selection describes each effect by two or three functions. What these mi
 proxies. Here the others get piecewise linear functions of their ranks and pairwise products as well, so that only a
 candidate with information of its own stays.
 
-The two stages of a search, and what each found.
+What each of the two stages of a search found is a `Stage`.
 """
 
 from collections.abc import Iterable

@@ -3,13 +3,12 @@
 A candidate enters with all columns of its basis at once. Its partial F test is honest about what rows are worth: Kish's
 size for the weights, Bartlett's factor for autocorrelation.
 
-Forward selection of the target's parents: whole candidates by partial F tests, then exchanges.
+Forward selection takes the target's parents one by one (`forward`).
 
 The target is a sink (nothing measured at a launch is caused by its own deviation), so its parents are its Markov
 blanket and no arrow needs orienting. The number of candidates is paid for by Bonferroni.
 
-What evidence is worth: levels of p-values and of likelihoods, and p-values after looking in many places.
-
+The levels of p-values and of likelihoods stand here, and p-values after looking in many places.
 The procedure of Benjamini and Hochberg is SciPy's `false_discovery_control`.
 """
 

@@ -4,7 +4,7 @@ A numeric column gives its normal score (any monotone effect), itself in standar
 heavy tails) and the absolute normal score (both ends against the middle). A category gives one indicator per level but
 the most frequent. Columns that add nothing to those before them are left out.
 
-Clusters of columns that carry the same information: one stands for all, and an arrow from it means the cluster.
+Columns that carry the same information form a cluster: one stands for all, and an arrow from it means the cluster.
 """
 
 from dataclasses import dataclass
