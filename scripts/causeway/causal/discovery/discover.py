@@ -289,7 +289,7 @@ def _discover(
     excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
-        prepared.note(
+        prepared.notes.append(
             f"{' and '.join(freed.dropped)} explain {100 * freed.explained:.0f} % of the deviation's variance by the"
             " target's definition; causes are searched in the rest"
         )

@@ -14,11 +14,9 @@ from causeway.causal.data.observations import FEWEST_ROWS, TENTH, Candidate, Obs
 from causeway.causal.preparation.exact_images import EXACT_SPREAD, IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
-    calculated_from,
     causes_without,
     leaked_among,
-    nearly_measured,
-    rate_beside_determining,
+    leaked_by_itself,
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
@@ -302,11 +300,7 @@ class PairwiseRelations:
         columns = (self.values[pair].T * roots)[rows]
         columns = columns - columns.mean(axis=0)
         measured = _weighted_on(rows, self.measured, roots)
-        index = rate_beside_determining(measured, columns)
-        if index is None:
-            index = nearly_measured(measured, columns)
-        if index is None:
-            index = calculated_from(numbers[0].column.values, numbers[1].column.values, self.raw_measured)
+        index = leaked_by_itself(measured, columns, [one.column.values for one in numbers], self.raw_measured)
         if index is not None:
             return index
         related = related | self._images_of(related, prepared)

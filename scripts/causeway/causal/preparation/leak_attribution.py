@@ -116,11 +116,7 @@ class LeakAttribution:
         """
         columns = self.centring.weighted(self.columns[:, members].astype(float))
         measured = self.centring.weighted(self.measured)
-        index = rate_beside_determining(measured, columns)
-        if index is None:
-            index = nearly_measured(measured, columns)
-        if index is None and len(members) == 2:
-            index = calculated_from(self.raw[members[0]], self.raw[members[1]], self.raw_measured)
+        index = leaked_by_itself(measured, columns, [self.raw[i] for i in members], self.raw_measured)
         if index is None:
             index = leaked_among(columns, self._beside(members, self._with_images(related)))
         return None if index is None else members[index]
@@ -189,6 +185,28 @@ def causes_without(
         for i in (forward(problem, response) if some else [])
     ]
     return _orthonormal(np.hstack([np.zeros((measured.size, 0)), *bases]))
+
+
+def leaked_by_itself(
+    measured: np.ndarray, related: np.ndarray, raw: Sequence[np.ndarray], raw_measured: np.ndarray
+) -> int | None:
+    """Return which of two or three related columns is the leaked feature by what they are without other columns; None
+    if that does not tell.
+
+    Parameters
+    ----------
+    measured : ndarray of float, shape (n_rows,)
+        Centred and weighted.
+    related : ndarray of float, shape (n_rows, k)
+        Likewise.
+    raw : sequence of ndarray of float
+        The k columns as they were measured.
+    raw_measured : ndarray of float
+    """
+    index = rate_beside_determining(measured, related)
+    if index is None:
+        index = nearly_measured(measured, related)
+    return calculated_from(*raw, raw_measured) if index is None and len(raw) == 2 else index
 
 
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:

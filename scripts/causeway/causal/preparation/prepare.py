@@ -82,7 +82,9 @@ def prepare(
             numbers.append(number)
             missing = int((~number.known).sum())
             if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
-                prepared.note(f"{name}: {missing} missing or infinite values set to the mean of their configuration")
+                prepared.notes.append(
+                    f"{name}: {missing} missing or infinite values set to the mean of their configuration"
+                )
     ranks = ranks_of(columns, len(rows))
     _add_categories(categories, rows, centring, ranks, prepared)
     numbers = _varying_within(numbers, rows, centring, ranks, prepared)
@@ -266,9 +268,10 @@ def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: P
     chosen = [number for number, one in zip(counters, better, strict=True) if one]
     for number in chosen:
         number.searched = number.standardised
-    prepared.compare_scales((number.name for number in counters), (number.name for number in chosen))
+    prepared.on_two_scales = frozenset(number.name for number in counters)
+    prepared.standardised = frozenset(number.name for number in chosen)
     if chosen:
-        prepared.note(
+        prepared.notes.append(
             f"{len(chosen)} of {len(counters)} counters are standardised within their configuration, not taken in their"
             " unit"
         )
