@@ -206,7 +206,7 @@ def leaked_by_itself(
     index = rate_beside_determining(measured, related)
     if index is None:
         index = nearly_measured(measured, related)
-    return calculated_from(*raw, raw_measured) if index is None and len(raw) == 2 else index
+    return calculated_from(raw[0], raw[1], raw_measured) if index is None and len(raw) == 2 else index
 
 
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
