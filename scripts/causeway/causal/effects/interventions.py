@@ -17,7 +17,7 @@ from causeway.causal.data.observations import HALF, HUNDREDTH, TENTH, Feature, O
 from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, Verdict, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, quantile_donors
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, TAIL_Z, quantile_donors
 from causeway.causal.preparation.categorical import listed
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
@@ -28,8 +28,6 @@ MIN_SHARE = 0.02
 """A level counts as observed from this share of the launches."""
 SUPPORT_ROWS = 1000
 """So many launches, evenly spread, are asked whether an intervention brings them where none was observed."""
-LEVEL_APART = 5.0
-"""Standard deviations that two levels of a category are apart."""
 QUANTILES = {0.1: "10th percentile", 0.5: "median", 0.9: "90th percentile"}
 NONE_OF = frozenset(feature.name for feature in FEATURES if feature.at_zero)
 """Features that one would set to zero: nothing else in flight."""
@@ -66,7 +64,7 @@ class Support:
         from scipy.spatial import cKDTree
 
         self.parts = [
-            value[:, None].astype(float) if value.ndim == 1 else LEVEL_APART * value.astype(float) for value in values
+            value[:, None].astype(float) if value.ndim == 1 else TAIL_Z * value.astype(float) for value in values
         ]
         self.points = np.hstack(self.parts)
         self.own = np.arange(0, len(self.points), max(1, len(self.points) // SUPPORT_ROWS))

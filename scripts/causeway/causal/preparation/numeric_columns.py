@@ -35,6 +35,7 @@ MIN_POSITIVE = 0.2
 RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
 """A column in such a unit is computed from others, whatever its name."""
 WINSOR_SHARE = 0.002
+CLIP_SD = 6.0
 
 
 def standardised_within_configuration(values: np.ndarray, centred: np.ndarray, rows: Observations) -> np.ndarray:
@@ -234,7 +235,7 @@ def final_values(numbers: Sequence[NumericColumn]) -> list[np.ndarray]:
 
 def winsorised(columns: np.ndarray) -> np.ndarray:
     """Return columns, shape (n_rows, p), with `WINSOR_SHARE` of the rows pulled in (half at each end), scaled to
-    standard deviation 1.
+    standard deviation 1, clipped at `CLIP_SD`.
     """
     low, high = np.quantile(columns, [WINSOR_SHARE / 2, 1 - WINSOR_SHARE / 2], axis=0)
     found = np.clip(columns, low, high)
@@ -244,4 +245,4 @@ def winsorised(columns: np.ndarray) -> np.ndarray:
     if rare.any():
         found[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
         spread = found.std(axis=0)
-    return found / np.where(spread > 0, spread, 1.0)
+    return np.clip(found / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)
