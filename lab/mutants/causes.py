@@ -53,7 +53,7 @@ MUTANTS = {
     ),
     "the future is not looked at": _of(
         "examination/falsification.py",
-        "failed = p_value < LEVEL and abs(value)",
+        "failed = p_value < ALPHA and abs(value)",
         "failed = p_value < 0 and abs(value)",
         "examination/test_future_exposure.py",
     ),

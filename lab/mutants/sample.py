@@ -76,9 +76,8 @@ ROOMS = {
     "decisions": {
         "comparison/gate.py": ("comparison/test_gate.py",),
         "comparison/change_verdicts.py": ("comparison/test_change_verdicts.py",),
-        "causal/statistics/multiple_testing.py": ("causal/discovery/test_multiple_testing.py",),
+        "causal/selection/linear_model.py": ("causal/discovery/test_multiple_testing.py",),
         "causal/discovery/arrows.py": ("causal/discovery/test_multiple_testing.py",),
-        "causal/discovery/verdicts.py": ("causal/discovery/test_multiple_testing.py",),
         "causal/report/across_kernels.py": ("causal/report/test_across_kernels.py",),
     },
 }
@@ -110,7 +109,7 @@ BESIDE = {
     "core/queries.py": ("api", "findings"),
     "comparison/gate.py": ("plotting/pages/test_gate_summary.py",),
     "comparison/change_verdicts.py": ("comparison",),
-    "causal/statistics/multiple_testing.py": ("causal/report", "causal/discovery"),
+    "causal/selection/linear_model.py": ("causal/report", "causal/discovery"),
     "causal/report/across_kernels.py": ("causal/report",),
     "fleet/protection/aggregator.py": ("fleet",),
     "fleet/protection/ledger.py": ("fleet",),

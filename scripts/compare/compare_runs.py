@@ -5,7 +5,7 @@ comes from, and which inputs it came with.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from causeway.causal.attribution.run_changes import attributed_changes
+from causeway.causal.models.run_changes import attributed_changes
 from causeway.comparison.compare import run
 from causeway.core.logs import failing_clearly
 

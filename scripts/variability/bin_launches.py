@@ -22,7 +22,7 @@ MODULES = {
     "bins": "causeway.variability.bin_launches",
     "operators": "causeway.variability.operator_summary",
     "steps": "causeway.efficiency.steps.find_steps",
-    "features": "causeway.causal.data.assemble_features",
+    "features": "causeway.causal.data.features",
 }
 """The parts of this step, in their order, and what does each."""
 AS_GIVEN = (
@@ -166,7 +166,7 @@ def do_steps(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:
 
 
 def do_features(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:
-    from causeway.causal.data.assemble_features import assemble_target
+    from causeway.causal.data.features import assemble_target
 
     folders = folders_of(options)
     nodes = by_export(options, options.nodes)

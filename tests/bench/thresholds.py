@@ -41,7 +41,7 @@ BASE = {"rows": 600, "columns": 30, "drivers": 12, "causes": 5, "noise": 1.5}
 RESAMPLED = ("discovery/stability_selection.py",)
 """Modules whose constants matter only with half-samples; their tables get so many."""
 HALF_SAMPLES = 8
-NOT_SEARCH = ("effects/", "examination/", "report/", "data/launch_context", "discovery/verdicts")
+NOT_SEARCH = ("effects/", "examination/", "report/", "data/launch_context", "models/")
 """Modules that come after the search, or that only read tables."""
 NO_THRESHOLDS = frozenset(
     "ALIVE_LENGTH AT_ONCE CONVERGED JITTER LATE_ROUNDS MIN_LENGTH MOST_WEIGHTED NORMAL_MAD POWER RIDGE ROUNDING"

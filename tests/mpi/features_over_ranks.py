@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from causeway.causal.data.assemble_features import assemble
-from causeway.causal.data.features import exports_of
+from causeway.causal.data.features import assemble, exports_of
 from causeway.core.tables import read_table
 from causeway.numeric.mpi import Ranks
 

@@ -5,8 +5,7 @@ import sys
 import pyarrow.compute as pc
 import pytest
 
-from causeway.causal.data.assemble_features import assemble
-from causeway.causal.data.features import exports_of
+from causeway.causal.data.features import assemble, exports_of
 from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.tables import SCHEMAS, read_table, write_json, write_table
 from support import ROOT

@@ -2,6 +2,6 @@
 
 What varies is binned in `variability`; how often the method errs is measured in `lab/validation`.
 
-Imports run from left to right: `search_causes` > `report` > `examination`, `attribution` > `models` > `discovery` >
+Imports run from left to right: `search_causes` > `report` > `examination` > `models` > `discovery` >
 `effects` > `preparation` > `selection` > `data` > `statistics`.
 """

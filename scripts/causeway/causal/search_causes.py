@@ -11,7 +11,6 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.attribution.slow_launches import write_slow_launches
 from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.scopes import (
     DATASET_SCOPE,
@@ -38,10 +37,11 @@ from causeway.causal.effects.user_interventions import (
     user_interventions_of,
     without_scope,
 )
-from causeway.causal.examination.as_published import published_rows
+from causeway.causal.examination.context_graph import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification
 from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_model, scope_model, write_model
+from causeway.causal.models.slow_launches import write_slow_launches
 from causeway.causal.preparation.known_relations import with_kernel_names
 from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
 from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope

@@ -64,7 +64,6 @@ MEDIATED = discover.mediated_parents
 RULES = {
     "tests under own lags": [(discover, "without_slow_waves", lambda stages, *_: (stages, ()))],
     "levers behind mediators": [(discover, "mediated_parents", _roots_alone)],
-    "whole class named": [(discover, "with_whole_class", lambda parents, *_: parents)],
     "leaks rechecked by regression": [(leakage_recheck.LeakageRecheck, "drop_leaked", lambda *_: False)],
     "better member of a cluster": [(discover, "promote_better_members", lambda *_: False)],
     "counters standardised": [(prepare, "better_standardised", lambda one, *_: np.zeros(len(one), dtype=bool))],

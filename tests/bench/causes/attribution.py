@@ -22,9 +22,9 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "causal"))
 
 from recorded_experiments import Experiment
 
-from causeway.causal.attribution.kernel_rows import KernelRows, read_rows
-from causeway.causal.attribution.run_changes import MECHANISM, run_change
-from causeway.causal.attribution.slow_launches import slow_launches
+from causeway.causal.models.kernel_rows import KernelRows, read_rows
+from causeway.causal.models.run_changes import MECHANISM, run_change
+from causeway.causal.models.slow_launches import slow_launches
 from lab.validation.further_generators.run_shifts import INPUTS, KINDS, Shift, draw, recorded, slow_truth
 
 CONFIDENCE = 0.9

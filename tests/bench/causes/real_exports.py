@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from tests.bench.inputs import ROOT
 from tests.unit.causal.whole_way import CAUSES, outcomes_of, tables_of
 
-from causeway.causal.data.assemble_features import assemble_target
 from causeway.causal.data.feature_names import PROGRAM_ORDER
+from causeway.causal.data.features import assemble_target
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.search_causes import CauseSearch
 from causeway.core.feature_registry import DEVICE_METRICS, FEATURE_BY_NAME

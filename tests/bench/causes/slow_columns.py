@@ -3,7 +3,7 @@
 python -m tests.bench.causes.slow_columns LINES.jsonl    about a quarter of an hour; what the file holds is not repeated
 
 Tables of three generators in which successive launches resemble each other. On `texts` and `products` the rule of
-`causal/discovery/verdicts.py` (`STRONG`) was chosen, `spells` judged it. Printed: arrows by effective rows and by the
+`causal/discovery/arrows.py` (`STRONG`) was chosen, `spells` judged it. Printed: arrows by effective rows and by the
 lower end of the share of the variance, and of strong ones below 100 rows the intervals that hold the true change.
 """
 
@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from causeway.causal.data.outcome import CONFIGURATION, Scope
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
+from causeway.causal.discovery.arrows import STRONG
 from causeway.causal.discovery.discover import discover
-from causeway.causal.discovery.verdicts import STRONG
 from causeway.causal.examination.examine import Extent, examine
 from causeway.numeric.effective_size import REFUSED_BELOW
 from lab.scripts.measure_method import totals_of_table

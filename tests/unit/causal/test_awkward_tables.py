@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from causeway.causal.data.assemble_features import assemble_target
+from causeway.causal.data.features import assemble_target
 from causeway.causal.data.scopes import row_blocks
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from causeway.causal.data.assemble_features import assemble_target
+from causeway.causal.data.features import assemble_target
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.data.scopes import kernel_names, row_blocks, totals_of
 from causeway.causal.report.across_kernels import borne_out, correct

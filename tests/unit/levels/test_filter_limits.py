@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 from test_filters import reduce, write_case
 
-from causeway.causal.data.assemble_features import assemble
-from causeway.causal.data.features import exports_of
+from causeway.causal.data.features import assemble, exports_of
 from causeway.core.reduced import CONTEXT_FEATURES, EFFICIENCY, FILTERED, STRAGGLERS, why_not
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_json, write_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY

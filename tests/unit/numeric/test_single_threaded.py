@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from causeway.causal.data.six_digits import to_six_digits
+from causeway.causal.data.outcome import to_six_digits
 from causeway.causal.discovery import discover as discovery
 from causeway.causal.examination import examine as examination
 from causeway.numeric.process import collector_paused, single_threaded

@@ -2,6 +2,6 @@
 
 Columns are prepared in `preparation`.
 
-Imports run from left to right: `assemble_features` > `features` > `operator_context`, `step_context` >
-`launch_context`, `outcome`, `scopes` > `feature_names`, `in_flight`, `observations`, `six_digits`.
+Imports run from left to right: `features` > `operator_context` >
+`launch_context`, `outcome`, `scopes` > `feature_names`, `in_flight`, `observations`.
 """

@@ -361,6 +361,40 @@ def add_telemetry(path: Path, chosen: ChosenLaunches, clock: Clock) -> None:
             found[launches[fresh]] = read[last[fresh]]
 
 
+def without_linked_transfer(context: Mapping[str, np.ndarray], kept: pa.Table) -> dict[str, np.ndarray]:
+    """Return the context of launches without their own linked transfers: what is in flight is then that of others.
+
+    The memory stall is |launch - linked transfer|. Where that transfer is in flight, the bytes in flight are mostly its
+    own: a part of the definition under another name, of which taking out the bytes of the transfer leaves what its
+    model does not fit. So is the size of the last input, which is the linked transfer where that had just ended; it is
+    left out.
+
+    Parameters
+    ----------
+    context : mapping of str to ndarray, shape (n,)
+    kept : Table
+        `kept` of a trace, n rows; its columns `start_ns` and `transfer_start_ns`, `transfer_duration_ns`,
+        `transfer_bytes` and `transfer_copy_kind` are read.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n,)
+        In the same order, without `last_h2d_bytes`.
+    """
+    since = pc.subtract(kept.column("start_ns"), kept.column("transfer_start_ns"))
+    flying = pc.and_(pc.greater_equal(since, 0), pc.less(since, kept.column("transfer_duration_ns")))
+    is_flying = pc.fill_null(flying, False).to_numpy()
+    kind, size = (pc.fill_null(kept.column(f"transfer_{name}"), 0).to_numpy() for name in ("copy_kind", "bytes"))
+    own = {name: np.where(np.isin(kind, kinds), size, 0) for name, kinds in BYTES_BY_KIND.items()}
+    own["transfers_in_flight"] = np.ones(kept.num_rows, np.int64)
+    # times of two clocks are brought together to whole nanoseconds, so that a transfer may seem in flight by one
+    return {
+        name: np.maximum(values - np.where(is_flying, own[name], 0), 0) if name in own else values
+        for name, values in context.items()
+        if name != LAST_INPUT
+    }
+
+
 COMPUTED_FROM: tuple[tuple[str, Callable[[Path, ChosenLaunches], None]], ...] = (
     ("transfers", add_transfers_in_flight),
     ("ranges", add_iteration_position),

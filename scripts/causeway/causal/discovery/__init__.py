@@ -2,6 +2,6 @@
 
 One step of a selection stands in `selection`; what its result means in words, in `report`.
 
-Imports run from left to right: `discover` > `equivalents`, `mean_and_scale` > `arrows` > `between_configurations`,
-`effects_of_time`, `leakage_recheck`, `verdicts`.
+Imports run from left to right: `discover` > `mean_and_scale` > `arrows` > `between_configurations`,
+`leakage_recheck`.
 """

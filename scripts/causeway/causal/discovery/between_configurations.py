@@ -16,22 +16,14 @@ import numpy as np
 from scipy.special import fdtrc
 
 from causeway.causal.data.observations import Candidate, Dropped, Observations
+from causeway.causal.data.scopes import MIN_KERNEL_ROWS
 from causeway.causal.effects.evidence import ConfigurationEffect
-from causeway.causal.selection.forward import ALPHA
-from causeway.causal.statistics.clustering import cluster_columns, medoids
+from causeway.causal.selection.linear_model import ALPHA
+from causeway.causal.statistics.basis import cluster_columns, group_means, medoids
 
-MIN_CONFIGURATIONS = 5
 MIN_LAUNCHES = 10
 """A configuration with fewer rows does not know its scale."""
 MIN_DF = 3
-MIN_FREQUENCY = 0.6
-"""Share of the searches that leave one configuration out in which a cause must hold (N. Meinshausen, P. Buehlmann,
-Stability selection, J. R. Stat. Soc. B 72 (2010) 417).
-"""
-HALF_TRUST = 30.0
-"""Launches at which a configuration counts half as much as one with very many: what its scale is known to against
-how they differ.
-"""
 
 
 def _position(candidate: Candidate) -> np.ndarray:
@@ -45,9 +37,7 @@ def _position(candidate: Candidate) -> np.ndarray:
 
 
 def _within_kernel(values: np.ndarray, kernels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    sums = np.bincount(kernels, weights * values)
-    totals = np.bincount(kernels, weights)
-    return values - (sums / np.where(totals > 0, totals, 1.0))[kernels]
+    return values - group_means(values, kernels, weights)[kernels]
 
 
 def _test(
@@ -94,29 +84,28 @@ class ConfigurationLevel:
         kernels = rows.kernel[first]
         self.usable = np.flatnonzero((counts >= MIN_LAUNCHES) & (absolute > 0))
         self.kernels = np.unique(kernels[self.usable], return_inverse=True)[1]
-        self.weights = counts[self.usable] / (counts[self.usable] + HALF_TRUST)
+        self.weights = counts[self.usable] / (counts[self.usable] + MIN_KERNEL_ROWS)
         logs = np.log(absolute[self.usable])
         relative = bool(np.all(self.mean[self.usable] > 0))
         self.responses = [logs] + ([logs - np.log(self.mean[self.usable])] if relative else [])
 
-    def test(self, columns: np.ndarray, one: int, keep: np.ndarray | None = None) -> tuple[float, float, float]:
-        """Return the weaker p-value and partial R^2 of both scalings, and the slope in the measured unit; 1, 0, 0 if
-        the signs disagree.
+    def test(self, columns: np.ndarray, one: int) -> tuple[float, float, float]:
+        """Test one column given the others.
 
         Parameters
         ----------
-        columns : ndarray of float, shape (configurations, p)
-            Of the usable configurations.
+        columns : ndarray of float, shape (configurations, k)
+            Of usable configurations.
         one : int
-            The column that is tested.
-        keep : ndarray of int or bool, shape (k,) or (configurations,), optional
-            Which of them are used; all by default.
+            The column that is tested, by position.
+
+        Returns
+        -------
+        p-value, partial R^2, slope per unit of the column : float
+            Of the unit, ns or share of the mean, in which the column says less; 1, 0, 0 if the units disagree on the
+            sign.
         """
-        keep = np.arange(self.usable.size) if keep is None else keep
-        kernels = np.unique(self.kernels[keep], return_inverse=True)[1]
-        results = [
-            _test(response[keep], columns[keep], one, self.weights[keep], kernels) for response in self.responses
-        ]
+        results = [_test(response, columns, one, self.weights, self.kernels) for response in self.responses]
         if len({np.sign(slope) for _, _, slope in results}) > 1:
             return 1.0, 0.0, 0.0
         return max(p for p, _, _ in results), min(r2 for _, r2, _ in results), results[0][2]
@@ -158,7 +147,7 @@ def configuration_effects(
         inside = _within_kernel(values, level.kernels, level.weights) if values.size else values
         if values.size == 0 or np.ptp(inside) <= 1e-9 * max(np.abs(values).max(), 1e-300):
             dropped.append(Dropped(candidate.name, _why_constant(values, _position(candidate).size)))
-        elif level.usable.size < MIN_CONFIGURATIONS or level.usable.size - n_kernels - 1 < MIN_DF:
+        elif level.usable.size - n_kernels - 1 < MIN_DF:
             dropped.append(Dropped(candidate.name, _too_few(level.usable.size)))
         else:
             varying.append(candidate)
@@ -172,14 +161,6 @@ def configuration_effects(
     for one in chosen:
         used = columns[:, chosen]
         p_value, partial, slope = level.test(used, chosen.index(one))
-        folds = [np.delete(np.arange(level.usable.size), out) for out in range(level.usable.size)]
-        held = [level.test(used, chosen.index(one), fold) for fold in folds]
-        limit = ALPHA / columns.shape[1]
-        stability = float(np.mean([p <= 5 * limit and np.sign(s) == np.sign(slope) for p, _, s in held]))
-        if stability < MIN_FREQUENCY:
-            found = f"holds in {100 * stability:.0f} % of the searches that leave one configuration out"
-            dropped.append(Dropped(merged[one].name, f"candidate cause, not stable: {found}", was_found=True))
-            continue
         scale = float(columns[:, one].std())
         position = _position(merged[one])
         position = (position - position.mean()) / scale

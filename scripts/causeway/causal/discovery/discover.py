@@ -1,12 +1,30 @@
-"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
+"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict.
+
+Some counters are an effect of the time: energy, polls while running, anything that counts on while a launch lasts.
+Such a column tells of each cause of the time what the time tells, and no more: given the time it has nothing to do
+with it. A cause has: of two causes that act on the time, each says something of the other once the time is known.
+Which columns are causes is known of what lies before the launch, and of two counters that are unrelated until the time
+is given, as causes of a common effect are.
+
+References
+----------
+J. Pearl, Causality, 2nd ed. (2009), 1.2.3: d-separation at a collider and on a chain.
+
+Columns that correlate above `basis.SIMILARITY` are merged before the search. Yet a cause and its near copy (or its
+mirror image, with the opposite sign) differ. The medoid is chosen without looking at the target; with the other causes
+in the model, the data often tell the members apart, and the one that explains the target clearly best represents them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import chdtri
 
 from causeway.causal.data.feature_names import HOST_RECORD
 from causeway.causal.data.observations import (
+    TENTH,
+    Candidate,
     Dropped,
     Feature,
     Observations,
@@ -17,22 +35,21 @@ from causeway.causal.data.observations import (
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.arrows import (
+    association_beyond,
+    detectable_share,
     parents_between,
     parents_within,
+    scope_p_value,
     weigh,
     with_determination,
     without_controls,
 )
 from causeway.causal.discovery.between_configurations import configuration_effects
-from causeway.causal.discovery.effects_of_time import effects_of_time
-from causeway.causal.discovery.equivalents import promote_better_members, with_whole_class
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import mediated_parents, run_stages
-from causeway.causal.discovery.verdicts import association_beyond, detectable_share, scope_p_value
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.categorical import pooling_notes
-from causeway.causal.preparation.definition import REASON as DEFINITION
-from causeway.causal.preparation.definition import without_definition
+from causeway.causal.preparation.known_relations import REASON as DEFINITION
 from causeway.causal.preparation.known_relations import (
     TOLD_BY_RECORD,
     against_sign,
@@ -40,18 +57,143 @@ from causeway.causal.preparation.known_relations import (
     idle_where_alone,
     ruled_out,
     superfluous_orders,
+    without_definition,
 )
+from causeway.causal.preparation.numeric_columns import RELATIVE_UNITS
 from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
+from causeway.causal.selection.linear_model import ALPHA, VERY_STRONG, linear_model_of
 from causeway.causal.selection.problem import DesignCache, independent_rows
-from causeway.causal.selection.stages import Stages
+from causeway.causal.statistics.basis import build_basis, normal_scores
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import counted
 from causeway.core.vocabulary import SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
+
+
+def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
+    """Replace medoids among the parents by clearly better members; tell whether any was replaced."""
+    changed = False
+    for stage in stages.both:
+        for index in stage.chosen:
+            candidate = prepared.within[index]
+            if candidate is not stage.pruner.candidates[index]:  # replaced since the search
+                continue
+            others = [name for name in candidate.members if name in prepared.stand_ins]
+            if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
+                others = [name for name in others if not _computed(prepared.stand_ins[name])]
+            if not others:
+                continue
+            best = _best(stage, index, others, prepared)
+            if best is not None:
+                prepared.promote(best)
+                changed = True
+    return changed
+
+
+def _computed(candidate: Candidate) -> bool:
+    """Tell whether a column is a rate or ratio, by its unit; parts of a sum are counted like the whole."""
+    return candidate.unit in RELATIVE_UNITS
+
+
+def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str | None:
+    """Return the member whose basis leaves clearly less of the response than that of candidate `index`; None if there
+    is none.
+    """
+    model = linear_model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
+    left = float(model.residual @ model.residual)
+
+    def unexplained(values: np.ndarray) -> float:
+        rest, _ = model.residual_with(build_basis([values], stage.centring).columns)
+        return max(float(rest @ rest) / left, 1e-12) if left > 0 else 1.0
+
+    own = unexplained(prepared.within[index].values)
+    fits = sorted((unexplained(prepared.stand_ins[name].values), name) for name in names)
+    gain = stage.problem.n_independent * np.log(own / fits[0][0])
+    return fits[0][1] if gain > VERY_STRONG else None
+
+
+FOLLOWS_TIME = "an effect of the time: what it tells of the causes follows from the time alone"
+NEAREST_TO_TIME = 12
+"""So many columns, those nearest to the time, are asked."""
+RELATED, UNRELATED = chdtri(1, [ALPHA / 1000, ALPHA])
+"""Squared correlation times effective rows from which two columns are related, at a level for some hundred pairs, and
+below which they are not: quantiles of chi-squared.
+"""
+
+
+def effects_of_time(
+    candidates: list[Candidate], stages: Stages, rows: Observations, deviation: np.ndarray
+) -> dict[str, str]:
+    """Return the chosen counters that are effects of the time, each with the reason.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        In the order of the search.
+    stages : Stages
+    rows : Observations
+    deviation : ndarray of float, shape (n_rows,)
+        Standardised.
+    """
+    chosen = [
+        index for index in stages.parents() if candidates[index].tier == "counter" and not candidates[index].levels
+    ]
+    if not chosen:
+        return {}
+    sizes = [test.n_effective for stage in stages.both for test in stage.tests]
+    numbers = [index for index, one in enumerate(candidates) if not one.levels]
+    in_scores = _with_time_first(stages, normal_scores(deviation), [candidates[index].first for index in numbers])
+    near = np.argsort(-np.abs(in_scores[1:, 0]), kind="stable")[:NEAREST_TO_TIME]
+    asked = np.unique([*near, *(numbers.index(index) for index in chosen)])
+    as_measured = _with_time_first(stages, deviation, [candidates[numbers[at]].values for at in asked])
+    in_scores = in_scores[np.ix_(np.append(0, 1 + asked), np.append(0, 1 + asked))]
+    with_time = in_scores[1:, 0]
+    plain = in_scores[1:, 1:]
+    given = _given_time(plain, with_time)
+    given_measured = _given_time(as_measured[1:, 1:], as_measured[1:, 0])
+    n = min(sizes)
+    is_root = np.asarray([candidates[numbers[at]].tier != "counter" for at in asked])
+    acts = n * with_time**2 > RELATED
+    opposed = (n * plain**2 < UNRELATED) & (n * given**2 > RELATED)
+    found = {}
+    for index in chosen:
+        own = int(np.searchsorted(asked, numbers.index(index)))
+        causes = acts & (is_root | (opposed & acts).any(axis=1))
+        causes[own] = False
+        left = (with_time - plain[own] * with_time[own]) / np.sqrt(
+            np.maximum((1 - plain[own] ** 2) * (1 - with_time[own] ** 2), 1e-12)
+        )
+        tells = causes & (n * plain[own] ** 2 > RELATED) & (n * left**2 > RELATED)
+        through_time = _is_rest(plain[own], given[own], n)
+        through_time &= _is_rest(as_measured[1 + own, 1:], given_measured[own], n)
+        if tells.any() and np.all(through_time[causes]):
+            found[candidates[index].name] = FOLLOWS_TIME
+    return found
+
+
+def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the correlations within configurations of the time, which is first, and of columns, shape (k, k)."""
+    unit = stages.centring.weighted(np.column_stack([time, *columns]))
+    lengths = np.sqrt((unit**2).sum(axis=0))
+    unit /= np.where(lengths > 0, lengths, 1.0)
+    return unit.T @ unit
+
+
+def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
+    """Tell which correlations given the time are nothing, or a rest of what they are without it."""
+    return ((given * plain > 0) & (given**2 < TENTH * plain**2)) | (n * given**2 < UNRELATED)
+
+
+def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:
+    """Return the correlations of columns given the time, shape (k, k)."""
+    left = np.sqrt(np.maximum(1 - with_time**2, 1e-12))
+    return (correlations - np.outer(with_time, with_time)) / np.outer(left, left)
+
 
 RECHECK_ROUNDS = 8
 """So often at most is what was chosen rechecked, and the search repeated."""
@@ -147,7 +289,7 @@ def _discover(
     excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
-        prepared.note(
+        prepared.notes.append(
             f"{' and '.join(freed.dropped)} explain {100 * freed.explained:.0f} % of the deviation's variance by the"
             " target's definition; causes are searched in the rest"
         )
@@ -158,7 +300,7 @@ def _discover(
     for one in dropped:
         prepared.drop(one.feature, one.reason)
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
-    direct = with_whole_class(parents_within(stages, prepared.within), stages, prepared)
+    direct = parents_within(stages, prepared.within)
     within = [*direct, *mediated]
     parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
     kept, notes = without_controls(parents)

@@ -10,26 +10,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
-from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
-from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
-from causeway.causal.preparation.exact_images import is_exact, is_image
+from causeway.causal.data.observations import FEWEST_ROWS, TENTH, Candidate, Observations
+from causeway.causal.preparation.exact_images import EXACT_SPREAD, IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
-    calculated_from,
     causes_without,
     leaked_among,
-    nearly_measured,
-    rate_beside_determining,
+    leaked_by_itself,
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
-from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, OWN_SHARE, in_proportion
-from causeway.causal.selection.stages import Stages
-from causeway.causal.statistics.basis import normal_scores
+from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, in_proportion
+from causeway.causal.selection.backward import Stages
+from causeway.causal.statistics.basis import group_means, normal_scores
 
 AT_ONCE = 64
 """So many columns are tested in one go."""
-MONOTONE = 0.999995
+MONOTONE = 1 - EXACT_SPREAD**2 / 2
 """A column whose ranks are those of the measured value this well, within configurations, is a monotone function of it:
 1 - R^2 of the normal scores is below 1e-5, as `exact_images.EXACT_SPREAD` has it of values.
 """
@@ -120,13 +117,8 @@ def _centred_where(series: np.ndarray, known: np.ndarray, rows: Observations) ->
     its spread.
     """
     safe = np.where(known, series, 0.0)
-    weight = rows.weight * known
-    totals = np.bincount(rows.configuration, weight)
-    centred = np.where(
-        known,
-        safe - (np.bincount(rows.configuration, weight * safe) / np.where(totals > 0, totals, 1.0))[rows.configuration],
-        0.0,
-    )
+    means = group_means(safe, rows.configuration, rows.weight * known)
+    centred = np.where(known, safe - means[rows.configuration], 0.0)
     spread = float(np.sqrt((centred**2).sum() / max(int(known.sum()), 1)))
     return (centred / spread, spread) if spread > 0 else (centred, 1.0)
 
@@ -294,7 +286,7 @@ class PairwiseRelations:
                 usable &= in_proportion(
                     np.nan_to_num(partial), self.spread[one] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
-        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < OWN_SHARE * without), residual, 1.0)
+        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < TENTH * without), residual, 1.0)
         residual[one] = alone[one] if size >= FEWEST_ROWS and alone[one] < 1.0 - LEAK_R2 else 1.0
         return residual
 
@@ -308,11 +300,7 @@ class PairwiseRelations:
         columns = (self.values[pair].T * roots)[rows]
         columns = columns - columns.mean(axis=0)
         measured = _weighted_on(rows, self.measured, roots)
-        index = rate_beside_determining(measured, columns)
-        if index is None:
-            index = nearly_measured(measured, columns)
-        if index is None:
-            index = calculated_from(numbers[0].column.values, numbers[1].column.values, self.raw_measured)
+        index = leaked_by_itself(measured, columns, [one.column.values for one in numbers], self.raw_measured)
         if index is not None:
             return index
         related = related | self._images_of(related, prepared)

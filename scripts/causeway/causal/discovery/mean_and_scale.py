@@ -18,29 +18,38 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.observations import POWER, Candidate, Observations, clipped_deviation, scale_response
+from causeway.causal.data.observations import (
+    HALF,
+    HUNDREDTH,
+    POWER,
+    Candidate,
+    Observations,
+    clipped_deviation,
+    scale_response,
+)
 from causeway.causal.data.outcome import StageName
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.causal.selection.backward import ORIGINAL, Pruner
-from causeway.causal.selection.forward import ALPHA, FEW_ROWS, MIN_PARTIAL_R2, forward, significance_level
+from causeway.causal.selection.backward import ALTERNATIVE_CORRELATION, ORIGINAL, Pruner, Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
-from causeway.causal.selection.linear_model import LinearModel, effective_test_size, fit_scores, linear_model_of
+from causeway.causal.selection.linear_model import (
+    ALPHA,
+    FEW_ROWS,
+    MIN_PARTIAL_R2,
+    SIGNIFICANT,
+    LinearModel,
+    bonferroni,
+    effective_test_size,
+    fit_scores,
+    forward,
+    linear_model_of,
+    significance_level,
+)
 from causeway.causal.selection.problem import Design, DesignCache
-from causeway.causal.selection.stages import Stage, Stages
-from causeway.causal.statistics.multiple_testing import SIGNIFICANT, bonferroni
 from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
-MIN_MEDIATION = 0.01
-"""A mediator of which a cause explains a smaller share of the variance carries nothing of it. Chosen."""
 MIN_SPREAD = 0.25
 """Smallest fitted spread of a row, in the average one: no row is given more than 16 times the average precision."""
-INDEPENDENT = 0.5
-"""Rows are nearly independent if the effective number behind a test is at least this share of what it would be
-without autocorrelation.
-"""
-RELATED = 0.3
-"""Correlation from which a cause of the scale may be what the mean's model misses of a parent of the mean."""
 WEIGHTED_ROUNDS = 2
 """At most so often are both stages run again: new causes of the scale give new weights."""
 
@@ -124,7 +133,7 @@ def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[i
         explained = float(first @ first - residual @ residual)
         size = effective_test_size(roots.problem, root, residual)
         p_values, shares = model.tests(np.asarray([explained]), np.asarray([df]), np.asarray([size]))
-        if p_values[0] <= ALPHA / len(mediators) and shares[0] >= MIN_MEDIATION:
+        if p_values[0] <= ALPHA / len(mediators) and shares[0] >= HUNDREDTH:
             strongest = max(
                 test.partial_r2 for stage in stages.both for test in stage.tests if test.candidate == mediator
             )
@@ -147,7 +156,7 @@ def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, giv
 
 def nearly_independent(stage: Stage) -> bool:
     """Tell whether autocorrelation takes less than half of the rows behind each of a stage's parents."""
-    return all(test.n_effective >= INDEPENDENT * stage.problem.n_independent for test in stage.tests)
+    return all(test.n_effective >= HALF * stage.problem.n_independent for test in stage.tests)
 
 
 def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:
@@ -172,7 +181,7 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
     kept = []
     for test in scale.tests:
         others = [one for one in scale.chosen if one != test.candidate]
-        near = np.abs(scale.problem.firsts_like(test.candidate)) > RELATED
+        near = np.abs(scale.problem.firsts_like(test.candidate)) > ALTERNATIVE_CORRELATION
         score = fit_scores(linear_model_of(scale.problem, scale.response, others))
         as_well = near & (score < score[test.candidate] + ORIGINAL)
         related = [one for one in mean.chosen if as_well[one] and one not in scale.chosen]

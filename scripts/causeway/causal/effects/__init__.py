@@ -2,7 +2,6 @@
 
 Whether a cause is one is decided in `discovery`.
 
-Imports run from left to right: `user_interventions` > `interventions` > `intervention_values` > `time_effects` >
-`shares`, `tails` > `scope_times` > `kernel_times` > `time_model` > `cause_columns`, `evidence`, `levels`,
-`nearby_launches`.
+Imports run from left to right: `user_interventions` > `interventions` > `time_effects` > `scope_times` >
+`kernel_times` > `time_model` > `cause_columns`, `evidence`, `levels`.
 """

@@ -9,7 +9,7 @@ import numpy as np
 
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.selection.stages import Stages
+from causeway.causal.selection.backward import Stages
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from causeway.causal.data.observations import NORMAL_MAD
+from causeway.causal.data.observations import CLIP_SCALE, NORMAL_MAD
 from causeway.causal.preparation.categorical import in_numbers
+from causeway.causal.statistics.basis import group_means
 
-FEWEST_ROWS = 2
-"""Launches of a level in a configuration from which its mean says anything."""
 MOST_GROUPS = 6
 """More groups of levels change neither the slowest nor the fastest."""
-CLIP = 4.0
-"""Standard deviations at which a launch is clipped before levels are compared: one outage is no level."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +78,7 @@ def level_groups(
     """
     cells = np.unique(np.stack([configuration, levels]), axis=1, return_inverse=True)[1].ravel()
     clipped = _clipped(response, cells, weight)
-    left = clipped - _means(clipped, cells, weight)[cells]
+    left = clipped - group_means(clipped, cells, weight)[cells]
     variance = float(weight @ left**2) / max(float(weight.sum()) * (1 - (cells.max() + 1) / left.size), 1e-300)
     scale = effective * weight.size / weight.sum() / max(variance, 1e-300)
     divisions = []
@@ -96,14 +93,9 @@ def level_groups(
 
 def _clipped(response: np.ndarray, cells: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the response with launches far from the mean of their level pulled in."""
-    middle = _means(response, cells, weight)[cells]
+    middle = group_means(response, cells, weight)[cells]
     spread = NORMAL_MAD * float(np.median(np.abs(response - middle)))
-    return np.clip(response, middle - CLIP * spread, middle + CLIP * spread) if spread > 0 else response
-
-
-def _means(values: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    totals = np.bincount(codes, weight)
-    return np.bincount(codes, weight * values) / np.where(totals > 0, totals, 1.0)
+    return np.clip(response, middle - CLIP_SCALE * spread, middle + CLIP_SCALE * spread) if spread > 0 else response
 
 
 def _divided(
@@ -121,13 +113,13 @@ def _divided(
         weights = np.bincount(codes, precision[rows])
         means = np.bincount(codes, precision[rows] * response[rows]) / weights
         order = np.argsort(means, kind="stable")
-        order = order[counts[order] >= FEWEST_ROWS]
+        order = order[counts[order] >= 2]
         inside = float(precision[rows] @ (response[rows] - means[codes]) ** 2)
         criterion, ends = _best_division(means[order], weights[order], max(effective * rows.size, 2.0))
         total += inside + criterion
         group_of = np.zeros(own.size, np.int64)
         group_of[order] = np.searchsorted(ends, np.arange(order.size), side="right")
-        for code in np.flatnonzero(counts < FEWEST_ROWS):
+        for code in np.flatnonzero(counts < 2):
             near = order[np.argmin(np.abs(means[order] - means[code]))] if order.size else code
             group_of[code] = group_of[near]
         groups[rows] = group_of[codes]

@@ -10,30 +10,26 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.causal.data.feature_names import called
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import HALF, TENTH, Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Outcome, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect
-from causeway.causal.effects.intervention_values import (
-    NONE,
-    SUPPORT_SLACK,
-    level_donors,
-    measured_values,
-    observed_levels,
-    zero_donors,
-)
 from causeway.causal.effects.interventions import (
-    MAX_OUTSIDE,
     MOMENTS,
     NO_LEVER,
+    NONE,
     InterventionModel,
     answer,
     intervention_verdict,
     launch_parameter_values,
+    level_donors,
+    measured_values,
     most_frequent_value,
+    observed_levels,
     out_of_support_reason,
     own_where_missing,
     scaled_target,
     slope_interval,
+    zero_donors,
 )
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors
@@ -333,7 +329,7 @@ def _nearest(raw: np.ndarray, value: float, configuration: np.ndarray) -> np.nda
         mine = np.flatnonzero((configuration == number) & np.isfinite(raw))
         if mine.size and raw[mine].min() <= value <= raw[mine].max():
             row = mine[np.argmin(np.abs(raw[mine] - value))]
-            if abs(raw[row] - value) <= SUPPORT_SLACK * raw[mine].std():
+            if abs(raw[row] - value) <= HALF * raw[mine].std():
                 donors[configuration == number] = row
     return donors
 
@@ -363,7 +359,7 @@ def _change(
     found: dict = {}
     if donors:
         outside = model.outside(donors)
-        if outside > MAX_OUTSIDE:
+        if outside > TENTH:
             raise RefusedError(out_of_support_reason(outside).removeprefix("refused: "))
         within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
         set_to = {name: own_where_missing(rows) for name, rows in donors.items()}

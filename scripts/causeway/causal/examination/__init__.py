@@ -2,5 +2,5 @@
 
 The causes themselves are found in `discovery`.
 
-Imports run from left to right: `as_published`, `examine` > `context_graph`, `falsification`, `heterogeneity`.
+Imports run from left to right: `examine` > `context_graph`, `falsification`.
 """

@@ -3,6 +3,14 @@ effects pass through a mediator.
 
 It tells which columns depend on each other beside all others. Which way is prior knowledge (`causal.models`): clocks
 and levers come before exposures, these before mediators. Within a rank no direction is said.
+
+`published_rows` draws the graphs of arXiv 2510.18300, Figures 2, 3 and 5a, as the paper says: one for each rank and
+kernel, one for all kernels of a rank pooled as they are, from the most variable bins alone, with every number that was
+recorded.
+
+The paper does not name its algorithm. Here it is causal-learn's BOSS with the target as the last column. The weights of
+a graph's arrows are in proportion to their squared slopes and sum to what they explain of the variance. Nothing is
+centred, corrected or left out, so that a kernel's size, or a rate that contains the time, can stand as a cause.
 """
 
 import contextlib
@@ -13,10 +21,15 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.causal.data.observations import Candidate
-from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node, six_digits
+from causeway.causal.data.scopes import DATASET_SCOPE, IDENTITY
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.models.scope_model import RANKS
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
@@ -31,7 +44,6 @@ DETERMINED = 0.005
 """A column of which those before it leave no more than this share breaks the search (its residual is noise) and takes
 no part.
 """
-MIN_ROWS = 20
 
 
 def learn(
@@ -85,7 +97,7 @@ def learn(
     weights = np.ones(len(scores)) if weights is None else weights
     size = float(len(scores) if n_effective is None else n_effective)
     columns = _usable(scores, weights, determined)
-    if len(columns) < 2 or size < max(MIN_ROWS, len(columns) + 2):
+    if len(columns) < 2 or size < max(FEWEST_LAUNCHES, len(columns) + 2):
         return []
     levels = np.zeros(len(names), dtype=int) if ranks is None else np.asarray(ranks, dtype=int)
     own = levels[columns]
@@ -188,7 +200,7 @@ def scores_of(candidate: Candidate, deviation: np.ndarray) -> np.ndarray:
 
     The levels of a category are put in the order of their `deviation`, shape (n,).
     """
-    if candidate.values.ndim == 1:
+    if candidate.values.ndim == 1:  # noqa: PD011
         return candidate.first
     level = candidate.codes
     means = np.bincount(level, deviation) / np.maximum(np.bincount(level), 1)
@@ -223,3 +235,79 @@ def context_graph(
     )
     joined = {end for edge in edges for end in (edge.source, edge.target)}
     return tuple(Node.of(node) for node in nodes if node.name in joined), tuple(edges)
+
+
+MOST_COLUMNS = 30
+"""Columns of a graph: those most correlated with the target, one for four launches at most."""
+
+NOT_ROUNDED = 1e-6
+"""Share of a column below which what others leave of it is rounding: the time over a constant stays."""
+
+
+def published_rows(table: pa.Table, scopes: Sequence[str], target: str) -> list[dict]:
+    """Return the arrows of every rank and scope, the largest weight first; a row without a feature for a graph without
+    any.
+
+    Parameters
+    ----------
+    table : Table
+        Rows of `features.parquet`, all columns.
+    scopes : sequence of str
+        Kernel ids.
+    target : str
+        Its name: a counter of that name is no column of the graph.
+    """
+    kept = table.filter(pc.field("kept"))
+    numbers = [
+        field.name
+        for field in table.schema
+        if field.name not in (*IDENTITY, target) and pa.types.is_floating(field.type)
+    ]
+    frame = kept.select(["rank", "kernel", "target", *numbers]).to_pandas()
+    found = []
+    for rank in sorted(set(frame["rank"])):
+        of_rank = frame[frame["rank"] == rank]
+        for scope in (DATASET_SCOPE, *scopes):
+            rows = of_rank if scope == DATASET_SCOPE else of_rank[of_rank["kernel"] == scope]
+            arrows = published_arrows(rows[["target", *numbers]]) or [dict.fromkeys(("feature", "slope", "weight"))]
+            found += [
+                {
+                    "rank": int(rank),
+                    "scope": scope,
+                    "launches": len(rows),
+                    "feature": arrow["feature"],
+                    "slope": arrow["slope"],
+                    "contribution_percent": arrow["weight"],
+                }
+                for arrow in arrows
+            ]
+    return found
+
+
+def published_arrows(frame: pd.DataFrame) -> list[dict]:
+    """Return feature, slope in standard deviations, and weight in percent of the variance of each arrow into the
+    target, the largest weight first.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row for each launch; numeric columns, one of which is `target`.
+    """
+    values = frame.astype(float).replace([np.inf, -np.inf], np.nan)
+    values = values.fillna(values.mean()).dropna(axis=1)
+    values = values.loc[:, values.std() > 1e-9 * values.abs().max()]
+    if "target" not in values:
+        return []
+    scores = (values - values.mean()) / values.std()
+    strength = scores.drop(columns="target").corrwith(scores["target"])
+    order = strength.abs().sort_values(ascending=False, kind="stable").index[: min(MOST_COLUMNS, len(scores) // 4)]
+    names = [*order, "target"]
+    edges = learn(scores[names].to_numpy(), names, [*[0] * len(order), 1], determined=NOT_ROUNDED)
+    slopes = pd.Series({edge.source: edge.effect for edge in edges if edge.target == "target"}, dtype=float)
+    squares = slopes**2
+    weights = 100 * (slopes * strength[slopes.index]).sum() * squares / squares.sum()
+    found = [
+        {"feature": name, "slope": six_digits(slope), "weight": six_digits(weights[name])}
+        for name, slope in slopes.items()
+    ]
+    return sorted(found, key=lambda arrow: (-arrow["weight"], arrow["feature"]))

@@ -20,16 +20,15 @@ from causeway.causal.data.outcome import (
     Outcome,
     Refutation,
     WhatIf,
+    to_six_digits,
 )
 from causeway.causal.data.scopes import Totals
-from causeway.causal.data.six_digits import to_six_digits
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.interventions import intervention_model_of, intervention_verdict, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.context_graph import context_graph
-from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, refuted_by
-from causeway.causal.examination.heterogeneity import heterogeneity
+from causeway.causal.examination.falsification import LASTING, falsify, heterogeneity, is_lasting, refuted_by
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome
-from causeway.causal.data.six_digits import to_six_digits
+from causeway.causal.data.observations import HALF
+from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE
-from causeway.causal.effects.tails import FEWEST_LAUNCHES
-from causeway.causal.effects.time_effects import HIGH, LOW
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, HIGH, LOW
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, ScopeModel
 from causeway.core.logs import LOG
 
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from dowhy.causal_identifier.identified_estimand import IdentifiedEstimand
 
-NEAR = 0.05
-"""Launches within so much of a percentile, as a share of the configuration, have about that level."""
-DIFFERENT = 0.5
-"""Two estimates differ where their intervals have nothing in common and the smaller one is below this part of the
-larger one, or of another sign: the model is not linear, and the regression's errors know nothing of slow noise.
-"""
 NOT_INSTALLED = "identification and the second estimate need dowhy, which supports Python up to 3.13"
 
 
@@ -133,7 +126,7 @@ def alike(first: Estimate, second: Estimate) -> bool:
     if first.low <= second.high and second.low <= first.high:
         return True
     small, large = sorted((first.value, second.value), key=abs)
-    return small * large > 0 and small / large >= DIFFERENT
+    return small * large > 0 and small / large >= HALF
 
 
 def _second(
@@ -213,7 +206,7 @@ def _of_percentiles(values: np.ndarray) -> np.ndarray:
     lowest and the highest values that enough launches reach.
     """
     level = np.full(values.size, -1)
-    edges = np.quantile(values, [LOW - NEAR, LOW + NEAR, HIGH - NEAR, HIGH + NEAR], method="inverted_cdf")
+    edges = np.quantile(values, [LOW - LOW / 2, LOW + LOW / 2, HIGH - LOW / 2, HIGH + LOW / 2], method="inverted_cdf")
     low, high = np.quantile(values, [LOW, HIGH], method="inverted_cdf")
     if low == high:
         share = min(FEWEST_LAUNCHES / values.size, 0.5)

@@ -19,7 +19,7 @@ from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import extremes
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, IDENTITY
 from causeway.causal.preparation.numeric_columns import final_values, numeric_column
-from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.statistics.basis import GroupCentring, group_means
 from causeway.core.errors import CausewayError
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.numeric.block_resampling import block_numbers
@@ -115,10 +115,9 @@ def _observations(data: pd.DataFrame, value: str) -> tuple[Observations, np.ndar
     weight = known.get("launch_weight", np.ones(size))
     own = known.get("launch_configuration", np.zeros(size, dtype=int))
     configuration = np.unique(own, return_inverse=True)[1]
-    sums = np.bincount(configuration, weight)
-    mean = (np.bincount(configuration, weight * measured) / sums)[configuration]
+    mean = group_means(measured, configuration, weight)[configuration]
     signed = measured - mean
-    std = np.sqrt(np.bincount(configuration, weight * signed**2) / sums)[configuration]
+    std = np.sqrt(group_means(signed**2, configuration, weight))[configuration]
     blocks = known.get("launch_block", block_numbers(signed, size))
     return Observations(np.abs(signed), signed, mean, std, weight, np.zeros(size, dtype=int), configuration), blocks
 

@@ -4,6 +4,6 @@ A target that is a difference is freed of what defines it.
 
 Rechecks after the search stand in `discovery`.
 
-Imports run from left to right: `prepare` > `leak_attribution` > `affine_images`, `known_relations`, `prepared`,
-`target_leakage` > `categorical`, `definition`, `exact_images`, `numeric_columns`.
+Imports run from left to right: `prepare` > `leak_attribution` > `known_relations`, `prepared`, `target_leakage` >
+`exact_images` > `categorical`, `numeric_columns`.
 """

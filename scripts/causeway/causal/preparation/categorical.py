@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
+from causeway.causal.data.observations import HALF, HUNDREDTH, Candidate, Dropped, Feature, Observations
 from causeway.core.formatting import count
 from causeway.events.distinct_texts import distinct_texts
 
@@ -24,14 +24,9 @@ MIN_LEVEL_ROWS = 4
 """Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
 category.
 """
-MIN_PER_RANK = 2
-"""The same on average of the ranks that have it: of one row a rank nothing is repeated there."""
-MIN_LEVEL_SHARE = 0.01
 MAX_LEVELS = 30
 MAX_PLACES = 64
 """Most levels of a place: beyond, consecutive ones share a level."""
-USUAL_SHARE = 0.5
-"""Rows of a place of its own, as a share of those of the place of a typical row, where each of many holds few."""
 PLACEMENT = "placement"
 """The group of the features that say where a launch ran."""
 NOT_KNOWN = "(not known)"
@@ -53,7 +48,7 @@ def ranks_of(columns: Sequence[Feature], n_rows: int) -> np.ndarray:
 
 
 def is_repeated(rows: np.ndarray, ranks: np.ndarray) -> bool:
-    """Tell whether rows are enough to be compared with others: at least `MIN_LEVEL_ROWS` in all, and `MIN_PER_RANK` on
+    """Tell whether rows are enough to be compared with others: at least `MIN_LEVEL_ROWS` in all, and two on
     the ranks that have any.
 
     Parameters
@@ -67,7 +62,7 @@ def is_repeated(rows: np.ndarray, ranks: np.ndarray) -> bool:
     (False, True)
     """
     count = np.count_nonzero(rows)
-    return bool(count >= MIN_LEVEL_ROWS and count >= MIN_PER_RANK * np.unique(ranks[rows]).size)
+    return bool(count >= MIN_LEVEL_ROWS and count >= 2 * np.unique(ranks[rows]).size)
 
 
 def differing_rows(values: np.ndarray, known: np.ndarray, rows: Observations) -> np.ndarray:
@@ -130,8 +125,8 @@ def category_candidates(
         shown = _shown(levels, codes, fewest, most, own_ranks)
         if shown.size < 2:
             but_one = ", but for one" if counts.max() >= fewest else ","
-            is_share = fewest == MIN_LEVEL_SHARE * codes.size
-            least = f"{100 * MIN_LEVEL_SHARE:.0f} % of the rows" if is_share else f"{math.ceil(fewest)} rows"
+            is_share = fewest == HUNDREDTH * codes.size
+            least = f"{100 * HUNDREDTH:.0f} % of the rows" if is_share else f"{math.ceil(fewest)} rows"
             if np.count_nonzero(counts >= fewest) > 1:
                 least = "more than about one launch of each rank"
             dropped.append(Dropped(name, f"{levels.size:,} levels{but_one} none holds {least}"))
@@ -171,9 +166,9 @@ def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, rank
 
 def _fewest(counts: np.ndarray, group: str) -> float:
     """Return how many rows a level of its own has at least, given those of all levels."""
-    share = MIN_LEVEL_SHARE * counts.sum()
+    share = HUNDREDTH * counts.sum()
     if group == PLACEMENT:
-        share = min(share, USUAL_SHARE * float(counts @ counts) / counts.sum())
+        share = min(share, HALF * float(counts @ counts) / counts.sum())
     return max(share, MIN_LEVEL_ROWS)
 
 

@@ -8,6 +8,13 @@ are leaked features; a column that merely determines the time is a candidate lik
 
 A rate need not be in proportion to its amount, `(amount + 1) / time`: then no linear relation of the values or of their
 logarithms is exact, but `rate * time` is an affine function of the amount, and the amount none of the rate.
+
+An affine image of a leaked column is leaked, too: a column that is `a + b x` of a leaked column x but for rounding is
+leaked as well.
+
+Profilers print one quantity in several forms: cycles with and without an eligible warp in percent (100 - x), per
+scheduler and in percent of the peak (b x). Whatever x says of the measured value, its image says, too. The scale on
+which x was found out need not find out the image: a rate is a product with the time, 100 minus the rate is none.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +22,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.spatial import cKDTree
 
+from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS, HALF, TENTH
+from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.numeric.seeds import generator
 
 EXACT_SPREAD = 0.003
@@ -29,27 +38,14 @@ UNIT_TOLERANCE = 0.005
 """A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
 comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
 """
-OWN_VARIATION = 0.1
-"""The misfit of an exact image is below this share of the variation of the time, or a copy of the column would pass
-where the time hardly varies; and of the column's own. Chosen.
-"""
 ROUNDING = 1e-9
 """Relative error of double precision, some digits spared."""
 PROJECTIONS = 12
 """Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
-FEWEST_VALUES = 50
-"""Launches in the order of the time, different in it and in a column, from which the column is taken for a function of
-it: with fewer, a few groups of launches of different size would do, or a timer of few values. Different values of a
-column from which a line is told.
-"""
 NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
-FEWEST_LEVELS = 5
-"""Different values of a rounded column from which a line may be told: thresholds of another column are no rounding."""
 BEYOND_STEP = 1.2
 """Half steps of rounding that the line of least squares may leave: it misses the true line by a little. Chosen."""
-EVENLY = 0.5
-"""Half steps that rounding leaves at least, as a root mean square; evenly spread are .58 of them."""
 PRINTED_DIGITS = 9
 """Digits of a printed number; one that takes more was not rounded."""
 TIME_UNITS = frozenset(
@@ -138,7 +134,7 @@ def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
 
     Notes
     -----
-    Every pair of launches of different times counts, and `FEWEST_VALUES` launches in a row must differ in both. One
+    Every pair of launches of different times counts, and `FEWEST_ROWS` launches in a row must differ in both. One
     that is low in some launches of the commonest time, and the same in all slower ones, is in order as well, but one
     step long. That n values in any order happen to rise or fall has the chance 2 / n!.
 
@@ -156,14 +152,14 @@ def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
         values = signed[order]
         first = np.flatnonzero(np.diff(times, prepend=-np.inf) > 0)  # of each time: among equal ones is no order
         last = np.append(first[1:], times.size) - 1
-        if np.all(values[last[:-1]] <= values[first[1:]]) and _steps_of_both(values, times) >= FEWEST_VALUES:
+        if np.all(values[last[:-1]] <= values[first[1:]]) and _steps_of_both(values, times) >= FEWEST_ROWS:
             return True
     return False
 
 
 def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
     """Return how many launches, in a row that rises in both, differ in both from the one before; counted as far as
-    `FEWEST_VALUES`.
+    `FEWEST_ROWS`.
 
     Parameters
     ----------
@@ -178,7 +174,7 @@ def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
             value = one
             time = when
             count += 1
-            if count == FEWEST_VALUES:
+            if count == FEWEST_ROWS:
                 break
     return count
 
@@ -234,7 +230,7 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     """
     rows = np.isfinite(column) & np.isfinite(other)
     (few, y), (many, x) = sorted(((np.unique(one[rows]).size, one[rows]) for one in (column, other)), key=_first)
-    if many < FEWEST_VALUES or few < FEWEST_LEVELS:
+    if many < FEWEST_ROWS or few < FEW_VALUES:
         return False
     y_unit, x_unit = (np.abs(series).max() for series in (y, x))
     y_centred, x_centred = (one / unit - np.mean(one / unit) for one, unit in ((y, y_unit), (x, x_unit)))
@@ -242,12 +238,12 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     residual = y_centred - slope * x_centred
     left = float(np.sqrt(np.mean(residual**2)))
     spread = float(y_centred.std())
-    if few >= FEWEST_VALUES and left <= EXACT_SPREAD * spread:
+    if few >= FEWEST_ROWS and left <= EXACT_SPREAD * spread:
         return True
     rounding = (_step(y) / y_unit + abs(slope) * _step(x) / x_unit) / 2
-    if few >= FEWEST_VALUES:
-        return bool(left <= min(rounding, OWN_VARIATION * spread))
-    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= EVENLY * rounding)
+    if few >= FEWEST_ROWS:
+        return bool(left <= min(rounding, TENTH * spread))
+    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= HALF * rounding)
 
 
 def _first(pair: tuple[int, np.ndarray]) -> int:
@@ -282,8 +278,8 @@ def image_error(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> floa
         The smaller one of both forms; infinite where the error is no smaller than what a relation has that is not
         exact.
     """
-    limit = min(EXACT_LEVEL, OWN_VARIATION * float(np.std(np.log(time))))
-    if error_of_time(column, np.arange(column.size)) <= limit / OWN_VARIATION:
+    limit = min(EXACT_LEVEL, TENTH * float(np.std(np.log(time))))
+    if error_of_time(column, np.arange(column.size)) <= limit / TENTH:
         return np.inf  # nearly constant: times the time it is a copy of the time, of which there may be another
     error = min(error_of_time(image, other) for image in _images_of(column, time))
     return error if error < limit else np.inf
@@ -305,7 +301,7 @@ def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> boo
     error = max(image_error(column, other, time), ROUNDING)
     if not np.isfinite(error):
         return False
-    return error < OWN_VARIATION * min(error_of_time(image, column) for image in _images_of(other, time))
+    return error < TENTH * min(error_of_time(image, column) for image in _images_of(other, time))
 
 
 def product_images(
@@ -369,3 +365,85 @@ def _projected(column: np.ndarray, directions: np.ndarray) -> np.ndarray:
     centred = centred - centred.mean()
     length = np.sqrt(centred @ centred)
     return directions.T @ (centred / (length or 1.0))
+
+
+IMAGE = "follows exactly from a column that follows from the measured value itself"
+"""Why an affine image of a leaked column is no candidate; that column's name stands behind it."""
+NEAR_LINE = 0.8
+"""Squared correlation below which no line is tried: rounding to five values takes less away."""
+AT_ONCE = 256
+"""So many columns are compared with the leaked ones in one go."""
+
+
+def images_of_leaked(numbers: Sequence[NumericColumn], leaked: Sequence[NumericColumn]) -> dict[str, str]:
+    """Return the names of counters that are affine images of leaked ones, each with the name of that one."""
+    counters = [number for number in numbers if number.is_counter]
+    raw, given = ([np.asarray(one.column.values, dtype=float) for one in some] for some in (counters, leaked))
+    found = zip(counters, affine_images(raw, given), strict=True)
+    return {number.name: leaked[at].name for number, at in found if at is not None}
+
+
+def affine_images(columns: Sequence[np.ndarray], leaked: Sequence[np.ndarray]) -> list[int | None]:
+    """Return for each column the position of a leaked one that it is an affine image of, or of such an image; None
+    where there is none.
+
+    Parameters
+    ----------
+    columns, leaked : sequence of ndarray of float, shape (n_rows,)
+        As measured, NaN where missing.
+    """
+    found: list[int | None] = [None] * len(columns)
+    sources = dict(enumerate(leaked))
+    number = {at: at for at in sources}
+    while sources:
+        rest = [at for at, one in enumerate(found) if one is None]
+        near = _nearest_columns([columns[at] for at in rest], list(sources.values()))
+        names = list(sources)
+        new = {}
+        for at, chosen in zip(rest, near, strict=True):
+            source = next((names[i] for i in chosen if is_affine_image(columns[at], sources[names[i]])), None)
+            if source is not None:
+                found[at] = number[len(leaked) + at] = number[source]
+                new[len(leaked) + at] = columns[at]
+        sources = new
+    return found
+
+
+def _nearest_columns(columns: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> list[list[int]]:
+    """Return for each column the others that a line leaves little of, on the rows where both are known, the nearest
+    first, `NEAREST` at most.
+    """
+    known, values = _known_and_standardised(others)
+    squares = values**2
+    found = []
+    for first in range(0, len(columns), AT_ONCE):
+        mine, own = _known_and_standardised(columns[first : first + AT_ONCE])
+        size = np.maximum(mine @ known.T, 1.0)
+        mean_own = own @ known.T / size
+        mean_values = mine @ values.T / size
+        spread_own = own**2 @ known.T / size - mean_own**2
+        spread_values = mine @ squares.T / size - mean_values**2
+        covariance = own @ values.T / size - mean_own * mean_values
+        scale = spread_own * spread_values
+        explained = np.where(scale > 0, covariance**2 / np.where(scale > 0, scale, 1.0), 0.0)
+        for row in explained:
+            order = np.argsort(-row, kind="stable")[:NEAREST]
+            found.append([int(at) for at in order if row[at] > NEAR_LINE])
+    return found
+
+
+def _known_and_standardised(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which values are known and the columns in standard deviations from their mean, 0 where unknown; float32,
+    shape (n_columns, n_rows) each.
+    """
+    shape = (len(columns), columns[0].size if columns else 0)
+    known = np.zeros(shape, np.float32)
+    values = np.zeros(shape, np.float32)
+    for at, column in enumerate(columns):
+        there = np.isfinite(column)
+        known[at] = there
+        if there.any():
+            series = column[there] / (np.abs(column[there]).max() or 1.0)
+            spread = series.std()
+            values[at, there] = (series - series.mean()) / (spread if spread > 0 else 1.0)
+    return known, values

@@ -21,30 +21,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.data.observations import CLIP_MEAN, robust_scale
-from causeway.causal.preparation.affine_images import affine_images
-from causeway.causal.preparation.exact_images import decimal_step, is_image
+from causeway.causal.data.observations import CLIP_MEAN, HALF, robust_scale
+from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
 from causeway.causal.preparation.target_leakage import LEAK_R2
-from causeway.causal.selection.forward import forward
+from causeway.causal.selection.backward import RELATED
+from causeway.causal.selection.linear_model import VERY_STRONG, forward
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
 
 CLOSE = 0.9
-OTHER = 0.7
-"""Of related columns of which one follows the measured value this closely by itself and the others do not, that one is
-the leaked feature.
-"""
 EVIDENCE = 8.0
 """Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
-UNRELATED = 10.0
-"""Below this (twice the log-likelihood), a column's relation to the measured value may be chance, and no search
-would choose it.
-"""
 THIRD_COLUMNS = 10
 MOST_CONSIDERED = 30
-THIRD_CORRELATION = 0.15
-RESIDUAL_SHARE = 0.5
-"""A third column of which the causes explain more than the rest carries no information of its own."""
 NEAREST = 100
 """So many columns, those nearest to the measured value, are searched for its causes."""
 OFF_GRID = 0.05
@@ -127,11 +116,7 @@ class LeakAttribution:
         """
         columns = self.centring.weighted(self.columns[:, members].astype(float))
         measured = self.centring.weighted(self.measured)
-        index = rate_beside_determining(measured, columns)
-        if index is None:
-            index = nearly_measured(measured, columns)
-        if index is None and len(members) == 2:
-            index = calculated_from(self.raw[members[0]], self.raw[members[1]], self.raw_measured)
+        index = leaked_by_itself(measured, columns, [self.raw[i] for i in members], self.raw_measured)
         if index is None:
             index = leaked_among(columns, self._beside(members, self._with_images(related)))
         return None if index is None else members[index]
@@ -202,13 +187,35 @@ def causes_without(
     return _orthonormal(np.hstack([np.zeros((measured.size, 0)), *bases]))
 
 
+def leaked_by_itself(
+    measured: np.ndarray, related: np.ndarray, raw: Sequence[np.ndarray], raw_measured: np.ndarray
+) -> int | None:
+    """Return which of two or three related columns is the leaked feature by what they are without other columns; None
+    if that does not tell.
+
+    Parameters
+    ----------
+    measured : ndarray of float, shape (n_rows,)
+        Centred and weighted.
+    related : ndarray of float, shape (n_rows, k)
+        Likewise.
+    raw : sequence of ndarray of float
+        The k columns as they were measured.
+    raw_measured : ndarray of float
+    """
+    index = rate_beside_determining(measured, related)
+    if index is None:
+        index = nearly_measured(measured, related)
+    return calculated_from(raw[0], raw[1], raw_measured) if index is None and len(raw) == 2 else index
+
+
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
     """Return which of the related columns, shape (n_rows, k), follows the measured value closely by itself when the
     others do not; None if that is not so.
     """
     own = np.abs(_correlations(measured, related))
     first, second = np.sort(own)[::-1][:2]
-    return int(np.argmax(own)) if first > CLOSE and second < OTHER else None
+    return int(np.argmax(own)) if first > CLOSE and second < CLOSE else None
 
 
 def rate_beside_determining(measured: np.ndarray, related: np.ndarray) -> int | None:
@@ -261,12 +268,12 @@ def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
     own, incremental = np.transpose([_of_originals([i for i in everyone if i != leak], residuals) for leak in everyone])
     best, second = np.argsort(incremental)[:2]
     evidence = incremental[second] - incremental[best]
-    against = own[best] - own[second] if min(own[best], own[second]) < UNRELATED else 0.0
+    against = own[best] - own[second] if min(own[best], own[second]) < VERY_STRONG else 0.0
     if evidence > EVIDENCE and evidence > 2 * against:
         return int(best)
     rate = _rate(related, beside.measured)
     return (
-        rate if rate is not None and own[rate] < UNRELATED else None
+        rate if rate is not None and own[rate] < VERY_STRONG else None
     )  # what it is a rate of need not correlate with the time
 
 
@@ -313,11 +320,11 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
     value, or related as well. `before` are the third columns themselves.
     """
     thirds = residuals.thirds
-    alive = ((thirds**2).sum(axis=0) > RESIDUAL_SHARE * (before**2).sum(axis=0)) & (
+    alive = ((thirds**2).sum(axis=0) > HALF * (before**2).sum(axis=0)) & (
         np.abs(_correlations(residuals.measured, thirds)) <= CLOSE
     )
     strength = np.abs(_unit(thirds).T @ _unit(residuals.related)).max(axis=1, initial=0.0) * alive
-    near = [i for i in np.argsort(-strength, kind="stable")[:MOST_CONSIDERED] if strength[i] > THIRD_CORRELATION]
+    near = [i for i in np.argsort(-strength, kind="stable")[:MOST_CONSIDERED] if strength[i] > RELATED]
     kept = [
         i
         for i in near
@@ -329,7 +336,7 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
 def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
     """Tell whether the measured value explains much of what a related column leaves of a third one."""
     rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
-    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > 1 - RESIDUAL_SHARE)
+    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > 1 - HALF)
 
 
 def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:

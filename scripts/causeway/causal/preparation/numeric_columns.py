@@ -14,6 +14,7 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name, derived_name
 from causeway.causal.data.observations import (
+    HALF,
     PRIOR_LAUNCHES,
     Candidate,
     Feature,
@@ -23,18 +24,12 @@ from causeway.causal.data.observations import (
     scale_response,
     standardised_deviation,
 )
-from causeway.causal.selection.linear_model import LinearModel, fit_scores
+from causeway.causal.selection.linear_model import VERY_STRONG, LinearModel, fit_scores
 from causeway.causal.selection.problem import Problem, independent_rows
-from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, build_basis
-from causeway.causal.statistics.multiple_testing import VERY_STRONG
+from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, build_basis, group_means
 
-MOST = 20.0
-"""A single counter counts for no more than this in the choice for all; if they count for half of it on average, they
-are standardised.
-"""
 ROUNDING = 1e-9
 """A spread below this share of a column's size is what subtracting the mean of equal values leaves."""
-MAX_MISSING = 0.5
 MIN_POSITIVE = 0.2
 """A column with fewer positive values than this share has no logarithm to speak of."""
 RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
@@ -58,23 +53,22 @@ def standardised_within_configuration(values: np.ndarray, centred: np.ndarray, r
     As for the target (`configuration_spread`): `s_c^2 = (n_c std_c^2 + 5 typical^2) / (n_c + 5)`, `typical` relative to
     the mean if all means are positive.
     """
-
-    def mean(numbers: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        totals = np.bincount(groups, rows.weight)
-        return np.bincount(groups, rows.weight * numbers) / np.where(totals > 0, totals, 1.0)
-
     largest = max(float(np.abs(values).max()), 1e-300)
     values = values / largest
     centred = centred / largest
-    means = mean(values, rows.configuration)
-    variance = mean(centred**2, rows.configuration)
+    means = group_means(values, rows.configuration, rows.weight)
+    variance = group_means(centred**2, rows.configuration, rows.weight)
     base = means if np.all(means > 0) else np.ones(means.size)
     kernel_of = np.zeros(means.size, dtype=int)
     kernel_of[rows.configuration] = rows.kernel
-    typical = np.sqrt(mean((centred / base[rows.configuration]) ** 2, rows.kernel))[kernel_of] * base
+    typical = (
+        np.sqrt(group_means((centred / base[rows.configuration]) ** 2, rows.kernel, rows.weight))[kernel_of] * base
+    )
     launches = np.bincount(rows.configuration, rows.weight / rows.weight.mean())
     spread = np.sqrt((launches * variance + PRIOR_LAUNCHES * typical**2) / (launches + PRIOR_LAUNCHES))
-    unit = np.where(spread > ROUNDING * np.sqrt(mean(values**2, rows.configuration)), spread, np.inf)
+    unit = np.where(
+        spread > ROUNDING * np.sqrt(group_means(values**2, rows.configuration, rows.weight)), spread, np.inf
+    )
     return centred / unit[rows.configuration]
 
 
@@ -101,9 +95,9 @@ def better_standardised(in_unit: list[np.ndarray], standardised: list[np.ndarray
         found.append(
             np.min([fit_scores(LinearModel(problem, response)) for response in responses], axis=0).clip(max=0.0)
         )  # 0: left out
-    gain = np.clip(found[0] - found[1], -MOST, MOST)
+    gain = np.clip(found[0] - found[1], -2 * VERY_STRONG, 2 * VERY_STRONG)
     explains = np.minimum(*found) < -VERY_STRONG
-    most = explains.any() and gain[explains].mean() > MOST / 2
+    most = explains.any() and gain[explains].mean() > 2 * VERY_STRONG / 2
     return gain > (-VERY_STRONG if most else VERY_STRONG)
 
 
@@ -196,7 +190,7 @@ def numeric_column(column: Feature, name: str, rows: Observations) -> NumericCol
     infinite = int(np.isinf(values).sum())
     if not known.any():
         return "holds no value" + (f" ({infinite} infinite)" if infinite else "")
-    if known.mean() < 1 - MAX_MISSING:
+    if known.mean() < 1 - HALF:
         return f"missing in {100 * (1 - known.mean()):.0f} % of the rows"
     if values[known].min() == values[known].max():
         return "constant"

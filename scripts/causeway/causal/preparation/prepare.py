@@ -13,9 +13,8 @@ import numpy as np
 
 from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.preparation.affine_images import IMAGE, images_of_leaked
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
-from causeway.causal.preparation.exact_images import has_time_unit, keeps_order, product_images
+from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import (
     NumericColumn,
@@ -27,8 +26,7 @@ from causeway.causal.preparation.numeric_columns import (
 )
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
-from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, normal_scores
-from causeway.causal.statistics.clustering import cluster_columns, medoids
+from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, cluster_columns, medoids, normal_scores
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import counted
 from causeway.numeric.effective_size import kish_size
@@ -84,7 +82,9 @@ def prepare(
             numbers.append(number)
             missing = int((~number.known).sum())
             if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
-                prepared.note(f"{name}: {missing} missing or infinite values set to the mean of their configuration")
+                prepared.notes.append(
+                    f"{name}: {missing} missing or infinite values set to the mean of their configuration"
+                )
     ranks = ranks_of(columns, len(rows))
     _add_categories(categories, rows, centring, ranks, prepared)
     numbers = _varying_within(numbers, rows, centring, ranks, prepared)
@@ -268,9 +268,10 @@ def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: P
     chosen = [number for number, one in zip(counters, better, strict=True) if one]
     for number in chosen:
         number.searched = number.standardised
-    prepared.compare_scales((number.name for number in counters), (number.name for number in chosen))
+    prepared.on_two_scales = frozenset(number.name for number in counters)
+    prepared.standardised = frozenset(number.name for number in chosen)
     if chosen:
-        prepared.note(
+        prepared.notes.append(
             f"{len(chosen)} of {len(counters)} counters are standardised within their configuration, not taken in their"
             " unit"
         )

@@ -34,6 +34,15 @@ class Prepared:
         All measured columns, each once. Each must be added, merged or dropped before `complete`.
     controls : collection of str
 
+    Attributes
+    ----------
+    notes : list of str
+        What a reader should know, e.g. imputed values.
+    on_two_scales : frozenset of str
+        Counters that were compared on two scales: in their unit, and standardised within configurations.
+    standardised : frozenset of str
+        Those of them that are standardised within configurations.
+
     Raises
     ------
     ValueError
@@ -54,9 +63,9 @@ class Prepared:
         self._merge_reasons: dict[str, str] = {}
         self._stand_ins: dict[str, Candidate] = {}
         self._numbers: dict[str, NumericColumn] = {}
-        self._notes: list[str] = []
-        self._on_two_scales: frozenset[str] = frozenset()
-        self._standardised: frozenset[str] = frozenset()
+        self.notes: list[str] = []
+        self.on_two_scales: frozenset[str] = frozenset()
+        self.standardised: frozenset[str] = frozenset()
 
     @property
     def within(self) -> tuple[Candidate, ...]:
@@ -85,21 +94,6 @@ class Prepared:
         """Numeric columns that vary within configurations and were not dropped after that was found."""
         return MappingProxyType(self._numbers)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know, e.g. imputed values."""
-        return tuple(self._notes)
-
-    @property
-    def on_two_scales(self) -> frozenset[str]:
-        """Counters that were compared on two scales: in their unit, and standardised within configurations."""
-        return self._on_two_scales
-
-    @property
-    def standardised(self) -> frozenset[str]:
-        """Those of `on_two_scales` that are standardised within configurations."""
-        return self._standardised
-
     def state(self, name: str) -> State | None:
         """Return the state of a measured column; None before it has one."""
         if name in self._dropped:
@@ -109,15 +103,6 @@ class Prepared:
         if name in self._positions:
             return State.CONTROL if name in self._controls else State.CANDIDATE
         return None
-
-    def note(self, words: str) -> None:
-        """Keep what a reader should know."""
-        self._notes.append(words)
-
-    def compare_scales(self, names: Iterable[str], standardised: Iterable[str]) -> None:
-        """Keep which counters were compared on two scales, and which of them are standardised within configurations."""
-        self._on_two_scales = frozenset(names)
-        self._standardised = frozenset(standardised)
 
     def keep_numbers(self, numbers: Mapping[str, NumericColumn]) -> None:
         """Keep the numeric columns that vary within configurations, as measured."""

@@ -59,24 +59,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.causal.data.observations import HUNDREDTH, TENTH
 from causeway.causal.preparation.exact_images import is_exact, is_unit_copy
 
-LEAK_R2 = 0.99
+LEAK_R2 = 1 - HUNDREDTH
 """Squared multiple correlation below which no relation is exact, and from which a column determines the time."""
-OWN_SHARE = 0.1
-"""A leaked feature loses this much: with the measured value the unexplained part shrinks below a tenth of what the
-other columns leave.
-"""
 NOT_ROUNDING = 1e-4
 """Copies leave less of each other than this, and then the measured value's part in it is rounding."""
 ROUNDING = 1e-5
 """More than single precision takes from a squared correlation."""
 AT_ONCE = 256
 """So many rows of a matrix of correlations are gone through in one go."""
-UNIT_SLOPE = 0.1
-"""A rate is in proportion to its amount: in logarithms, the slope of one on the other differs from 1 by less than
-this.
-"""
 
 
 def correlation_matrix(columns: np.ndarray) -> np.ndarray:
@@ -183,7 +176,7 @@ class ExactRelations:
         """
         without = 1.0 - self.correlations[j].astype(float) ** 2
         residual = self.residual[j] * (1.0 - np.minimum(self.partial[j].astype(float) ** 2, 1.0))
-        needed = (without > NOT_ROUNDING) & (residual < OWN_SHARE * without) & ~self.alone
+        needed = (without > NOT_ROUNDING) & (residual < TENTH * without) & ~self.alone
         needed[j] = False
         if self.logarithmic:
             needed &= in_proportion(
@@ -226,7 +219,7 @@ class ExactRelations:
         if slopes is None:
             return []
         ratio = self.lengths[j] / self.lengths[helpers] if self.logarithmic else 1.0
-        if self.logarithmic and np.any(np.abs(np.abs(slopes * ratio) - 1) > 2 * UNIT_SLOPE):
+        if self.logarithmic and np.any(np.abs(np.abs(slopes * ratio) - 1) > 2 * TENTH):
             return []
         return helpers
 
@@ -245,7 +238,7 @@ class ExactRelations:
         extended = np.block([[np.ones((1, 1)), of_measured[None, :]], [of_measured[:, None], among]])
         without, _ = solved(among, towards)
         residual, slopes = solved(extended, np.concatenate(([self.with_measured[column]], towards)))
-        needed = without > NOT_ROUNDING and residual < 1 - LEAK_R2 and residual < OWN_SHARE * without
+        needed = without > NOT_ROUNDING and residual < 1 - LEAK_R2 and residual < TENTH * without
         return slopes[1:] if needed else None
 
 
@@ -339,4 +332,4 @@ def in_proportion(partial: np.ndarray, own: float | np.ndarray, others: np.ndarr
     """
     ratio = own / np.where(others > 0, others, np.inf)
     slopes = np.abs(np.stack([partial * ratio, partial / np.where(ratio > 0, ratio, np.inf)]))
-    return np.logical_or.reduce(np.abs(slopes - 1.0) < UNIT_SLOPE)
+    return np.logical_or.reduce(np.abs(slopes - 1.0) < TENTH)

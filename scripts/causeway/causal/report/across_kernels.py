@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from causeway.causal.data.feature_names import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
-from causeway.causal.data.observations import Dropped
+from causeway.causal.data.observations import HALF, HUNDREDTH, Dropped
 from causeway.causal.data.outcome import (
     NORMAL_QUANTILE,
     REFUSED,
@@ -36,27 +36,17 @@ from causeway.causal.data.outcome import (
     GroupSlope,
     Outcome,
     WhatIf,
+    six_digits,
 )
-from causeway.causal.data.six_digits import six_digits
-from causeway.causal.discovery.verdicts import PASSING
+from causeway.causal.discovery.arrows import PASSING
 from causeway.causal.report.sentences import NEGLIGIBLE
-from causeway.causal.statistics.multiple_testing import SIGNIFICANT, benjamini_bogomolov
+from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
 from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LOWERS, RAISES, REFUTED, SUPPORTED
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""
-HALF = 0.5
-"""Least share of a cause's cost in kernels that were found to have it; of the variability in kernels with an
-answer, or nothing is judged by them; least variability of the kernels that may have a cause, over its share of the
-variance; and least slope of the kernels without the strongest, over that of all, from which they may have it.
-"""
 DIRECTIONS = {RAISES: 1, LOWERS: -1}
-LEAST_SHARE = 1.0
-"""Percent of the variance that a fragile cause must surely explain: of 404 statements on 101 tables of choice 317 are
-robust or explain so much, 301 of them true. The robustness is that of the clipped deviation, so that a rare and large
-cause has little of it.
-"""
 FRAGILE = "a moderate unmeasured common cause could explain it, and its share of the variance may be below 1 %"
 PASSING_TIME = "it stands for anything that changes along the run, and a moderate cause of that could explain it"
 TRIFLE = f"it changes the time by less than {NEGLIGIBLE} %"
@@ -226,7 +216,7 @@ def _is_same(one: Arrow, other: Arrow) -> bool:
     return bool(named & found) or sizes
 
 
-def _resting_on(row: WhatIf, weak: Mapping[str, str]) -> WhatIf:
+def _resting_on(row: WhatIf, weak: Collection[str]) -> WhatIf:
     """Return a what-if, as inconclusive if it rests on a cause that the kernels do not bear out."""
     if row.verdict != SUPPORTED or not set(weak) & set(row.causes):
         return row
@@ -275,7 +265,7 @@ def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: in
         if q_value > SIGNIFICANT:
             lost[arrow.name] = q_value
     doubtful = {arrow.name for arrow in arrows if arrow.weakness}
-    what_ifs = tuple(_of_doubtful(row, doubtful) for row in outcome.examination.what_ifs)
+    what_ifs = tuple(_resting_on(row, doubtful) for row in outcome.examination.what_ifs)
     examination = replace(outcome.examination, what_ifs=what_ifs)
     outcome = replace(outcome, q_value=six_digits(q_kernel), arrows=tuple(arrows), examination=examination)
     return _without(outcome, lost, n_kernels) if lost else outcome
@@ -289,7 +279,7 @@ def _weakness(arrow: Arrow) -> str:
         return UNKNOWN_SIZE
     if arrow.robustness < FRAGILE_BELOW and arrow.role in PASSING:
         return PASSING_TIME
-    if arrow.robustness < FRAGILE_BELOW and arrow.variance.low < LEAST_SHARE:
+    if arrow.robustness < FRAGILE_BELOW and arrow.variance.low < 100 * HUNDREDTH:
         return FRAGILE
     return TRIFLE if _is_trifle(arrow) else ""
 
@@ -312,13 +302,6 @@ def _is_of_unknown_size(arrow: Arrow) -> bool:
     changes = () if arrow.in_time is None else (arrow.in_time.mean, arrow.in_time.spread)
     sizes = (*changes, arrow.contribution, arrow.variance)
     return all(size.low <= 0 <= size.high for size in sizes)
-
-
-def _of_doubtful(row: WhatIf, doubtful: set[str]) -> WhatIf:
-    """Return a what-if, as inconclusive if it rests on a doubtful cause."""
-    if row.verdict != SUPPORTED or not doubtful & set(row.causes):
-        return row
-    return replace(row, verdict=INCONCLUSIVE, reason="the cause itself is not supported")
 
 
 def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Outcome:

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
-from causeway.causal.data.six_digits import six_digits
+from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect, six_digits
 from causeway.causal.models.scope_model import VALUES
 from causeway.causal.report.kernel_effects import Agreement, KernelEffects
-from causeway.causal.report.reasons import nothing_sentence, reasons_of
-from causeway.causal.report.sentences import assumption_of, sentences_of, what_if_sentence
+from causeway.causal.report.sentences import assumption_of, nothing_sentence, reasons_of, sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import UNEXPLAINED
 

@@ -15,20 +15,15 @@ import numpy as np
 from scipy.special import stdtrit
 
 from causeway.causal.data.feature_names import ABOUT
-from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope
-from causeway.causal.data.six_digits import six_digits
+from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope, six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE, NOTHING_LEFT
-from causeway.causal.report.reasons import with_level
+from causeway.causal.report.sentences import with_level
 from causeway.core import formatting
 from causeway.core.vocabulary import SUPPORTED
 
 VERBS = {"+": "raises", "-": "lowers"}
 
 State = Literal["same", "opposite", "undecided", "another level", "not comparable", "kernel only", "dataset only"]
-FEWEST_KERNELS = 3
-"""Kernels from which the mean over them has an interval: that of two has one degree of freedom, and reaches 6.3
-standard errors to each side, which says nothing of the two.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +165,7 @@ class KernelEffects:
     @property
     def has_interval(self) -> bool:
         """Whether the mean is stated with its interval; that of one kernel is the kernel's own."""
-        return len(self.kernels) == 1 or len(self.kernels) >= FEWEST_KERNELS
+        return len(self.kernels) != 2  # of two there is one degree of freedom, and Student's t is 6.3
 
     @property
     def sentence(self) -> str:

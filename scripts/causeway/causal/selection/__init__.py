@@ -2,5 +2,5 @@
 
 In which order and on what it runs stands in `discovery`.
 
-Imports run from left to right: `lagged` > `stages` > `backward` > `forward` > `linear_model` > `problem`.
+Imports run from left to right: `lagged` > `backward` > `linear_model` > `problem`.
 """

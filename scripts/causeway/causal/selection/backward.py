@@ -4,26 +4,35 @@ pairs.
 Forward selection describes each effect by two or three functions. What these miss of a true cause is picked up by its
 proxies. Here the others get piecewise linear functions of their ranks and pairwise products as well, so that only a
 candidate with information of its own stays.
+
+What each of the two stages of a search found is a `Stage`.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.data.feature_names import derived_name
-from causeway.causal.data.observations import Candidate
-from causeway.causal.selection.forward import MIN_PARTIAL_R2, MIN_TEST_SIZE, significance_level
-from causeway.causal.selection.linear_model import LinearModel, Test, effective_test_size, linear_model_of
+from causeway.causal.data.observations import FEWEST_ROWS, HALF, Candidate
+from causeway.causal.data.outcome import StageName
+from causeway.causal.selection.linear_model import (
+    MIN_PARTIAL_R2,
+    VERY_STRONG,
+    LinearModel,
+    Test,
+    effective_test_size,
+    linear_model_of,
+    significance_level,
+)
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring
-from causeway.causal.statistics.multiple_testing import VERY_STRONG
+from causeway.numeric.block_resampling import block_numbers
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise linear functions have their knots: denser in the tails, where effects saturate."""
-TAIL_RATE = 0.7
-TAIL_CLIP = 3.0
-"""The convex tail is `exp(TAIL_RATE z)` of the normal score z, clipped."""
 ROWS_PER_COLUMN = 6
 """At least so many independent rows per column of the others' model; what would take more is left out, products before
 hinges.
@@ -44,8 +53,6 @@ THIRD = 20
 """So many third columns are asked: those most correlated with either."""
 RELATED = 0.15
 """Least correlation of a third column with either."""
-MOST_TOLD = 0.5
-"""A squared partial correlation counts up to this: one column that is explained wholly must not decide alone."""
 CLEAR = 0.3
 """Difference of the sums of squared partial correlations from which one column counts as the original."""
 COUNTER = "counter"
@@ -54,8 +61,8 @@ MIN_LENGTH = 1e-8
 
 
 def flexible_functions(candidate: Candidate) -> np.ndarray:
-    """Return functions of a candidate, float, shape (n_rows, k): hinges at `KNOTS` of the ranks, the values, a convex
-    tail; of a category its indicators.
+    """Return functions of a candidate, float, shape (n_rows, k): hinges at `KNOTS` of the ranks, and the values;
+    of a category its indicators.
     """
     values = candidate.values.astype(float)
     if values.ndim > 1:
@@ -64,7 +71,7 @@ def flexible_functions(candidate: Candidate) -> np.ndarray:
         return values[:, None]
     ranks = ndtr(candidate.scores)
     hinges = [np.maximum(ranks - knot, 0.0) for knot in KNOTS]
-    return np.column_stack([*hinges, values, np.exp(TAIL_RATE * np.clip(candidate.scores, -TAIL_CLIP, TAIL_CLIP))])
+    return np.column_stack([*hinges, values])
 
 
 def unit_columns(columns: np.ndarray) -> np.ndarray:
@@ -197,8 +204,8 @@ class Pruner:
         explained = np.asarray([before - float(residual @ residual)])
         size = effective_test_size(self.problem, candidate, residual)
         p_values, partial = model.tests(explained, np.asarray([df]), np.asarray([size]))
-        p_value = float(p_values[0]) if size >= MIN_TEST_SIZE else 1.0
-        return Test(candidate, p_value, float(partial[0]), df, size)
+        p_value = float(p_values[0]) if size >= FEWEST_ROWS else 1.0
+        return Test(candidate, p_value, float(partial[0]), size)
 
     def prefer_raw(self, response: np.ndarray, chosen: list[int]) -> list[int]:
         """Exchange ratios, rates and means for a raw counter that, acting with the other causes, explains as much.
@@ -325,8 +332,83 @@ def _is_original(problem: Problem, one: int, other: int) -> int:
     near = near[strength[near] > RELATED]
     left = max(1.0 - between**2, 1e-6)
     told = [
-        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), MOST_TOLD).sum()
+        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), HALF).sum()
         for a, b in ((first[near], second[near]), (second[near], first[near]))
     ]
     difference = float(told[0] - told[1])
     return int(np.sign(difference)) if abs(difference) > CLEAR else 0
+
+
+@dataclass
+class Stage:
+    """One stage of the search and what it found.
+
+    Attributes
+    ----------
+    name : str
+        `mean` or `scale`.
+    problem : Problem
+    pruner : Pruner
+    centring : GroupCentring
+    response : ndarray of float, shape (n_rows,)
+        Centred within configurations and weighted.
+    unit : float
+        Of the response, in that of the standardised deviation.
+    tests : list of Test
+        Of the parents.
+    """
+
+    name: StageName
+    problem: Problem
+    pruner: Pruner
+    centring: GroupCentring
+    response: np.ndarray
+    unit: float
+    tests: list[Test]
+
+    @property
+    def chosen(self) -> list[int]:
+        """The stage's parents, in the order in which they were found."""
+        return [test.candidate for test in self.tests]
+
+
+@dataclass
+class Stages:
+    """What the two stages found.
+
+    Attributes
+    ----------
+    mean, scale : Stage
+    problem : Problem
+        Of the candidates that vary within configurations, rows weighted as they were sampled.
+    centring : GroupCentring
+        Likewise.
+    residual : ndarray of float, shape (n_rows,)
+        The standardised deviation less what the parents of its mean explain; neither clipped nor weighted.
+    """
+
+    mean: Stage
+    scale: Stage
+    problem: Problem
+    centring: GroupCentring
+    residual: np.ndarray
+
+    @property
+    def both(self) -> tuple[Stage, Stage]:
+        """The stages in order."""
+        return self.mean, self.scale
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """For each row the number of its block, int, shape (n_rows,), by the residual of either response, whichever
+        depends longer on its past.
+
+        The responses are clipped, as the search sees them: what a strong cause has beyond the clip is its own doing and
+        no dependence, and blocks as long as its episodes would leave every other half-sample without one.
+        """
+        residuals = [linear_model_of(stage.problem, stage.response, stage.chosen).residual for stage in self.both]
+        return min((block_numbers(series, series.size) for series in residuals), key=lambda blocks: int(blocks[-1]))
+
+    def parents(self) -> list[int]:
+        """Return the parents of either stage, ascending."""
+        return sorted({candidate for stage in self.both for candidate in stage.chosen})

@@ -29,12 +29,10 @@ import numpy as np
 from scipy.fft import dct
 from scipy.special import fdtrc
 
-from causeway.causal.data.observations import Candidate, Dropped, Observations
-from causeway.causal.selection.forward import ALPHA
-from causeway.causal.selection.linear_model import effective_test_size, linear_model_of
+from causeway.causal.data.observations import HALF, Candidate, Dropped, Observations
+from causeway.causal.selection.backward import ROWS_PER_COLUMN, Stage, Stages
+from causeway.causal.selection.linear_model import ALPHA, SIGNIFICANT, bonferroni, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
-from causeway.causal.selection.stages import Stage, Stages
-from causeway.causal.statistics.multiple_testing import SIGNIFICANT, bonferroni
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.numeric.effective_size import autocorrelations
 
@@ -42,21 +40,17 @@ REASON = "refused under own lags: what is new in it at a launch goes with nothin
 NO_DRIFT = "refused as a drift: other slow waves of the deviation are as large"
 WAVES = 11
 """Cosines of the lowest frequencies, of 1 to 11 half periods of a recording, that a drift is compared with."""
-SHORTEST = 80
-"""Fewest rows, on average, of a stretch in which a clock runs on: one that begins anew in every step is no drift."""
-BEGINS_ANEW = 0.5
-"""A clock that falls by more than this share of its range begins anew, as at the first launch of the next rank."""
 LAGS = 20
 """Rows of its own past, and of the target's, that a test is given. Chosen: with them 1 of 40 tables of independent slow
 waves has a cause, without the test 6; 8 of 205 slow causes are lost.
 """
+SHORTEST = 4 * LAGS
+"""Fewest rows, on average, of a stretch in which a clock runs on: one that begins anew in every step is no drift."""
 SLOW = 0.05
 """A series is slow whose mean autocorrelation over these lags is above this; a pattern that repeats within them has 0.
 Chosen.
 """
-ROWS_PER_LAG = 6
-"""At least so many independent rows per column of the past, as `backward.ROWS_PER_COLUMN`."""
-MIN_LAGS = 5
+MIN_LAGS = LAGS // 4
 """Fewest lags that are held, however few the rows. Chosen."""
 RANK = 1e-5
 """Single precision of the bases, some digits spared."""
@@ -148,7 +142,7 @@ def stretches(values: np.ndarray) -> np.ndarray:
     >>> stretches(np.array([0.0, 1.0, 3.0, 2.5, 4.0, 0.5, 3.0]))
     array([0, 5])
     """
-    falls = np.diff(values) < -BEGINS_ANEW * np.ptp(values)
+    falls = np.diff(values) < -HALF * np.ptp(values)
     return np.concatenate([[0], np.flatnonzero(falls) + 1])
 
 
@@ -229,7 +223,7 @@ def is_slow(series: np.ndarray) -> bool:
 
 def lags_that_fit(problem: Problem, n_columns: int) -> int:
     """Return how many lags of a candidate with `n_columns` and of the response the rows can carry, at most `LAGS`."""
-    return int(np.clip(problem.n_independent / ROWS_PER_LAG / (1 + n_columns), MIN_LAGS, LAGS))
+    return int(np.clip(problem.n_independent / ROWS_PER_COLUMN / (1 + n_columns), MIN_LAGS, LAGS))
 
 
 def past(columns: np.ndarray, lags: int) -> np.ndarray:

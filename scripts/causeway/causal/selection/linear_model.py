@@ -2,6 +2,14 @@
 
 A candidate enters with all columns of its basis at once. Its partial F test is honest about what rows are worth: Kish's
 size for the weights, Bartlett's factor for autocorrelation.
+
+Forward selection takes the target's parents one by one (`forward`).
+
+The target is a sink (nothing measured at a launch is caused by its own deviation), so its parents are its Markov
+blanket and no arrow needs orienting. The number of candidates is paid for by Bonferroni.
+
+The levels of p-values and of likelihoods stand here, and p-values after looking in many places.
+The procedure of Benjamini and Hochberg is SciPy's `false_discovery_control`.
 """
 
 import functools
@@ -11,9 +19,53 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
+from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import NEW_SHARE, orthonormal_transform
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor
+
+SIGNIFICANT = 0.05
+"""Level of a test that is asked once, and of the false discovery rate over kernels: convention."""
+STRONG = 6.0
+VERY_STRONG = 10.0
+"""Differences of the Bayesian information criterion, or of twice the log-likelihood, that are "strong" and "very
+strong" evidence (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
+"""
+
+
+def simes(p_values: np.ndarray) -> float:
+    """Return Simes' p-value of the hypothesis that no candidate matters: `min p_(k) d / k`; 1 without candidates.
+
+    Parameters
+    ----------
+    p_values : ndarray of float, shape (d,), in [0, 1]
+        In any order.
+
+    References
+    ----------
+    R. J. Simes, An improved Bonferroni procedure for multiple tests of significance, Biometrika 73 (1986) 751.
+    """
+    p_values = np.sort(np.asarray(p_values, dtype=float))
+    return float(min(1.0, (p_values * p_values.size / np.arange(1, p_values.size + 1)).min())) if p_values.size else 1.0
+
+
+def bonferroni(p_value: float, n_tests: float) -> float:
+    """Return a p-value after Bonferroni over the candidates of a search, at most 1."""
+    return float(min(1.0, p_value * max(n_tests, 1)))
+
+
+def benjamini_bogomolov(p_value: float, n_selected: int, n_families: int) -> float:
+    """Return the q-value of a hypothesis in one of `n_selected` families out of `n_families`; `p_value` is adjusted
+    within the family.
+
+    References
+    ----------
+    Y. Benjamini, M. Bogomolov, Selective inference on multiple families of hypotheses, J. R. Stat. Soc. B 76 (2014)
+    297: if the false discovery rate selects R of m families, hypotheses within them are tested at R / m times the
+    level.
+    """
+    return float(min(1.0, p_value * n_families / max(n_selected, 1)))
+
 
 SMALL_RESIDUAL = 1e-3
 """Share of a response below which its residual's products are not taken as a difference: they would drown in
@@ -33,8 +85,6 @@ class Test:
         Not adjusted for the number of candidates.
     partial_r2 : float
         Share of the others' residual variance that the candidate explains, 0 to 1.
-    df : int
-        Columns that the candidate adds.
     n_effective : float
         Effective number of rows behind the test.
     """
@@ -44,7 +94,6 @@ class Test:
     candidate: int
     p_value: float
     partial_r2: float
-    df: int
     n_effective: float
 
 
@@ -291,3 +340,86 @@ def fit_scores(model: LinearModel) -> np.ndarray:
         return np.full(df.size, np.inf)
     score = n_rows * np.log(np.maximum(1 - explained / total, 1e-12)) + np.log(n_rows) * df
     return np.where(df > 0, score, np.inf)
+
+
+ALPHA = 0.01
+"""Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
+MAX_ALPHA = SIGNIFICANT / 2
+"""Level of the later steps, so that over both stages an arrow's p-value times the number of tests stays below 5 %."""
+MIN_PARTIAL_R2 = 0.002
+"""A candidate that explains less of the residual variance is no cause worth naming, however significant."""
+MAX_PARENTS = 15
+FEW_ROWS = 300.0
+"""With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their
+precision, and a reader is warned.
+"""
+MOST_TRIED = 40
+"""So many candidates are tried per step with their own autocorrelation before the step gives up."""
+
+
+def significance_level(problem: Problem, rank: int) -> float:
+    """Return the level of the test of the `rank`-th parent, counted from 1.
+
+    What is in already is no longer null: as in a step-up procedure, the level grows with the number of parents, but
+    only to `MAX_ALPHA`, and not with few rows.
+
+    References
+    ----------
+    Y. Benjamini, Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc. B 57 (1995) 289.
+    """
+    return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
+
+
+def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: float = FEWEST_ROWS) -> Test | None:
+    """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
+
+    With fewer effective rows than `least_size` it counts for none.
+
+    The residual's autocorrelation is taken with the candidate in the model: a true cause that changes slowly leaves
+    white noise and is found, a chance resemblance of two slow series leaves a slow residual and is not.
+    """
+    problem = model.problem
+    explained, df = model.scan()
+    df[list(excluded)] = 0
+    naive, partial = model.tests(explained, df, np.full(problem.n_candidates, problem.n_independent))
+    best: Test | None = None
+    for candidate in np.lexsort((-partial, naive))[:MOST_TRIED]:
+        if naive[candidate] > limit or (best is not None and naive[candidate] >= best.p_value and best.p_value > 0):
+            break  # autocorrelation can only weaken a test
+        if partial[candidate] < MIN_PARTIAL_R2:
+            continue
+        residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
+        size = effective_test_size(problem, int(candidate), residual)
+        one = [candidate]
+        p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= least_size else 1.0
+        if p_value <= limit and (best is None or p_value < best.p_value):
+            best = Test(int(candidate), p_value, float(partial[candidate]), size)
+            if p_value == 0.0:
+                break
+    return best
+
+
+def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ()) -> list[int]:
+    """Select candidates one by one while the best one's test is significant, then exchange those that another fits
+    better.
+
+    A ratio or another mixture may enter first because it stands for two causes at once; once these are in, it is
+    exchanged or pruned.
+
+    Parameters
+    ----------
+    problem : Problem
+    response : ndarray of float, shape (n_rows,)
+        Centred and weighted like the basis.
+    given : tuple of int
+        Candidates that are in the model from the start and are not chosen.
+    """
+    model = linear_model_of(problem, response, list(given))
+    chosen: list[int] = []
+    while len(chosen) < MAX_PARENTS:
+        test = best_test(model, {*given, *chosen}, significance_level(problem, len(chosen) + 1))
+        if test is None:
+            break
+        chosen.append(test.candidate)
+        model.add_candidate(test.candidate)
+    return chosen

@@ -3,5 +3,5 @@ sensitivity, shrinkage, weights of draws.
 
 What other wings need as well stands in `numeric`.
 
-Imports run from left to right: `draw_weights` > `basis`, `clustering`, `multiple_testing`, `ridge`.
+Imports run from left to right: `basis`, `ridge`.
 """

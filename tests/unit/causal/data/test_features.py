@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.causal.data.assemble_features import assemble
-from causeway.causal.data.features import Export, exports_of
+from causeway.causal.data.features import Export, assemble, exports_of
 from causeway.causal.data.scopes import feature_columns
 from causeway.core.feature_registry import FEATURE_BY_NAME, FEATURES
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table, unit_of, write_json, write_table

@@ -10,8 +10,14 @@ from planted_steps import SHIFT, STEPS, table
 
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext
 from causeway.causal.data.launch_context import ChosenLaunches
-from causeway.causal.data.operator_context import add_operators, add_shapes, input_elements, matrix_product
-from causeway.causal.data.step_context import StepWindows, add_steps
+from causeway.causal.data.operator_context import (
+    StepWindows,
+    add_operators,
+    add_shapes,
+    add_steps,
+    input_elements,
+    matrix_product,
+)
 from causeway.core.clock import Clock
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import CALLED_SINCE

@@ -8,8 +8,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node
-from causeway.causal.data.six_digits import to_six_digits
+from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node, to_six_digits
 from causeway.causal.search_causes import read_outcomes, write_outcomes
 from causeway.core.errors import TableError
 

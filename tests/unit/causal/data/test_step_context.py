@@ -8,7 +8,7 @@ from planted_steps import SHIFT, STEPS, table
 
 from causeway.causal.data.feature_names import grids_and_blocks
 from causeway.causal.data.launch_context import ChosenLaunches
-from causeway.causal.data.step_context import StepWindows, add_steps
+from causeway.causal.data.operator_context import StepWindows, add_steps
 from causeway.core.clock import Clock
 from causeway.core.tables import write_table
 from causeway.core.vocabulary import CALLED_SINCE

@@ -6,8 +6,7 @@ from causal_tables import rows_of
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
-from causeway.causal.discovery.discover import discover
-from causeway.causal.discovery.effects_of_time import REASON
+from causeway.causal.discovery.discover import FOLLOWS_TIME, discover
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 
@@ -29,7 +28,7 @@ def outcome_of(seed: int, follows: bool):
 def test_a_counter_that_follows_the_time_is_dropped_with_its_reason(seed):
     outcome = outcome_of(seed, follows=True)
     assert {arrow.name for arrow in outcome.arrows} == {"unit0", "unit1"}
-    assert {one.feature: one.reason for one in outcome.dropped}["unit2"] == REASON
+    assert {one.feature: one.reason for one in outcome.dropped}["unit2"] == FOLLOWS_TIME
 
 
 @pytest.mark.parametrize("seed", [9510, 9511, 9512])

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from causal_documents import arrow, outcome
 
-from causeway.causal.discovery.arrows import robustness_value
-from causeway.causal.discovery.verdicts import arrow_verdict, detectable_share
-from causeway.causal.statistics.multiple_testing import benjamini_bogomolov, bonferroni, simes
+from causeway.causal.discovery.arrows import arrow_verdict, detectable_share, robustness_value
+from causeway.causal.selection.linear_model import benjamini_bogomolov, bonferroni, simes
 
 
 def test_simes_by_hand():

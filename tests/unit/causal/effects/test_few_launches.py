@@ -10,7 +10,7 @@ from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.data.outcome import Scope
-from causeway.causal.effects.intervention_values import observed_levels
+from causeway.causal.effects.interventions import observed_levels
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import extremes, rare_launches
 from causeway.causal.preparation.categorical import category_candidates

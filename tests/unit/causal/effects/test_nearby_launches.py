@@ -7,7 +7,7 @@ from causal_tables import rows_of, series, time_effects
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.nearby_launches import column_quantiles, near_level
+from causeway.causal.effects.kernel_times import column_quantiles, near_level
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.numeric.process import single_threaded
 

@@ -275,7 +275,8 @@ def test_a_few_slow_launches_are_not_predicted_beyond_what_was_observed(monkeypa
     middle = np.exp(np.log(y).mean())
     most = 100 * middle * (y.max() / middle) ** 1.5 / y.mean()
     assert abs(effect.mean.value) < most
-    monkeypatch.setattr(kernel_times, "REACH", 1e9)
+    reach = kernel_times.KernelTimes._reach
+    monkeypatch.setattr(kernel_times.KernelTimes, "_reach", lambda self: tuple(1e9 * end for end in reach(self)))
     assert abs(effects_of(columns, y)[2]["wait"].mean.value) > 10 * abs(effect.mean.value)
 
 

@@ -12,7 +12,7 @@ from causal_tables import intervention_model, rows_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.intervention_values import settings_of
+from causeway.causal.effects.interventions import settings_of
 from causeway.causal.effects.user_interventions import (
     UserIntervention,
     configuration_values,

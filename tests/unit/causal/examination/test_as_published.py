@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from causeway.causal.examination.as_published import MOST_COLUMNS, published_arrows, published_rows
+from causeway.causal.examination.context_graph import MOST_COLUMNS, published_arrows, published_rows
 
 NOTHING = {"feature": None, "slope": None, "contribution_percent": None}
 

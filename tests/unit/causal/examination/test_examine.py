@@ -16,8 +16,15 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.examination import examine as steps
 from causeway.causal.examination.examine import Extent, examine
-from causeway.causal.examination.falsification import block_slopes, falsify, held_in_subsets, refuted_by
-from causeway.causal.examination.heterogeneity import cochran, heterogeneity, label_of
+from causeway.causal.examination.falsification import (
+    block_slopes,
+    cochran,
+    falsify,
+    held_in_subsets,
+    heterogeneity,
+    label_of,
+    refuted_by,
+)
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import write_scope
 from causeway.numeric.process import single_threaded

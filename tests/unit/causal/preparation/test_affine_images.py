@@ -8,8 +8,7 @@ from scipy.optimize import linprog
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.preparation.affine_images import affine_images
-from causeway.causal.preparation.exact_images import is_affine_image
+from causeway.causal.preparation.exact_images import affine_images, is_affine_image
 from causeway.causal.preparation.prepare import prepare
 
 N = 600

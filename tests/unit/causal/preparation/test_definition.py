@@ -9,7 +9,7 @@ from causal_tables import rows_of
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.preparation.definition import without_definition
+from causeway.causal.preparation.known_relations import without_definition
 from causeway.causal.preparation.prepare import LEAKED
 from causeway.core.vocabulary import MEMORY_STALL
 

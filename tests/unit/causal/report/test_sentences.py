@@ -12,8 +12,7 @@ from causeway.causal.data.outcome import Ends, Examination, Refutation, Scope, T
 from causeway.causal.discovery.discover import discover
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, what_if_rows
-from causeway.causal.report.reasons import reasons_of
-from causeway.causal.report.sentences import cause_sentence, nothing_found, sentences_of, what_if_sentence
+from causeway.causal.report.sentences import cause_sentence, nothing_found, reasons_of, sentences_of, what_if_sentence
 
 BLOCKS = what_if("block_x", "1,024", "256", (-31.2, -38.4, -21.9))
 

@@ -8,8 +8,7 @@ from scipy.stats import f as f_distribution
 
 from causeway.causal.data.observations import Candidate
 from causeway.causal.selection.backward import Pruner
-from causeway.causal.selection.forward import best_test, forward
-from causeway.causal.selection.linear_model import ROWS_AT_ONCE, LinearModel
+from causeway.causal.selection.linear_model import ROWS_AT_ONCE, LinearModel, best_test, forward
 from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis
 

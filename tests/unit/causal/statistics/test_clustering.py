@@ -2,7 +2,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from causeway.causal.statistics.clustering import cluster_columns, medoids
+from causeway.causal.statistics.basis import cluster_columns, medoids
 
 
 def partition(labels):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.statistics.draw_weights import DrawWeights
+from causeway.causal.effects.time_model import DrawWeights
 
 
 def indicators(codes):

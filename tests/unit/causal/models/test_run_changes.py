@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from attribution_samples import drawn, rows_of, write_target
 
-from causeway.causal.attribution import run_changes as module
-from causeway.causal.attribution.mechanisms import evenly
-from causeway.causal.attribution.run_changes import MECHANISM, attributed_changes, run_change
-from causeway.causal.attribution.slow_launches import NO_DOWHY
+from causeway.causal.models import run_changes as module
+from causeway.causal.models.kernel_rows import evenly
+from causeway.causal.models.run_changes import MECHANISM, attributed_changes, run_change
+from causeway.causal.models.slow_launches import NO_DOWHY
 from causeway.core.tables import SCHEMAS, write_table
 
 CAUSES = ["beside", "clock_mhz"]

@@ -19,18 +19,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.causal.attribution.kernel_rows import (
+from causeway.causal.data.outcome import CONFIGURATION, Outcome
+from causeway.causal.data.scopes import DATASET_SCOPE, MIN_KERNEL_ROWS, totals_of
+from causeway.causal.effects.time_model import MAX_ROWS
+from causeway.causal.models.kernel_rows import (
     MOST_CAUSES,
     MOST_CONFIGURATIONS,
+    Curve,
+    DrawnRows,
     KernelRows,
     as_codes,
+    evenly,
     guarded,
+    load_gcm,
     read_rows,
 )
-from causeway.causal.attribution.mechanisms import Curve, DrawnRows, evenly, load_gcm
-from causeway.causal.data.outcome import CONFIGURATION, Outcome
-from causeway.causal.data.scopes import DATASET_SCOPE, totals_of
-from causeway.causal.effects.time_model import MAX_ROWS
 from causeway.causal.models.scope_model import GML
 from causeway.core.formatting import setting_value
 from causeway.core.tables import SCHEMAS, write_table
@@ -46,8 +49,6 @@ NO_DOWHY = "dowhy is not installed here: it has no version for this Python, or w
 SLOWEST = 20
 REFERENCE = 200
 """Launches that a slow one is compared with: their mean is known to a fourteenth of a standard deviation."""
-LEAST_REFERENCE = 30
-"""Fewer launches are no distribution to be slow in: as `scopes.MIN_KERNEL_ROWS`."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def slow_launches(
     -------
     list of SlowLaunch
         At most `SLOWEST`; none where there are too few rows, or no cause. Only launches of configurations with
-        `LEAST_REFERENCE` rows are asked about.
+        `MIN_KERNEL_ROWS` rows are asked about.
     """
     names = [name for name in causes if name in rows.causes and len(np.unique(rows.causes[name])) > 1][:MOST_CAUSES]
     if not names or len(rows) < REFUSED_BELOW:
@@ -101,8 +102,8 @@ def slow_launches(
     model = _Model(rows, names, edges, seed)
     deviation = rows.value - rows.mean
     counts = np.bincount(model.configuration)[model.configuration]
-    slowest = np.argsort(np.where(counts >= LEAST_REFERENCE, -deviation, np.inf), kind="stable")[:SLOWEST]
-    slowest = slowest[(deviation[slowest] > 0) & (counts[slowest] >= LEAST_REFERENCE)]
+    slowest = np.argsort(np.where(counts >= MIN_KERNEL_ROWS, -deviation, np.inf), kind="stable")[:SLOWEST]
+    slowest = slowest[(deviation[slowest] > 0) & (counts[slowest] >= MIN_KERNEL_ROWS)]
     shares: dict[int, np.ndarray] = {}
     for code in np.unique(model.configuration[slowest]):
         own = slowest[model.configuration[slowest] == code]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from attribution_samples import drawn, rows_of, write_target
 
-from causeway.causal.attribution import slow_launches as module
-from causeway.causal.attribution.slow_launches import (
+from causeway.causal.data.outcome import CONFIGURATION
+from causeway.causal.models import slow_launches as module
+from causeway.causal.models.slow_launches import (
     NO_CAUSE,
     NO_DOWHY,
     NO_TIMES,
@@ -15,7 +16,6 @@ from causeway.causal.attribution.slow_launches import (
     slow_launches,
     write_slow_launches,
 )
-from causeway.causal.data.outcome import CONFIGURATION
 from causeway.core.tables import read_table, table_metadata
 
 

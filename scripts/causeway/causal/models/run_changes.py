@@ -19,21 +19,26 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import stats
 
-from causeway.causal.attribution.kernel_rows import (
-    MOST_CAUSES,
-    MOST_CONFIGURATIONS,
-    MOST_LEVELS,
-    KernelRows,
-    as_codes,
-    guarded,
-    is_category,
-    read_rows,
-)
-from causeway.causal.attribution.mechanisms import Curve, DrawnRows, curves_of_runs, evenly, load_gcm
-from causeway.causal.attribution.slow_launches import NO_DOWHY
+from causeway.causal.data.observations import HUNDREDTH, TENTH
 from causeway.causal.data.outcome import CONFIGURATION
 from causeway.causal.data.scopes import kernel_names
 from causeway.causal.effects.time_model import MAX_ROWS
+from causeway.causal.models.kernel_rows import (
+    MOST_CAUSES,
+    MOST_CONFIGURATIONS,
+    MOST_LEVELS,
+    Curve,
+    DrawnRows,
+    KernelRows,
+    as_codes,
+    curves_of_runs,
+    evenly,
+    guarded,
+    is_category,
+    load_gcm,
+    read_rows,
+)
+from causeway.causal.models.slow_launches import NO_DOWHY
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, KERNEL_VARIABILITY, SUPPORTED
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
@@ -54,9 +59,7 @@ DRAWS = 2000
 """Launches that are drawn from a model."""
 RESAMPLES = 30
 """Of blocks, behind a standard error: known to 13 %."""
-LEAST_OVERLAP = 0.1
-"""Share of launches with values that the other run has as often, below which an input is not told from the kernel."""
-TAIL = 0.99
+TAIL = 1 - HUNDREDTH
 WIDER_TAIL = 1.25
 """Widening of the interval of the 99th percentile's parts, which held .82 of 140 truths without: 1.645 / 1.34."""
 
@@ -156,7 +159,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     if mean[1] <= 0 <= mean[2]:
         return "the change is within the noise of the runs"
     shares = np.array([_shares(pair, categories, names) for pair in drawn])  # draw by player
-    apart = [_overlap(code, weights) < LEAST_OVERLAP for code in codes]
+    apart = [_overlap(code, weights) < TENTH for code in codes]
     merged = [*(number for number, is_apart in enumerate(apart) if is_apart), len(names)]
     shares[:, len(names)] = shares[:, merged].sum(axis=1)
     parts = []

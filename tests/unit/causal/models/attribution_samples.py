@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from causeway.causal.attribution.kernel_rows import KernelRows
+from causeway.causal.models.kernel_rows import KernelRows
 from causeway.core.tables import SCHEMAS, write_table
 
 ROWS = 600
