@@ -23,9 +23,17 @@ def module_stamp(part):
     return stamp(".".join(Path(part).parts), sorted([*(home / part).rglob("*.py"), *home.glob(f"{part}.py")]))
 
 
+@functools.cache
+def known_columns():
+    """Return the digest of the tables by which the ground floor knows columns: their records, and what is known of them
+    before any data.
+    """
+    return stamp("known_columns", [BASE / "config" / "features.yaml", BASE / "config" / "prior_knowledge.tsv"])
+
+
 def modules(*parts):
     """Return the digests of the code that a job runs: the ground floor's, and those of the named wings or modules."""
-    return [module_stamp(part) for part in (*GROUND, *parts)]
+    return [*(module_stamp(part) for part in (*GROUND, *parts)), known_columns()]
 
 
 def assets(room):
