@@ -12,7 +12,6 @@ from causeway.core.tables import write_json
 from causeway.simulate import counters
 from causeway.simulate.demo import trace_scenario
 from causeway.simulate.device_metrics import METRICS
-from causeway.simulate.jobs.step_job import write_step_job
 from causeway.simulate.kineto_json import KinetoJson
 from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
@@ -37,8 +36,8 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     Parameters
     ----------
     values : mapping
-        `kind`, `trace`, `counters` or `steps`, and what differs from the demonstration of that kind: fields of
-        `Scenario`, `CounterScenario` or `StepJob`.
+        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or
+        `CounterScenario`.
     folder : str or Path
 
     Raises
@@ -49,7 +48,6 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {
         "trace": _write_trace,
         "counters": _write_counters,
-        "steps": write_step_job,
     }
     kind = values.get(KIND, "trace")
     if kind not in kinds:
