@@ -213,6 +213,15 @@ class Scenario:
     format: str = "nsys"
 
 
+KNOWN = {
+    "collective": ("noise", "wait"),
+    "host": ("close", "ahead"),
+    "format": ("nsys", "kineto"),
+    "straggler": ("none", "compute", "host", "network"),
+}
+"""What may stand in a field that takes one of some words."""
+
+
 def check(scenario: Scenario) -> None:
     """Raise `CausewayError` for a scenario that cannot be simulated."""
     for name in ("ranks", "nodes", "iterations", "iterations_per_batch", "clock_drops"):
@@ -223,28 +232,17 @@ def check(scenario: Scenario) -> None:
             f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes leave a node without a rank; set nodes"
             f" to at most {scenario.ranks}"
         )
-    if scenario.clock_rank is not None and not 0 <= scenario.clock_rank < scenario.ranks:
-        raise CausewayError(
-            f"simulated trace: clock_rank is {scenario.clock_rank}, the ranks are 0 to {scenario.ranks - 1}"
-        )
+    for name in ("clock_rank", "straggler_rank"):
+        rank = getattr(scenario, name)
+        if rank is not None and not 0 <= rank < scenario.ranks:
+            raise CausewayError(f"simulated trace: {name} is {rank}, the ranks are 0 to {scenario.ranks - 1}")
     if not 0 < scenario.clock_factor <= 1 or not 0 <= scenario.clock_from < scenario.clock_to <= 1:
         raise CausewayError(
             "simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time"
         )
-    if scenario.collective not in ("noise", "wait"):
-        raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
-    if scenario.host not in ("close", "ahead"):
-        raise CausewayError(f"simulated trace: host is {scenario.host!r}; known are close and ahead")
-    if scenario.format not in ("nsys", "kineto"):
-        raise CausewayError(f"simulated trace: format is {scenario.format!r}; known are nsys and kineto")
-    if (
-        scenario.straggler not in ("none", "compute", "host", "network")
-        or not 0 <= scenario.straggler_rank < scenario.ranks
-    ):
-        kinds = "none, compute, host and network"
-        raise CausewayError(
-            f"simulated trace: straggler is {scenario.straggler!r} on rank {scenario.straggler_rank}; known are {kinds}"
-        )
+    for name, known in KNOWN.items():
+        if getattr(scenario, name) not in known:
+            raise CausewayError(f"simulated trace: {name} is {getattr(scenario, name)!r}; known are {', '.join(known)}")
     if scenario.straggler == "host" and scenario.host == "ahead":
         raise CausewayError("simulated trace: a host that runs ahead is not late; set host to close")
     if scenario.straggler != "none" and scenario.collective != "wait":
