@@ -83,6 +83,9 @@ SLOW_STEP_CAUSES = {
 }
 """Causes of slow steps in `step_causes.parquet`, with their names in figures and tables."""
 
+FEWEST_OF_P99 = 100
+"""Steps from which their 99th percentile is stated: of fewer it is the longest."""
+
 # Comparisons
 
 EXACT = "exact"
