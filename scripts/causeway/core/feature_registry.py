@@ -5,7 +5,6 @@
 asks `record_of`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from causeway.core.files.yaml_files import read_yaml
@@ -53,7 +52,7 @@ class FeatureRecord:
     table : str
         Table of an export that it is computed from, or the dataset's `steps` or `configuration_summary` (exact means):
         without that table there is no such column. Empty: it stands beside the kept launch already.
-    copy_kinds : sequence of int
+    copy_kinds : tuple of int
         CUPTI's kinds of the copies whose bytes it counts.
     """
 
@@ -72,7 +71,7 @@ class FeatureRecord:
     is_lever: bool = True
     is_control: bool = False
     table: str = ""
-    copy_kinds: Sequence[int] = ()
+    copy_kinds: tuple[int, ...] = ()
 
 
 FILE = workflow_folder() / "config" / "features.yaml"
@@ -89,7 +88,9 @@ def _features() -> tuple[FeatureRecord, ...]:
     records = []
     for section in read_yaml(FILE):
         features = section.pop("features")
-        records += [FeatureRecord(**{"name": name, **section, **facts}) for name, facts in features.items()]
+        for name, facts in features.items():
+            kinds = {"copy_kinds": tuple(facts.pop("copy_kinds", ()))}
+            records.append(FeatureRecord(**{"name": name, **section, **facts, **kinds}))
     return tuple(records)
 
 

@@ -108,6 +108,17 @@ CHANGE_WORDS = {
     "idle": ("idle for longer", "idle for less time"),
 }
 """Per metric of a comparison the verdicts on a change for the worse and for the better."""
+METRIC_NAMES = {
+    "time_per_launch": "time for the same launches",
+    "time_per_call": "time for the same operator calls",
+    "variability": "variability",
+    "efficiency": "parallel efficiency of the devices",
+    "span": "span",
+    "step": "time of a step",
+    "copies": "time in copies, over all devices",
+    "idle": "idle time, over all devices",
+}
+"""What metrics of a comparison are called."""
 FOR_THE_WORSE, FOR_THE_BETTER = zip(*CHANGE_WORDS.values(), strict=True)
 
 # States of a limit of the gate, and what the gate says as a whole

@@ -145,7 +145,7 @@ class NsysSqlite:
             self.connection.execute(self.statements[table][0])
             self.created.add(table)
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray | list)}
-        terms = ["?" if name in arrays else _literal(value) for name, value in values.items()]
+        terms = ["?" if isinstance(value, np.ndarray | list) else _literal(value) for value in values.values()]
         statement = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(terms)})"  # noqa: S608  names and literals are this module's own
         bound = list(arrays.values())
         if not bound:

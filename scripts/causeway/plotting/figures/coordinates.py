@@ -116,6 +116,18 @@ def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> 
     return rows, f"{'the only launch' if len(rows) == 1 else f'all {number} launches'} of the kept bins"
 
 
+def chosen_launches(
+    features: str | Path, dataset: str, target: str, most: int, seed: int
+) -> tuple["pa.Table", str, np.random.Generator]:
+    """Return the launches that figures draw one by one, in words which they are, and the generator that drew them;
+    parameters as of `coordinates_of`.
+    """
+    kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
+    generator = generator_of_path(seed, dataset, target, "parallel_coordinates")
+    rows, selection = choose_rows(kept, most, generator)
+    return take_rows(features, "features", rows), selection, generator
+
+
 def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tuple[str, str]]:
     """Return features in the order of their share of the variance of the measured value, which is the share that the
     note for the axis states; features that are no cause fill up to five axes.
@@ -200,12 +212,9 @@ def coordinates_of(
         Columns to draw, from left to right, instead of those in the order of their shares. One that is absent or the
         same in all lines gets no axis, and the selection says so.
     """
-    kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
-    generator = generator_of_path(seed, dataset, target, "parallel_coordinates")
-    rows, selection = choose_rows(kept, most, generator)
-    if not len(rows):
+    sample, selection, generator = chosen_launches(features, dataset, target, most, seed)
+    if not sample.num_rows:
         return None
-    sample = take_rows(features, "features", rows)
     usable = [
         field.name
         for field in sample.schema
@@ -223,7 +232,7 @@ def coordinates_of(
         selection += without
     axes += [_axis(sample.schema.field(name), note, sample.column(name)) for name, note in drawn]
     axes = [
-        replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis
+        replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, sample.num_rows)) if axis.named else axis
         for axis in axes
     ]
     values = sample.column("target").to_numpy()
@@ -232,7 +241,7 @@ def coordinates_of(
     cuts = np.quantile(values, places)
     marks = [(float(place), formatting.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
     return Coordinates(
-        axes=[*axes, last], quantile=quantiles(values), quartiles=marks, lines=len(rows), selection=selection
+        axes=[*axes, last], quantile=quantiles(values), quartiles=marks, lines=sample.num_rows, selection=selection
     )
 
 

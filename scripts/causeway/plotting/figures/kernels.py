@@ -38,13 +38,10 @@ class Kernel:
     share: float
     value_share: float | None
     launches: int
-    configurations: int
     median: float
     smallest: float
     largest: float
     robust_cv: float | None
-    between: float | None
-    by_size: float | None
     histogram: Sequence[int]
     timeline: Sequence[float | None]
 
@@ -64,13 +61,10 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
             share=row["target_share"],
             value_share=row["value_sum"] / total if total > 0 else None,
             launches=row["launches"],
-            configurations=row["configurations"],
             median=row["value_median"],
             smallest=row["value_min"],
             largest=row["value_max"],
             robust_cv=row["robust_cv"],
-            between=row["variance_between"],
-            by_size=row["size_variance"],
             histogram=row["histogram"] or [],
             timeline=row["timeline"] or [],
         )

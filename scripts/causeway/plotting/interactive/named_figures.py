@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from causeway.core.errors import CausewayError
 from causeway.core.formatting import variance_of
-from causeway.core.tables import COPY_KINDS, read_json, read_table, take_rows, unit_of
-from causeway.numeric.seeds import generator_of_path
+from causeway.core.tables import COPY_KINDS, read_json, read_table, unit_of
 from causeway.plotting.drawing.labels import unit_stated
-from causeway.plotting.figures.coordinates import choose_rows, coordinates_of
+from causeway.plotting.figures.coordinates import chosen_launches, coordinates_of
 from causeway.plotting.interactive.plots import (
     OPERATIONS,
     bins_over_time,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 COMPARISON = "comparison"
 TIME_COUNTERS = ("gpu_time", "gpu__time_active_sum")
+NOTHING_KEPT = "no launch of this target was kept; the data quality section of the overview says why"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +56,10 @@ def _coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the launches of the kept bins of a target as parallel coordinates."""
     home = folder / target
     kernels = read_table(home / "kernels.parquet", "kernel_summary")
+    causes = _contributions(home)
     chosen = coordinates_of(
         home / "features.parquet",
-        _contributions(home),
+        causes,
         _names(kernels),
         dataset=folder.name,
         target=target,
@@ -68,8 +69,8 @@ def _coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
         wanted=choice.axes,
     )
     if chosen is None:
-        raise CausewayError("no launch of this target was kept; the data quality section of the overview says why")
-    of_kernels = any(row["kernels_percent"] is not None for row in _contributions(home))
+        raise CausewayError(NOTHING_KEPT)
+    of_kernels = any(row["kernels_percent"] is not None for row in causes)
     selection = f"{chosen.selection[:1].upper()}{chosen.selection[1:]}, one line each"
     return parallel_coordinates(chosen).update_layout(
         meta=f"{selection}. Drag along an axis to keep the lines that pass there, click it to release it. Percentages"
@@ -193,10 +194,8 @@ def _names(kernels: "pa.Table") -> dict[str, str]:
 
 def _kept_launches(folder: Path, target: str, choice: Choice) -> "pa.Table":
     """Return launches of the kept bins, those that the parallel coordinates draw."""
-    path = folder / target / "features.parquet"
-    kept = read_table(path, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
-    generator = generator_of_path(choice.seed, folder.name, target, "parallel_coordinates")
-    rows, _ = choose_rows(kept, choice.rows, generator)
-    if not len(rows):
-        raise CausewayError("no launch of this target was kept; the data quality section of the overview says why")
-    return take_rows(path, "features", rows)
+    features = folder / target / "features.parquet"
+    table, _, _ = chosen_launches(features, folder.name, target, choice.rows, choice.seed)
+    if not table.num_rows:
+        raise CausewayError(NOTHING_KEPT)
+    return table

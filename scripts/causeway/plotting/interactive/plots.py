@@ -280,6 +280,7 @@ def comparison(document: Mapping, rows: Sequence[Mapping]) -> "go.Figure":
     CausewayError
         If nothing was compared.
     """
+    import pandas as pd
     import plotly.graph_objects as go
 
     whole = [row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"]
@@ -287,24 +288,20 @@ def comparison(document: Mapping, rows: Sequence[Mapping]) -> "go.Figure":
     if not shown:
         raise CausewayError(document["why"] or "no kernel is on both sides with launches that take time")
     y = list(range(len(shown)))[::-1]
-    change = [row["change_percent"] for row in shown]
-    ends = [(row["low_percent"], row["high_percent"]) for row in shown]
-    ends = [(at, at) if low is None else (low, high) for (low, high), at in zip(ends, change, strict=True)]
-    floors = [row["floor_percent"] or 0.0 for row in shown]
-    band = go.Bar(x=[2 * floor for floor in floors], base=[-floor for floor in floors], y=y, orientation="h")
+    frame = pd.DataFrame(shown, columns=["change_percent", "low_percent", "high_percent", "floor_percent"], dtype=float)
+    change = frame.change_percent
+    low, high = (frame[f"{end}_percent"].fillna(change) for end in ("low", "high"))
+    floor = frame.floor_percent.fillna(0.0)
+    band = go.Bar(x=(2 * floor).tolist(), base=(-floor).tolist(), y=y, orientation="h")
     band.update(name="noise floor", marker={"color": FLOOR, "opacity": 0.25}, hoverinfo="skip")
-    error = {
-        "array": [high - at for (_, high), at in zip(ends, change, strict=True)],
-        "arrayminus": [at - low for (low, _), at in zip(ends, change, strict=True)],
-        "symmetric": False,
-        "color": FLOOR,
-    }
+    error = {"array": (high - change).tolist(), "arrayminus": (change - low).tolist()}
+    error |= {"symmetric": False, "color": FLOOR}
     points = go.Scatter(
-        x=change,
+        x=change.tolist(),
         y=y,
         error_x=error,
         text=[f"{label(row['candidate'])}<br>{label(row['verdict'])}" for row in shown],
-        customdata=ends,
+        customdata=list(zip(low, high, strict=True)),
         mode="markers",
         name="change and interval",
         marker={"size": 8, "color": [COLOURS.get(row["verdict"], FLOOR) for row in shown]},

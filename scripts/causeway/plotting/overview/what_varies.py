@@ -13,7 +13,7 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.citations import FILTERS, Sourced, row_parts
 from causeway.plotting.drawing.labels import full_name
-from causeway.plotting.drawing.markup import frame, joined, number, tag
+from causeway.plotting.drawing.markup import number
 from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.figures.kernels import Kernel, draw_warp_stalls, headings_of, stalls_by_kernel
 
@@ -135,6 +135,9 @@ def what_varies(
         held=Sourced(math.fsum(kernel.share for kernel in others), of_table("sum(target_share)", source, where)),
         ids=ids,
         number=number,
+        largest=kernels[0].share,
+        accent=theme.SEQUENTIAL[5],
+        line=theme.GRID,
     )
 
 
@@ -156,16 +159,12 @@ def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, sear
         "name": full_name(kernel.name),
         "share": kernel.share,
         "row": row,
-        "bar": bar(kernel.share, largest, theme.SEQUENTIAL[5]),
         "numbers": [(value, FILTERS[how](value, *[unit] * (how == "quantity"))) for how, value in numbers.items()],
         "ends": f"from {ends[0]} to {ends[1]}, log scale",
-        "histogram": histogram(kernel.histogram),
+        "histogram": kernel.histogram,
         "searched": f"{home}--{kernel.id}" if search is not None else "",
         "search": _why(search),
     }
-
-
-NOTE = "Cycles that a warp waits before it issues an instruction, by reason: means over the launches with counters."
 
 
 def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
@@ -180,35 +179,4 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
     """
     if not stalls_by_kernel(table):
         return None
-    drawing = inline(draw_warp_stalls(table, dataset=name))
-    return joined(
-        [
-            tag("h3", "What warps wait for", id=f"{name}--stalls"),
-            tag("p", NOTE, class_="note"),
-            tag("figure", drawing, class_="drawing", data_repeats="stall_reasons"),
-        ]
-    )
-
-
-def histogram(counts: Sequence[int], width: int = 90, height: int = 24) -> Markup:
-    """Return bars of counts in equal classes; a class with few launches keeps a pixel, so that an outlier is seen."""
-    top = max(counts, default=0)
-    if not top:
-        return frame(width, height)
-    step = width / len(counts)
-    bars = [
-        f"M{i * step:.1f}"
-        f" {height - 1}h{max(step - 0.6, 0.6):.1f}v{-max((height - 3) * c / top, 1.4):.1f}h{-max(step - 0.6, 0.6):.1f}z"
-        for i, c in enumerate(counts)
-        if c
-    ]
-    base = tag("line", x1=0, x2=width, y1=height - 0.5, y2=height - 0.5, stroke=theme.GRID)
-    return frame(width, height, base, tag("path", d="".join(bars), fill=theme.SEQUENTIAL[5]))
-
-
-def bar(value: float, full: float, colour: str, width: int = 50, height: int = 14) -> Markup:
-    """Return a bar of `value` out of `full`."""
-    if full <= 0:
-        return frame(width, height)
-    widths = ((width, "#eef1f4"), (min(value * width / full, width), colour))
-    return frame(width, height, [tag("rect", x=0, y=1, width=one, height=height - 2, fill=ink) for one, ink in widths])
+    return rendered("stalls.html", name=name, drawing=inline(draw_warp_stalls(table, dataset=name)))
