@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,6 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import plain
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    import numpy as np
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -215,7 +213,6 @@ def shaded(axis: "Axes", codes: "np.ndarray", words: "np.ndarray", colours: Sequ
     bold : int
         A column whose words are bold.
     """
-    import numpy as np
     from matplotlib.colors import ListedColormap, to_rgb
 
     axis.pcolormesh(

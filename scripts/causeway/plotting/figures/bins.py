@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
@@ -17,7 +18,6 @@ from causeway.plotting.drawing.charts import cells_together, largest_by_cell, no
 from causeway.plotting.drawing.labels import stated, target_axis, unit_stated
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -67,7 +67,7 @@ def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
     return bool(np.all(first[order][1:] <= reach[:-1]))
 
 
-def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> Lanes:
+def lanes_of(bins: pa.Table, ranking: pa.Table, columns: int = COLUMNS) -> Lanes:
     """Return the bins of a dataset laid out for drawing.
 
     Parameters
@@ -130,7 +130,7 @@ def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     return notes
 
 
-def draw_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, *, dataset: str, target: str) -> "Figure":
+def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, target: str) -> "Figure":
     """Return the bins of one target of a dataset, drawn.
 
     Parameters

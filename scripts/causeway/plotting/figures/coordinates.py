@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.feature_registry import FEATURES
@@ -22,10 +22,6 @@ from causeway.numeric.seeds import generator_of_path
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.markup import plain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 MOST_AXES = 7
 FEWEST_AXES = 5
@@ -118,7 +114,7 @@ def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> 
 
 def chosen_launches(
     features: str | Path, dataset: str, target: str, most: int, seed: int
-) -> tuple["pa.Table", str, np.random.Generator]:
+) -> tuple[pa.Table, str, np.random.Generator]:
     """Return the launches that figures draw one by one, in words which they are, and the generator that drew them;
     parameters as of `coordinates_of`.
     """
@@ -245,7 +241,7 @@ def coordinates_of(
     )
 
 
-def _tier(field: "pa.Field") -> str:
+def _tier(field: pa.Field) -> str:
     return (field.metadata or {}).get(b"tier", b"").decode()
 
 
@@ -264,7 +260,7 @@ def _kernel_names(kernels: list[str], names: Mapping[str, str]) -> list[str]:
     return [short[name] for name in full]
 
 
-def _axis(field: "pa.Field", note: str, column: "pa.ChunkedArray") -> Axis:
+def _axis(field: pa.Field, note: str, column: pa.ChunkedArray) -> Axis:
     import pyarrow as pa
 
     kind = field.type

@@ -3,11 +3,12 @@ length.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core import formatting
@@ -18,10 +19,7 @@ from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import merged_rows, notice, rank_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-    import pyarrow as pa
     from matplotlib.figure import Figure
 
 
@@ -67,7 +65,7 @@ def shown_parts(times: Mapping[str, int]) -> list[tuple[str, str, str]]:
     return [part for part in PARTS if part[0] != "outside" or times[part[0]]]
 
 
-def lost_shares(table: "pa.Table") -> LostShares | None:
+def lost_shares(table: pa.Table) -> LostShares | None:
     """Return the lost shares that `efficiency.parquet` holds, None without bins of ranks."""
     frame = table.select(["level", "rank", "bin", "elapsed_ns", "n_devices", "kernel_ns"]).to_pandas()
     frame = frame[(frame.level == "bin") & frame["rank"].notna()]
@@ -109,7 +107,7 @@ def draw_lost_time(efficiency: Mapping, name: str) -> "Figure":
     return figure
 
 
-def draw_rank_map(table: "pa.Table", name: str, note: str) -> "Figure":
+def draw_rank_map(table: pa.Table, name: str, note: str) -> "Figure":
     """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all
     of it.
     """
@@ -175,7 +173,7 @@ REASON_COLOURS = dict(
 )
 
 
-def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
+def waiting_by_device(table: pa.Table) -> dict[tuple[int, int], Counter]:
     """Return ns by reason of the whole run, by rank and device; `table` has the columns of `waiting`."""
     found: dict[tuple[int, int], Counter] = {}
     for row in rows_of_run(table):
@@ -183,7 +181,7 @@ def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
     return found
 
 
-def draw_waiting(table: "pa.Table", *, dataset: str, why: str | None = None) -> "Figure":
+def draw_waiting(table: pa.Table, *, dataset: str, why: str | None = None) -> "Figure":
     """Return one bar for each device, split by reason; of more than `MOST_DEVICES` devices those that wait longest.
 
     Parameters
@@ -253,7 +251,7 @@ class RankStep:
         return sum(ns for part, ns in self.parts if part != "compute")
 
 
-def usual_step(steps: "pa.Table") -> int | None:
+def usual_step(steps: pa.Table) -> int | None:
     """Return the step of median length (the lower of two), by its longest rank and without warm-up; None without any.
 
     Parameters
@@ -267,7 +265,7 @@ def usual_step(steps: "pa.Table") -> int | None:
     return order[(len(order) - 1) // 2] if order else None
 
 
-def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep]:
+def parts_of(steps: pa.Table, waiting: pa.Table, step: int) -> list[RankStep]:
     """Return the parts of a step for each rank, the rank that loses most first.
 
     Parameters
@@ -291,7 +289,7 @@ def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep
     return sorted(found, key=lambda one: (-one.lost_ns, one.rank))
 
 
-def bars_of_step(shown: "Sequence[RankStep]") -> "pd.DataFrame":
+def bars_of_step(shown: Sequence[RankStep]) -> "pd.DataFrame":
     """Return the bars with the columns label, start and length (ns), colour, words, hover; a row without a colour heads
     those of a rank.
     """
@@ -312,7 +310,7 @@ def bars_of_step(shown: "Sequence[RankStep]") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["label", "start", "length", "colour", "words", "hover"])
 
 
-def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str) -> "Figure":
+def draw_step_waterfall(steps: pa.Table, waiting: pa.Table, *, dataset: str) -> "Figure":
     """Return the usual step as bars of which each begins where the one above it ends.
 
     Parameters

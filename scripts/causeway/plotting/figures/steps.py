@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from causeway.core import formatting
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -28,7 +29,7 @@ SIZES = {"usual": 7, "warm-up": 14, "slow": 36}
 """Colours and areas of points by the kind of step."""
 
 
-def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
+def draw_steps(steps: Mapping, table: pa.Table, name: str) -> "Figure":
     """Return the duration of each step, a panel for each rank.
 
     Parameters
@@ -62,7 +63,7 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
     return figure
 
 
-def steps_of(steps: Mapping, table: "pa.Table", most: int = COLUMNS) -> "pd.DataFrame":
+def steps_of(steps: Mapping, table: pa.Table, most: int = COLUMNS) -> "pd.DataFrame":
     """Return the steps as both figures draw them, of more than `most` steps of a rank the longest of neighbours.
 
     Parameters

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from causeway.core.errors import CausewayError
 from causeway.core.formatting import variance_of
 from causeway.core.tables import COPY_KINDS, read_json, read_table, unit_of
@@ -23,7 +25,6 @@ from causeway.plotting.interactive.plots import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-    import pyarrow as pa
 
 COMPARISON = "comparison"
 TIME_COUNTERS = ("gpu_time", "gpu__time_active_sum")
@@ -188,11 +189,11 @@ def _contributions(home: Path) -> list[dict]:
     return read_table(path, "contributions").to_pylist() if path.is_file() else []
 
 
-def _names(kernels: "pa.Table") -> dict[str, str]:
+def _names(kernels: pa.Table) -> dict[str, str]:
     return dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
 
 
-def _kept_launches(folder: Path, target: str, choice: Choice) -> "pa.Table":
+def _kept_launches(folder: Path, target: str, choice: Choice) -> pa.Table:
     """Return launches of the kept bins, those that the parallel coordinates draw."""
     features = folder / target / "features.parquet"
     table, _, _ = chosen_launches(features, folder.name, target, choice.rows, choice.seed)

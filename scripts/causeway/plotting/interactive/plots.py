@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.errors import CausewayError
@@ -17,18 +18,16 @@ from causeway.plotting.drawing.labels import short_names, target_axis, unit_stat
 from causeway.plotting.drawing.markup import escape
 from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
 from causeway.plotting.figures.comparison import of_kernels
+from causeway.plotting.figures.coordinates import Axis, Coordinates
 from causeway.plotting.figures.steps import ranks_of, steps_of
 from causeway.plotting.interactive.look import FLOOR, compact, figure, label
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    import pyarrow as pa
-
-    from causeway.plotting.figures.coordinates import Axis, Coordinates
 
 
-def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Figure":
+def bins_over_time(bins: pa.Table, ranking: pa.Table, target: str) -> "go.Figure":
     """Return the bins of a target; bins without launches stay empty, and bins kept for the causal analysis are marked.
 
     Parameters
@@ -88,7 +87,7 @@ MOST_STEPS = 2000
 """Steps of a rank that are drawn one by one; of more, the longest of neighbours."""
 
 
-def step_times(steps: Mapping, table: "pa.Table") -> "go.Figure":
+def step_times(steps: Mapping, table: pa.Table) -> "go.Figure":
     """Return the steps of `steps.json` and of the table `steps`, which has at least one row: a line for each rank; slow
     steps are marked and say why.
     """
@@ -119,7 +118,7 @@ PLACES = 2000
 """Places of an axis, more than a screen has pixels: whole numbers of two bytes hold them."""
 
 
-def parallel_coordinates(chosen: "Coordinates") -> "go.Figure":
+def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
     """Return the lines of a selection, an axis for each feature and the target last, coloured by its quantile."""
     import plotly.graph_objects as go
 
@@ -166,7 +165,7 @@ def broken(name: str, room: int = 15) -> list[str]:
     return lines
 
 
-def _places(axis: "Axis", values: np.ndarray | float) -> np.ndarray:
+def _places(axis: Axis, values: np.ndarray | float) -> np.ndarray:
     return PLACES * (np.asarray(values) - axis.low) / (axis.high - axis.low)
 
 

@@ -7,9 +7,9 @@ plotly needs its script of 4.9 MB, which this page, one file, does not have. Her
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core import formatting
@@ -20,10 +20,6 @@ from causeway.plotting.drawing.labels import unit_stated
 from causeway.plotting.drawing.markup import number, text_width
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 COLUMNS = 240
 MOST_ROWS = 48
@@ -127,7 +123,7 @@ def draw_heat_map(
 
 
 def heat_map(
-    bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str, dataset: str = "", explored: bool = False
+    bins: pa.Table, ranking: pa.Table, clocks: dict, target: str, dataset: str = "", explored: bool = False
 ) -> Markup | None:
     """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest
     median.

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import of_table, rows_where
+from causeway.core.results import Search
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.citations import FILTERS, Sourced, row_parts
@@ -16,12 +17,6 @@ from causeway.plotting.drawing.labels import full_name
 from causeway.plotting.drawing.markup import number
 from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.figures.kernels import Kernel, draw_warp_stalls, headings_of, stalls_by_kernel
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from causeway.core.results import Search
-
 
 TOP_KERNELS = 5
 """Kernels in sight whatever is known of them."""
@@ -39,7 +34,7 @@ def anchor(dataset: str, *parts: str) -> str:
     return "--".join([dataset, *parts])
 
 
-def causes_of(search: "Search") -> list[Sourced]:
+def causes_of(search: Search) -> list[Sourced]:
     """Return the rows of a search's causes: the supported first, of these the largest share of the variance of the
     measured value.
     """
@@ -55,7 +50,7 @@ def causes_of(search: "Search") -> list[Sourced]:
     return sorted(rows, key=order)
 
 
-def _why(search: "Search | None") -> dict | None:
+def _why(search: Search | None) -> dict | None:
     """Return the causes that a search found, or that it found none, in a few words; None without a search."""
     if search is None:
         return None
@@ -69,7 +64,7 @@ def _why(search: "Search | None") -> dict | None:
     }
 
 
-def example(search: "Search") -> Sourced | None:
+def example(search: Search) -> Sourced | None:
     """Return the first cause that changes the mean, which shows how to read one; None without any."""
     changing = (row for row in causes_of(search) if row.raw.get("mean_change_percent") is not None)
     return next((row for row in changing if row.raw["verdict"] == SUPPORTED and not row.raw.get("level")), None)
@@ -78,7 +73,7 @@ def example(search: "Search") -> Sourced | None:
 def what_varies(
     dataset: str,
     target: str,
-    searches: Sequence["Search"],
+    searches: Sequence[Search],
     kernels: Sequence[Kernel],
     unit: str,
     operators: Mapping[str, str] = MappingProxyType({}),
@@ -141,7 +136,7 @@ def what_varies(
     )
 
 
-def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, search: "Search | None") -> dict:
+def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, search: Search | None) -> dict:
     """Return what the page shows of one kernel; `home` begins the ids of the target, `largest` is the largest share."""
     columns = {"target_share": kernel.share if largest > 0 else None, "launches": kernel.launches}
     columns |= {"value_median": kernel.median, "robust_cv": kernel.robust_cv}
@@ -167,7 +162,7 @@ def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, sear
     }
 
 
-def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
+def warp_stalls(table: pa.Table, name: str) -> Markup | None:
     """Return the part of a dataset; None without counters of warp stalls.
 
     Parameters
