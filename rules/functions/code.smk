@@ -25,10 +25,11 @@ def module_stamp(part):
 
 @functools.cache
 def known_columns():
-    """Return the digest of the tables by which the ground floor knows columns: their records, and what is known of them
-    before any data.
+    """Return the digest of what is known of columns: their records, what is known of them before any data, what to try
+    about them.
     """
-    return stamp("known_columns", [BASE / "config" / "features.yaml", BASE / "config" / "prior_knowledge.tsv"])
+    names = ("features.yaml", "prior_knowledge.tsv", "suggestions.yaml")
+    return stamp("known_columns", [BASE / "config" / name for name in names])
 
 
 def modules(*parts):

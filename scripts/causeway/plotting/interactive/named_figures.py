@@ -124,24 +124,16 @@ def _roof(folder: Path, target: str, choice: Choice) -> "go.Figure":
     return roofline(frame, _names(read_table(folder / target / "kernels.parquet", "kernel_summary")))
 
 
-FIGURES: Mapping[str, Callable[[Path, str, Choice], "go.Figure"]] = {
-    "bins": _bins,
-    "distribution_by_cause": _by_cause,
-    "parallel_coordinates": _coordinates,
-    "step_times": _steps,
-    "roofline": _roof,
+FIGURES: Mapping[str, tuple[str, Callable[[Path, str, Choice], "go.Figure"]]] = {
+    "bins": ("Over time", _bins),
+    "distribution_by_cause": ("Launches by cause", _by_cause),
+    "parallel_coordinates": ("Parallel coordinates", _coordinates),
+    "step_times": ("Duration of each step", _steps),
+    "roofline": ("Roofline", _roof),
 }
-"""Figures of a dataset by name, in the order of a page."""
+"""Figures of a dataset by name, each with its heading, in the order of a page."""
 OF_DATASET = ("step_times", "roofline")
 """Those that a page has once, whatever the targets."""
-WORDS = {
-    "bins": "Over time",
-    "distribution_by_cause": "Launches by cause",
-    "parallel_coordinates": "Parallel coordinates",
-    "step_times": "Duration of each step",
-    "roofline": "Roofline",
-    COMPARISON: "Changes by kernel",
-}
 
 
 def draw(folder: Path, name: str, target: str, choice: Choice) -> "go.Figure":
@@ -164,7 +156,7 @@ def draw(folder: Path, name: str, target: str, choice: Choice) -> "go.Figure":
     """
     if name not in FIGURES:
         raise CausewayError(no_figure(name))
-    return FIGURES[name](folder, target, choice)
+    return FIGURES[name][1](folder, target, choice)
 
 
 def no_figure(name: str) -> str:

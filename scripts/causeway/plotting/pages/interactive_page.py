@@ -15,7 +15,7 @@ from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing.citations import interactive_page
 from causeway.plotting.drawing.page import rendered, write
 from causeway.plotting.interactive.look import DARK, LIGHT, template
-from causeway.plotting.interactive.named_figures import FIGURES, OF_DATASET, WORDS, Choice, draw, draw_pair
+from causeway.plotting.interactive.named_figures import FIGURES, OF_DATASET, Choice, draw, draw_pair
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -45,7 +45,8 @@ def write_page(folder: Path, targets: Sequence[str], choice: Choice, out: Path) 
     sections = []
     for anchor, heading, items in groups:
         shown = [
-            _figure(place, WORDS[name], partial(draw, folder, name, target, choice)) for place, name, target in items
+            _figure(place, FIGURES[name][0], partial(draw, folder, name, target, choice))
+            for place, name, target in items
         ]
         sections.append({"id": anchor, "heading": f"{heading[:1].upper()}{heading[1:]}", "figures": shown})
     _write(f"Interactive figures, {folder.name}", sections, [], out / interactive_page(folder.name))
