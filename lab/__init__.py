@@ -2,5 +2,5 @@
 
 What analyses a run stands in `causeway`. The README beside this file says what each folder is for.
 
-Imports run from left to right: `parallel_job`, `scaling`, `validation`.
+Imports run from left to right: `parallel_job`, `step_job` > `scaling`, `site_telemetry`, `trace_file`, `validation`.
 """

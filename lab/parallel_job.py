@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import CausewayError
-from causeway.simulate.jobs.trace_file import trace_event, write_trace
 from causeway.simulate.random_numbers import generator
+from lab.trace_file import trace_event, write_trace
 
 KINDS = ("data", "tensor", "pipeline", "expert")
 ATTENTION = (("sm90_xmma_gemm_bf16_tilesize{}x64_qkv", 120.0), ("flash_fwd_splitkv_kernel", 90.0))

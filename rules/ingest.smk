@@ -10,6 +10,7 @@ match_telemetry for a dataset with telemetry.
 rule simulate_run:
     input:
         lib=modules("simulate"),
+        assets=assets("simulate"),
     output:
         run=directory("<results>/simulated/{run}"),
     log:

@@ -23,9 +23,18 @@ def module_stamp(part):
     return stamp(".".join(Path(part).parts), sorted([*(home / part).rglob("*.py"), *home.glob(f"{part}.py")]))
 
 
+@functools.cache
+def known_columns():
+    """Return the digest of what is known of columns: their records, what is known of them before any data, what to try
+    about them.
+    """
+    names = ("features.yaml", "prior_knowledge.tsv", "suggestions.yaml")
+    return stamp("known_columns", [BASE / "config" / name for name in names])
+
+
 def modules(*parts):
     """Return the digests of the code that a job runs: the ground floor's, and those of the named wings or modules."""
-    return [module_stamp(part) for part in (*GROUND, *parts)]
+    return [*(module_stamp(part) for part in (*GROUND, *parts)), known_columns()]
 
 
 def assets(room):

@@ -133,7 +133,7 @@ def telemetry_by_dataset():
             [Path.cwd(), *configs, BASE],
             "the sheet of telemetry (`telemetry` in the configuration)",
         )
-        rows = read_telemetry_sheet(sheet, row_checker("telemetry.schema.yaml"), whole, config["simulated"])
+        rows = read_telemetry_sheet(sheet, row_checker("telemetry.schema.yaml"), whole)
     except CausewayError as error:
         raise stopped(str(error)) from None
     found = {dataset: [row for row in rows if row.dataset in ("", dataset)] for dataset in whole}

@@ -84,26 +84,19 @@ def table_folders(wildcards):
 
 
 def telemetry_files(wildcards):
-    """Return the files of telemetry of a dataset, or the folders of the simulated runs that hold them."""
-    rows = TELEMETRY[wildcards.dataset]
-    return list(
-        dict.fromkeys(f"results/simulated/{row.simulated_run}" if row.simulated_run else str(row.path) for row in rows)
-    )
+    """Return the files of telemetry of a dataset, each once."""
+    return list(dict.fromkeys(str(row.path) for row in TELEMETRY[wildcards.dataset]))
 
 
 def telemetry_rows(wildcards):
     """Return the rows of the sheet of telemetry for a dataset, each with the path of its file."""
-    names = ("source", "node", "device", "format", "time_zone")
-    return [
-        {name: getattr(row, name) for name in names}
-        | {"path": (f"results/simulated/{row.simulated_run}/{row.path}" if row.simulated_run else str(row.path))}
-        for row in TELEMETRY[wildcards.dataset]
-    ]
+    names = ("source", "node", "device", "format", "time_zone", "path")
+    return [{name: str(getattr(row, name)) for name in names} for row in TELEMETRY[wildcards.dataset]]
 
 
 def telemetry_states(wildcards):
-    """Return the states of the files of telemetry of a dataset; empty for those of simulated runs."""
-    return ["" if row.simulated_run else state_of(row.path) for row in TELEMETRY[wildcards.dataset]]
+    """Return the states of the files of telemetry of a dataset."""
+    return [state_of(row.path) for row in TELEMETRY[wildcards.dataset]]
 
 
 def telemetry_of(wildcards, name="telemetry.parquet"):

@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from causeway.simulate import nsys_schema
 from causeway.simulate.runs import write_run
 
 BASE_ITERATIONS = 10_000
@@ -61,7 +60,7 @@ def write_nsys(path: Path, launches: int, calls: bool) -> Path:
         for table, times in EVENTS.items():
             if not calls and table in HOST_SIDE:
                 continue
-            terms = [_term(name, times) for name, _ in nsys_schema.columns()[table]]
+            terms = [_term(name, times) for _, name, *_ in sink.execute(f"PRAGMA table_info({table})").fetchall()]
             some = f"WHERE rowid % 1000 < {1000 * COPIES_KEPT:.0f}" if table.endswith("MEMCPY") else ""
             for turn in range(-(-launches // count)):
                 left = min(count, launches - turn * count) if table.endswith("KERNEL") else -1

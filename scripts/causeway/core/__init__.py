@@ -3,7 +3,7 @@ results.
 
 Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
 
-Imports run from left to right: `reduced`, `results`, `telemetry_sheet` > `logs`, `sheet`, `tables` >
-`clock`, `codes`, `feature_registry`, `files`, `finding_kinds`, `names`, `queries`, `schemas` > `formatting` > `errors`,
+Imports run from left to right: `reduced`, `results`, `telemetry_sheet` > `feature_registry`, `logs`, `sheet`,
+`tables` > `clock`, `codes`, `files`, `finding_kinds`, `names`, `queries`, `schemas` > `formatting` > `errors`,
 `installation`, `vocabulary`.
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from causeway.core.errors import CausewayError
-from causeway.core.sheet import SIMULATED, sheet_rows
+from causeway.core.sheet import sheet_rows
 
 COLUMNS = ("dataset", "node", "device", "source", "format", "time_zone")
 
@@ -25,8 +25,7 @@ class TelemetryFile:
     source, node, device, format, time_zone : str
         As in the sheet; `auto` for an empty format.
     path : Path
-        The resolved source; for a simulated one the file's name inside the run's folder.
-    simulated_run : str or None
+        The resolved source.
     """
 
     dataset: str
@@ -36,11 +35,10 @@ class TelemetryFile:
     format: str
     time_zone: str
     path: Path
-    simulated_run: str | None
 
 
 def read_telemetry_sheet(
-    sheet: Path, check_row: Callable[[Any], object], datasets: Iterable[str], simulated: Iterable[str] = ()
+    sheet: Path, check_row: Callable[[Any], object], datasets: Iterable[str]
 ) -> list[TelemetryFile]:
     """Read and check the sheet of telemetry.
 
@@ -52,14 +50,12 @@ def read_telemetry_sheet(
         Called with each row (a dict of str); raises for a value that the schema forbids.
     datasets : iterable of str
         Datasets that a row may name.
-    simulated : iterable of str
-        Names of the configured simulated runs.
 
     Raises
     ------
     CausewayError
-        For a malformed sheet, a dataset that is not there, an absent source or a simulated run that is not configured;
-        the message names the sheet, the line and the value.
+        For a malformed sheet, a dataset that is not there, or an absent source; the message names the sheet, the line
+        and the value.
     """
     known = sorted(datasets)
     found = []
@@ -73,20 +69,11 @@ def read_telemetry_sheet(
             raise CausewayError(
                 f"{where}: there is no dataset {row['dataset']} with traces in the sheet of exports; it has {known}"
             )
-        run = None
         path = sheet.parent / row["source"]
-        if row["source"].startswith(SIMULATED):
-            run, _, name = row["source"].removeprefix(SIMULATED).partition("/")
-            path = Path(name)
-            if run not in simulated or not name or path.is_absolute() or ".." in path.parts:
-                raise CausewayError(
-                    f"{where}: {row['source']!r} names no file of a configured simulated run; write"
-                    f" simulated:<run>/<file>, the runs are {sorted(simulated)}"
-                )
-        elif not path.is_file():
+        if not path.is_file():
             raise CausewayError(
                 f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet"
             )
         values = {name: row[name] for name in ("dataset", "source", "node", "device", "time_zone")}
-        found.append(TelemetryFile(**values, format=row["format"] or "auto", path=path, simulated_run=run))
+        found.append(TelemetryFile(**values, format=row["format"] or "auto", path=path))
     return found

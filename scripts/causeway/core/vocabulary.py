@@ -83,6 +83,9 @@ SLOW_STEP_CAUSES = {
 }
 """Causes of slow steps in `step_causes.parquet`, with their names in figures and tables."""
 
+FEWEST_OF_P99 = 100
+"""Steps from which their 99th percentile is stated: of fewer it is the longest."""
+
 # Comparisons
 
 EXACT = "exact"
@@ -105,6 +108,17 @@ CHANGE_WORDS = {
     "idle": ("idle for longer", "idle for less time"),
 }
 """Per metric of a comparison the verdicts on a change for the worse and for the better."""
+METRIC_NAMES = {
+    "time_per_launch": "time for the same launches",
+    "time_per_call": "time for the same operator calls",
+    "variability": "variability",
+    "efficiency": "parallel efficiency of the devices",
+    "span": "span",
+    "step": "time of a step",
+    "copies": "time in copies, over all devices",
+    "idle": "idle time, over all devices",
+}
+"""What metrics of a comparison are called."""
 FOR_THE_WORSE, FOR_THE_BETTER = zip(*CHANGE_WORDS.values(), strict=True)
 
 # States of a limit of the gate, and what the gate says as a whole

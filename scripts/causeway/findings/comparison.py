@@ -15,6 +15,7 @@ from causeway.core.vocabulary import (
     FOR_THE_BETTER,
     FOR_THE_WORSE,
     INCONCLUSIVE,
+    METRIC_NAMES,
     NORMALISED,
     SEQUENCE,
     SUPPORTED,
@@ -28,16 +29,6 @@ CHANGES = (*FOR_THE_WORSE, *FOR_THE_BETTER)
 """Verdicts of rows that claim a change."""
 LEVELS = ("run", "kernel")
 """Levels whose changes are findings."""
-METRIC_NAMES = {
-    "time_per_launch": "time for the same launches",
-    "time_per_call": "time for the same operator calls",
-    "variability": "variability",
-    "efficiency": "parallel efficiency of the devices",
-    "span": "span",
-    "step": "time of a step",
-    "copies": "time in copies, over all devices",
-    "idle": "idle time, over all devices",
-}
 LONGEST_INPUT = 60
 """Characters of an operator's input in a headline."""
 UNITS = {"efficiency": "percentage points"}

@@ -36,25 +36,6 @@ COUNTER = "counter"
 """The tier of features that are measured during a launch."""
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
 VARYING = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
-LABELS = {
-    "transfer_bytes": "size of its copy",
-    "transfer_copy_kind": "direction of its copy",
-    "last_h2d_bytes": "size of the last host-to-device copy",
-    "launches_in_flight": "launches on the same device",
-    "kernel_in_flight": "kernel running beside it",
-    "transfers_in_flight": "transfers on the same device",
-    "h2d_bytes_in_flight": "bytes copied host-to-device",
-    "d2h_bytes_in_flight": "bytes copied device-to-host",
-    "d2d_bytes_in_flight": "bytes copied within the device",
-    "p2p_bytes_in_flight": "bytes copied between devices",
-    "idle_before_ns": "idle time before the start",
-    "launch_in_step": "order in the step",
-    "launched_after": "launch before it",
-    "launched_second_after": "second launch before it",
-    "since_start_ns": "time since the run began",
-    "iteration_position": "time since its range began",
-}
-"""What headlines call features whose label is long or names what only the documentation explains."""
 
 
 def short(name: str) -> str:
@@ -124,7 +105,7 @@ def of_cause(
     """
     level = row.get("level")
     record = record_of(row["feature"], row.get("group") or "")
-    label = LABELS.get(row["feature"]) or record.label
+    label = record.headline or record.label
     label = elided(label, SUBJECT_LENGTH) if " " not in label else label
     in_step = IN_STEP.fullmatch(level or "")
     if in_step:

@@ -3,77 +3,13 @@ one finding alone stands beside it.
 """
 
 from causeway.core.feature_registry import record_of
+from causeway.core.files.yaml_files import read_yaml
+from causeway.core.installation import workflow_folder
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import REFUTED
 from causeway.findings.record import RAISES
 
-CAUSES = {
-    "copies": (
-        "Move the copies away from this kernel: another stream order, pinned memory with copies issued earlier, or"
-        " fewer bytes."
-    ),
-    "contention": (
-        "Launch less beside it: serialise the competing streams, limit concurrent kernels or give this kernel a"
-        " priority stream."
-    ),
-    "queue": "Shorten the queue before it: fewer launches ahead on the stream, or a stream of its own.",
-    "idle_before": (
-        "Keep the device busy before it (CUDA or HIP graphs, larger batches), or warm clocks and caches up on purpose."
-    ),
-    "drift": "Look for drift in the run: clocks, temperature, growing data; leave the warm-up out or fix the clocks.",
-    "step_position": "Compare early and late launches of a step: what runs beside them, and what is in the caches.",
-    "since_range_began": (
-        "Compare launches that start soon and late after their range began: what the range does before, how long they"
-        " wait in the queue, what runs beside them, and what is in the caches."
-    ),
-    "program_order": (
-        "Find this launch in the program and look at what it works on: its layer, the sizes and layout of its tensors,"
-        " and what the launch before leaves in the caches. Modules, or a range around each layer, would name it."
-    ),
-    "operator": (
-        "Look at this operator where the model calls it: what it launches there, and whether it can be fused, moved or"
-        " done in another way."
-    ),
-    "input_size": (
-        "Launches work on inputs of different sizes, which is no loss by itself: compare the time per element. Where"
-        " sizes change from step to step, pad or bucket them to a few, split the largest, batch the smallest."
-    ),
-    "last_input": (
-        "Look at what the copy brings this kernel to work on, and at its sizes where it is made: batch small inputs,"
-        " split large ones."
-    ),
-    "layout": (
-        "Give this operator inputs in the faster layout: make them contiguous once where they are made, or keep one"
-        " memory format (channels last) from layer to layer."
-    ),
-    "lasting_state": (
-        "Deviations of successive launches are correlated: look for a slow state of the device (clock, power) or of"
-        " the data."
-    ),
-    "launch_configuration": (
-        "Try the launch configuration with the smallest deviation: block size, shared memory or registers per thread."
-    ),
-    "grid": (
-        "The grid mostly follows the size of the data: look at the sizes that this kernel works on, batch the smallest"
-        " and split the largest. Where the program sets the grid itself, try other sizes for the same work."
-    ),
-    "placement": (
-        "Compare ranks, devices and nodes: clocks, power limits, topology and neighbours; move the work, or pin it, and"
-        " measure again."
-    ),
-    "device_metric": (
-        "Fix clocks and power limits, or keep other work off the device, and see whether the variability goes."
-    ),
-    "memory_accesses": (
-        "Look at the memory accesses of this kernel in Nsight Compute or rocprofiler-compute: coalescing, reuse, bytes"
-        " per launch."
-    ),
-    "counter": (
-        "Look at this counter in Nsight Compute or rocprofiler-compute, in launches with a low and with a high value"
-        " side by side."
-    ),
-    "experiment": "Vary this feature in an experiment of its own and see whether the target follows.",
-}
+CAUSES: dict[str, str] = read_yaml(workflow_folder() / "config" / "suggestions.yaml")
 """By the key that a feature's record names."""
 COLLECTIVE = (
     "The time of a collective includes waiting for the last rank: look for the rank that is late (straggler) and at why"

@@ -12,7 +12,7 @@ from causeway.simulate.runs import write_run
 def main(argv: list[str] | None = None) -> None:
     """Write the run that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m causeway.simulate", description=__doc__)
-    parser.add_argument("run", choices=["demo", "demo_counters", "demo_steps"])
+    parser.add_argument("run", choices=["demo", "demo_counters"])
     parser.add_argument("folder")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--iterations", type=int, help="of demo")
@@ -25,12 +25,9 @@ def main(argv: list[str] | None = None) -> None:
         help="of demo: the same run without a planted cause (`CAUSE`, `KERNEL:CAUSE` or `straggler`); may be repeated",
     )
     parser.add_argument("--launches", type=int, help="of demo_counters")
-    parser.add_argument("--plant", help="of demo_steps: none, operator, sequence, loader or clock")
     chosen = vars(parser.parse_args(argv))
     log_to(None)
-    kinds = {"demo_counters": "counters", "demo_steps": "steps"}
-    run = chosen.pop("run")
-    base = {"kind": kinds[run]} if run in kinds else DEMONSTRATION
+    base = DEMONSTRATION if chosen.pop("run") == "demo" else {"kind": "counters"}
     folder = chosen.pop("folder")
     try:
         write_run(base | {key: value for key, value in chosen.items() if value is not None}, folder)

@@ -10,13 +10,16 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.yaml_files import read_yaml
 from causeway.simulate import random_numbers
 
+FILE = Path(__file__).parent / "assets" / "demo_counters.yaml"
 DRAM = "dram__bytes.sum"
 BANKS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 L1_HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
@@ -135,38 +138,7 @@ def simplified(name: str) -> str:
 
 def demo_kernels() -> tuple[CounterKernel, ...]:
     """Return the kernels of the demonstration capture."""
-    return (
-        CounterKernel(
-            name="invkin_kernel(float *, float *, int)",
-            block=256,
-            grid=3907,
-            registers=40,
-            base_us=48,
-            share=0.42,
-            causes={DRAM: 0.16, BANKS: 0.16},
-        ),
-        CounterKernel(
-            name="void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<unsigned int, float,"
-            " int>::Policy900, (bool)0, unsigned int, float, int, int>(T5 *, T5 *, T4 *, const T4 *, T2 *, const T2 *,"
-            " T3 *, const T3 *, T4, int, int)",
-            block=384,
-            grid=1412,
-            registers=56,
-            base_us=96,
-            share=0.33,
-            causes={DRAM: 0.16, L1_HITS: -0.28},
-        ),
-        CounterKernel(
-            name="void at::native::<unnamed>::indexing_backward_kernel<c10::Half, (int)4>(const long *, const long *,"
-            " const T1 *, T1 *, long, long, long, long, bool)",
-            block=128,
-            grid=2048,
-            registers=62,
-            base_us=73,
-            share=0.25,
-            causes={ATOMICS: 0.1, L1_HITS: -0.28},
-        ),
-    )
+    return tuple(CounterKernel(**kernel) for kernel in read_yaml(FILE))
 
 
 def counter_scenario(values: Mapping[str, Any] | None = None) -> CounterScenario:

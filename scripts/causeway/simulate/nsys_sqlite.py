@@ -104,7 +104,7 @@ class NsysSqlite:
         self.last_ns = 0
         self.rows: dict[str, int] = {}
         self.created: set[str] = set()
-        self.columns = nsys_schema.columns()
+        self.statements = nsys_schema.statements()
         self.strings: dict[str, int] = {}
         self.connection = sqlite3.connect(self.partial, isolation_level=None)
         for pragma in (
@@ -142,13 +142,12 @@ class NsysSqlite:
             Columns: arrays give one row per element, single values stand in every row; columns not named are null.
         """
         if table not in self.created:
-            self.connection.execute(nsys_schema.create_statement(table))
+            self.connection.execute(self.statements[table][0])
             self.created.add(table)
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray | list)}
-        single = {name: value for name, value in values.items() if not isinstance(value, np.ndarray | list)}
-        terms = ["?" if name in arrays else _literal(single.get(name)) for name, _ in self.columns[table]]
-        statement = f"INSERT INTO {table} VALUES ({', '.join(terms)})"  # noqa: S608  names and literals are this module's own
-        bound = [arrays[name] for name, _ in self.columns[table] if name in arrays]
+        terms = ["?" if isinstance(value, np.ndarray | list) else _literal(value) for value in values.values()]
+        statement = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(terms)})"  # noqa: S608  names and literals are this module's own
+        bound = list(arrays.values())
         if not bound:
             self.connection.execute(statement)
             self.rows[table] = self.rows.get(table, 0) + 1
@@ -322,9 +321,10 @@ class NsysSqlite:
         """Write the capture's length, the enumerations and the version."""
         end = self.last_ns + 50_000_000
         self.insert("ANALYSIS_DETAILS", globalVid=HOST_ID, duration=end, startTime=0, stopTime=end)
-        for table, entries in nsys_schema.ENUMERATIONS.items():
-            for number, name, label in entries:
-                self.insert(table, id=number, name=name, label=label)
+        for table, (create, *fill) in self.statements.items():
+            for statement in fill:
+                self.connection.execute(create)
+                self.rows[table] = self.connection.execute(statement).rowcount
         for name, value in (
             ("DEVICE_ID", "Local (CLI)"),
             ("CAPTURE_EVENT_TYPE", "NvtxEvents"),

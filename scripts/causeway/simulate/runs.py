@@ -12,9 +12,7 @@ from causeway.core.tables import write_json
 from causeway.simulate import counters
 from causeway.simulate.demo import trace_scenario
 from causeway.simulate.device_metrics import METRICS
-from causeway.simulate.jobs.step_job import write_step_job
 from causeway.simulate.kineto_json import KinetoJson
-from causeway.simulate.monitoring.site_telemetry import SiteTelemetry
 from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
 from causeway.simulate.scenario import Scenario, causes_of, clock_of, delayed_iterations, is_collective
@@ -38,8 +36,8 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     Parameters
     ----------
     values : mapping
-        `kind`, `trace`, `counters` or `steps`, and what differs from the demonstration of that kind: fields of
-        `Scenario`, `CounterScenario` or `StepJob`.
+        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or
+        `CounterScenario`.
     folder : str or Path
 
     Raises
@@ -50,7 +48,6 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {
         "trace": _write_trace,
         "counters": _write_counters,
-        "steps": write_step_job,
     }
     kind = values.get(KIND, "trace")
     if kind not in kinds:
@@ -61,7 +58,7 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
 
 
 def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
-    """Write `rank0.sqlite` or `rank0.json.gz` and so on, one per rank, and the telemetry of the nodes."""
+    """Write `rank0.sqlite` or `rank0.json.gz` and so on, one per rank."""
     planned = trace_scenario(values)
     scenario = without(planned, planned.without)
     writer, suffix = WRITERS[scenario.format]
@@ -73,17 +70,13 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
             exports.append(writer(folder / f"rank{rank}{suffix}", scenario, rank))
             stack.enter_context(exports[-1])
         done = 0
-        telemetry = SiteTelemetry(scenario, scenario.telemetry_ms) if scenario.telemetry_ms else None
         for batches in simulate_batches(scenario):
-            if telemetry:
-                telemetry.take(batches)
             for export, batch in zip(exports, batches, strict=True):
                 export.write(batch)
                 for number in launches:
                     launches[number] += int((batch.kernels["kernel"] == number).sum())
             done += len(batches[0].ranges["start"])
             progress.at(done)
-    recorded = telemetry.write(folder) if telemetry else {}
     LOG.info("%s: %d exports, %d launches, seed %d", folder.name, len(exports), sum(launches.values()), scenario.seed)
     with_truth = [kernel for kernel in scenario.kernels if scenario.collective == "noise" or not is_collective(kernel)]
     autocorrelated = {kernel.name: {"previous_deviation": "+"} for kernel in with_truth if kernel.rho > 0}
@@ -110,8 +103,6 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
         "sampled": list(METRICS) if scenario.gpu_metrics_us and scenario.format == "nsys" else [],
         "without": list(scenario.without),
     }
-    if recorded:
-        truth["telemetry"] = {"rows": recorded, "skew_ns": round(scenario.telemetry_skew_s * 1e9)}
     if scenario.effects:
         effects = effects_of(scenario)
         truth |= {"effects": effects, "memory_stall": _stall_causes(scenario, effects)}

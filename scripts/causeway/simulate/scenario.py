@@ -178,10 +178,6 @@ class Scenario:
         that of one kernel (its short name), or `straggler`.
     effects : bool
         Whether the ground truth has what each removal does to the times; each costs a simulation more.
-    telemetry_ms : float or None, milliseconds
-        Sampling interval of what nvidia-smi would have recorded on each node beside the run; None writes none.
-    telemetry_skew_s : float, seconds
-        How far the clock of that record is ahead of the nodes'.
     format : {"nsys", "kineto"}
         What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
@@ -214,14 +210,21 @@ class Scenario:
     input_bytes: int = 0
     without: tuple[str, ...] = ()
     effects: bool = False
-    telemetry_ms: float | None = None
-    telemetry_skew_s: float = 0.0
     format: str = "nsys"
+
+
+KNOWN = {
+    "collective": ("noise", "wait"),
+    "host": ("close", "ahead"),
+    "format": ("nsys", "kineto"),
+    "straggler": ("none", "compute", "host", "network"),
+}
+"""What may stand in a field that takes one of some words."""
 
 
 def check(scenario: Scenario) -> None:
     """Raise `CausewayError` for a scenario that cannot be simulated."""
-    for name in ("ranks", "nodes", "iterations", "iterations_per_batch"):
+    for name in ("ranks", "nodes", "iterations", "iterations_per_batch", "clock_drops"):
         if getattr(scenario, name) < 1:
             raise CausewayError(f"simulated trace: {name} is {getattr(scenario, name)}; 1 is the least")
     if scenario.ranks < scenario.nodes:
@@ -229,33 +232,17 @@ def check(scenario: Scenario) -> None:
             f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes leave a node without a rank; set nodes"
             f" to at most {scenario.ranks}"
         )
-    if scenario.clock_rank is not None and not 0 <= scenario.clock_rank < scenario.ranks:
-        raise CausewayError(
-            f"simulated trace: clock_rank is {scenario.clock_rank}, the ranks are 0 to {scenario.ranks - 1}"
-        )
+    for name in ("clock_rank", "straggler_rank"):
+        rank = getattr(scenario, name)
+        if rank is not None and not 0 <= rank < scenario.ranks:
+            raise CausewayError(f"simulated trace: {name} is {rank}, the ranks are 0 to {scenario.ranks - 1}")
     if not 0 < scenario.clock_factor <= 1 or not 0 <= scenario.clock_from < scenario.clock_to <= 1:
         raise CausewayError(
             "simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time"
         )
-    if scenario.clock_drops < 1 or (scenario.telemetry_ms is not None and scenario.telemetry_ms <= 0):
-        raise CausewayError(
-            f"simulated trace: clock_drops is {scenario.clock_drops}, 1 is the least; telemetry_ms is"
-            f" {scenario.telemetry_ms}, which must be above 0"
-        )
-    if scenario.collective not in ("noise", "wait"):
-        raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
-    if scenario.host not in ("close", "ahead"):
-        raise CausewayError(f"simulated trace: host is {scenario.host!r}; known are close and ahead")
-    if scenario.format not in ("nsys", "kineto"):
-        raise CausewayError(f"simulated trace: format is {scenario.format!r}; known are nsys and kineto")
-    if (
-        scenario.straggler not in ("none", "compute", "host", "network")
-        or not 0 <= scenario.straggler_rank < scenario.ranks
-    ):
-        kinds = "none, compute, host and network"
-        raise CausewayError(
-            f"simulated trace: straggler is {scenario.straggler!r} on rank {scenario.straggler_rank}; known are {kinds}"
-        )
+    for name, known in KNOWN.items():
+        if getattr(scenario, name) not in known:
+            raise CausewayError(f"simulated trace: {name} is {getattr(scenario, name)!r}; known are {', '.join(known)}")
     if scenario.straggler == "host" and scenario.host == "ahead":
         raise CausewayError("simulated trace: a host that runs ahead is not late; set host to close")
     if scenario.straggler != "none" and scenario.collective != "wait":

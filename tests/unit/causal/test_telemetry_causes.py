@@ -8,6 +8,7 @@ from whole_way import causes_of, documents_of
 from causeway.core.tables import read_json
 from causeway.simulate.runs import write_run
 from causeway.simulate.scenario import SimulatedKernel
+from lab.site_telemetry import write_telemetry
 
 SECOND = 1_000_000_000
 CAPPED = ({"sm_clock_hz", "throttle_power_cap"}, {"rank"})
@@ -29,7 +30,8 @@ def analyse(folder, seed, causes):
     values = {"kernels": kernels, "program": (0, 1, 0, 1), "closing": (0, 1), "neighbour": None, "copies": ()}
     values |= {"ranks": 2, "nodes": 1, "iterations": 3000, "seed": seed, "gpu_metrics_us": None}
     values |= {"clock_rank": 0, "clock_from": 0.5, "clock_to": 0.7, "clock_factor": 0.9, "clock_drops": 5}
-    write_run(values | {"telemetry_ms": 1000, "telemetry_skew_s": skew_s}, folder / "run")
+    write_run(values, folder / "run")
+    write_telemetry(values, folder / "run", 1000, skew_s)
     files = sorted((folder / "run").glob("*.sqlite"))
     telemetry = sorted((folder / "run").glob("telemetry*.csv"))
     graphs = [one["graph"] for one in documents_of(folder, files, "kernel_variability", telemetry=telemetry)]

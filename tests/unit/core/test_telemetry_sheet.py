@@ -20,10 +20,8 @@ def accept(row):
 
 
 def test_rows_keep_their_values_and_find_their_files(tmp_path):
-    sheet = sheet_of(
-        tmp_path, "x\tn1\t0\tsmi.csv\tnvidia-smi\tEurope/Berlin", "\t\t\tsimulated:demo/telemetry_node0.csv\t\t"
-    )
-    one, other = read_telemetry_sheet(sheet, accept, ["x"], ["demo"])
+    sheet = sheet_of(tmp_path, "x\tn1\t0\tsmi.csv\tnvidia-smi\tEurope/Berlin", "\t\t\tsmi.csv\t\t")
+    one, other = read_telemetry_sheet(sheet, accept, ["x"])
     assert (one.dataset, one.node, one.device, one.format, one.time_zone) == (
         "x",
         "n1",
@@ -32,12 +30,7 @@ def test_rows_keep_their_values_and_find_their_files(tmp_path):
         "Europe/Berlin",
     )
     assert one.path == tmp_path / "smi.csv"
-    assert (other.dataset, other.format, other.simulated_run, str(other.path)) == (
-        "",
-        "auto",
-        "demo",
-        "telemetry_node0.csv",
-    )
+    assert (other.dataset, other.format, other.path) == ("", "auto", one.path)
 
 
 def test_only_the_source_must_be_there(tmp_path):
@@ -50,14 +43,12 @@ def test_only_the_source_must_be_there(tmp_path):
     [
         ("y\t\t\tsmi.csv\t\t", "line 2: there is no dataset y"),
         ("x\t\t\tmissing.csv\t\t", "line 2: source missing.csv does not exist"),
-        ("x\t\t\tsimulated:other/t.csv\t\t", "names no file of a configured simulated run"),
-        ("x\t\t\tsimulated:demo/../t.csv\t\t", "names no file of a configured simulated run"),
         ("x\t\t\tsmi.csv\t\t\tsurplus", "7 fields, the header has 6"),
     ],
 )
 def test_errors_name_the_line_and_the_value(tmp_path, line, message):
     with pytest.raises(CausewayError, match=message):
-        read_telemetry_sheet(sheet_of(tmp_path, line), accept, ["x"], ["demo"])
+        read_telemetry_sheet(sheet_of(tmp_path, line), accept, ["x"])
 
 
 def test_an_unknown_column_is_named(tmp_path):

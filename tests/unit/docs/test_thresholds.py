@@ -62,7 +62,7 @@ NO_THRESHOLDS = {
     "comparison/runs/operator_calls.py": "LONGEST_NAME",
     "findings/comparison.py": "LONGEST_INPUT",
     "findings/first_screen/advice.py": "MOST",
-    "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS FEWEST_OF_P99 MOST_OPERATORS LONGEST_INPUT",
+    "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS MOST_OPERATORS LONGEST_INPUT",
     "findings/first_screen/plan.py": "MOST_OUTLIERS MOST_FAULTS MOST_PEAKS",
     "findings/first_screen/words.py": "MOST_REASONS LONGEST_DETAIL",
     "waiting/taken_gpus.py": "UNKNOWN_PROCESS",

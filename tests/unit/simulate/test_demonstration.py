@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from causeway.core.errors import CausewayError
 from causeway.simulate.demo import DEMONSTRATION, trace_scenario
@@ -45,11 +44,6 @@ def truth(tmp_path_factory):
 
 def number_of(whole, short_name):
     return next(number for number, kernel in enumerate(whole.kernels) if kernel.short_name.startswith(short_name))
-
-
-def test_the_configuration_runs_the_demonstration():
-    configured = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())["simulated"]["demo"]
-    assert configured == DEMONSTRATION
 
 
 def test_collectives_end_together_and_one_rank_is_late_in_the_iterations_that_the_truth_names(demo, truth):

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 from causeway.core.errors import CausewayError
 from causeway.simulate.counters import CounterScenario
 from causeway.simulate.demo import trace_scenario
-from causeway.simulate.jobs.step_job import StepJob
 from causeway.simulate.runs import write_run
 from causeway.simulate.scenario import SIGNS, Scenario
 
@@ -70,9 +69,7 @@ def test_a_waiting_collective_is_left_out_of_the_truth(tmp_path):
 
 def test_the_schema_knows_the_keys_and_the_defaults_it_states():
     Draft202012Validator.check_schema(SCHEMA)
-    known = {
-        field.name: field.default for cls in (StepJob, Scenario, CounterScenario) for field in dataclasses.fields(cls)
-    }
+    known = {field.name: field.default for cls in (Scenario, CounterScenario) for field in dataclasses.fields(cls)}
     keys = set(SCHEMA["properties"]) - {"kind", "causes"}
     assert keys <= set(known)
     assert set(SCHEMA["properties"]["causes"]["additionalProperties"]["properties"]) == set(SIGNS)

@@ -16,6 +16,7 @@ from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.simulate.scenario import SimulatedKernel
 from causeway.telemetry.match_telemetry import TelemetrySource, match_telemetry
+from lab.site_telemetry import write_telemetry
 
 SECOND = 1_000_000_000
 SKEW_S = 37.4
@@ -26,13 +27,15 @@ def kernel(name, base_us):
     return SimulatedKernel(name=f"void {name}()", short_name=name, mangled_name=name, base_us=base_us, cv=0.05)
 
 
-def simulated(folder, seed=5, **changes):
+def simulated(folder, seed=5, interval_ms=500, skew_s=SKEW_S, **changes):
     """Write a run of two ranks on a node with its telemetry; return the folders of tables and the clocks."""
     run = folder / "run"
     values = {"kernels": (kernel("a", 9000.0), kernel("b", 4000.0)), "program": (0, 1), "closing": (0, 1)}
     values |= {"neighbour": None, "copies": (), "ranks": 2, "nodes": 1, "iterations": 1200, "gpu_metrics_us": None}
     values |= {"clock_rank": 0, "clock_from": 0.5, "clock_to": 0.75, "clock_factor": 0.9}
-    write_run(values | {"seed": seed, "telemetry_ms": 500, "telemetry_skew_s": SKEW_S} | changes, run)
+    values |= {"seed": seed} | changes
+    write_run(values, run)
+    write_telemetry(values, run, interval_ms, skew_s)
     folders = [folder / "tables" / str(rank) for rank in range(2)]
     for rank, tables in enumerate(folders):
         normalise(run / f"rank{rank}.sqlite", tables, export=str(rank), source="x", rank=rank, node="n0")
@@ -165,7 +168,7 @@ def test_the_skew_is_recovered_on_ten_seeds(tmp_path):
     for seed in range(900, 910):
         folder = tmp_path / str(seed)
         skew = 30 + seed % 17
-        folders, clocks = simulated(folder, seed, telemetry_skew_s=skew, telemetry_ms=1000, clock_rank=None)
+        folders, clocks = simulated(folder, seed, interval_ms=1000, skew_s=skew, clock_rank=None)
         source = TelemetrySource(source="t", path=folder / "run" / "telemetry_node0.csv")
         out = Path(folder / "t.parquet")
         clock = match_telemetry("d", folders, clocks, NODES, [source], out, folder / "t.json")["sources"][0]["clocks"][

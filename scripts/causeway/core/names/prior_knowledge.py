@@ -20,8 +20,6 @@ BEFORE = "before"
 DURING = "during"
 KNOWN = (BEFORE, "at the start", DURING)
 SIGNS = ("+", "-", "any")
-OF_USERS = frozenset({"sequence_length"})
-"""Columns of the table that users write into tables of their own, and that no profiler counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +41,8 @@ class Knowledge:
     through : tuple of str
         Patterns of columns that leave it nothing to say where they vary.
     why : str
+    of_users : bool
+        Whether users write it into tables of their own; no profiler counts it.
     """
 
     column: str
@@ -52,6 +52,7 @@ class Knowledge:
     detail: tuple[tuple[str, ...], ...] = ()
     through: tuple[str, ...] = ()
     why: str = ""
+    of_users: bool = False
 
 
 @cache
@@ -76,7 +77,7 @@ def _row(number: int, row: Mapping[str, str]) -> Knowledge:
             )
     detail = tuple(tuple(part.split()) for part in row["detail"].split("|") if part.strip())
     facts = {field: row[field] for field in ("column", "role", "known", "sign", "why")}
-    return Knowledge(**facts, detail=detail, through=tuple(row["through"].split()))
+    return Knowledge(**facts, detail=detail, through=tuple(row["through"].split()), of_users=row["users"] == "yes")
 
 
 def added(rows: Sequence[Mapping[str, Any]]) -> tuple[Knowledge, ...]:
@@ -100,10 +101,10 @@ def knowledge_of(name: str, tier: str, own: Iterable[Knowledge] = ()) -> Knowled
     """Return what is known of a column: the first row that fits, a user's before those of the table; without one, that
     it is chosen before the launch (tier `launch`) or measured during it.
 
-    A counter is measured during the launch whatever its name: only rows that say so, those of `OF_USERS`, and a user's,
+    A counter is measured during the launch whatever its name: only rows that say so, those `of_users`, and a user's own
     are of it.
     """
-    rows = (row for row in table() if tier != "counter" or row.known == DURING or row.column in OF_USERS)
+    rows = (row for row in table() if tier != "counter" or row.known == DURING or row.of_users)
     for row in (*own, *rows):
         if fnmatchcase(name, row.column):
             return row

@@ -13,7 +13,7 @@ import pyarrow as pa
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_json, write_json, write_table
-from causeway.core.vocabulary import CALLED_SINCE
+from causeway.core.vocabulary import CALLED_SINCE, FEWEST_OF_P99
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.measure import Opened, open_export
 from causeway.efficiency.device_time.regions import MOST_INSTANCES
@@ -36,8 +36,6 @@ REPEATS = "repeats"
 GRAPHS = "graphs"
 FEWEST_EXECUTIONS = 3
 """Executions of one graph that count as steps: as many as repeats of launches have to be."""
-FEWEST_OF_P99 = 100
-"""Steps from which their 99th percentile is stated: as on the first screen."""
 OF_GRAPHS = "no launches repeat: each execution of the graph with the most time is a step"
 """What is said of a rank whose steps are executions of a graph."""
 GRAPH_RANGE = "cuda_graph"

@@ -9,14 +9,12 @@ from causeway.core.formatting import count, elided, significant, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import INCONCLUSIVE, NOT_IDLE, SAME
+from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
 from causeway.findings.first_screen.run_facts import NOTICEABLE
 from causeway.findings.first_screen.words import detail_words
 
 MOST_REASONS = 3
 MOST_KERNELS = 3
-FEWEST_OF_P99 = 100
-"""Steps of which a hundredth is one."""
 SIDES = ("baseline", "candidate")
 SAME_LAUNCHES = "The same launches"
 SAME_CALLS = "The same operator calls"

@@ -228,7 +228,7 @@ def _steps(tables: RunTables) -> StepsFact | None:
         count=int(rows.groupby("rank").size().max()),
         mean_ns=float(durations.mean()),
         median_ns=float(np.median(durations)),
-        p99_ns=float(np.quantile(durations, 0.99)) if len(durations) >= 100 else None,
+        p99_ns=document["p99_ns"],
         longest_ns=int(durations.max()),
         parts={COMPUTE: busy - communication - copies, COMMUNICATION: communication, COPIES: copies, IDLE: idle},
         share=total / elapsed if elapsed else 0.0,

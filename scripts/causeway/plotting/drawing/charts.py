@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,6 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import plain
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    import numpy as np
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -114,13 +112,6 @@ def labels(axis: "Axes", names: Sequence[str]) -> None:
     axis.spines["left"].set_visible(False)
 
 
-def every_row(count: int, most: int):
-    """Return a locator that names each row of few, and of more than `most` only each second, third, ..."""
-    from matplotlib.ticker import FixedLocator
-
-    return FixedLocator(range(0, count, max(1, -(-count // most))))
-
-
 def words_at(axis: "Axes", places: Iterable[float], words: Iterable[str]) -> None:
     """Write words behind the rows of an axis, each at its place (data)."""
     for row, (x, text) in enumerate(zip(places, words, strict=True)):
@@ -215,7 +206,6 @@ def shaded(axis: "Axes", codes: "np.ndarray", words: "np.ndarray", colours: Sequ
     bold : int
         A column whose words are bold.
     """
-    import numpy as np
     from matplotlib.colors import ListedColormap, to_rgb
 
     axis.pcolormesh(

@@ -7,19 +7,14 @@ figure.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.names.kernel_words import matrix_product
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.plotting.drawing.markup import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
-
 
 LIMIT = 44
 """Characters of a name in a figure."""
@@ -174,12 +169,12 @@ MEMORY_STALL_EXPLAINED = (
 """What stands where a page first names the memory stall."""
 
 
-def stated(table: "pa.Table", name: str, default: str = "") -> str:
+def stated(table: pa.Table, name: str, default: str = "") -> str:
     """Return what the metadata of a table with any columns says under `name`, e.g. the unit of the measured value."""
     return (table.schema.metadata or {}).get(f"causeway.{name}".encode(), default.encode()).decode()
 
 
-def unit_stated(table: "pa.Table") -> str:
+def unit_stated(table: pa.Table) -> str:
     """Return the unit of a target's values, which every table of a target states whatever its columns: `ns`, another
     one, or '' if it is not known.
     """
@@ -203,7 +198,7 @@ def target_axis(target: str) -> str:
     return AXES.get(target, f"|{target} − mean of its configuration|, per launch")
 
 
-def clocks_by(clocks: "Mapping") -> str:
+def clocks_by(clocks: Mapping) -> str:
     """Return how clocks were aligned, unless the reason, which follows, begins with the same words."""
     method = clocks["method"].replace("_", " ")
     return "clocks" if clocks["reason"].startswith(method) else f"clocks aligned by {method}"

@@ -134,8 +134,3 @@ def wrapped(text: str, width: float, size: float, bold: bool = False) -> list[st
             word = word[fits:]
         lines.append(word)
     return lines
-
-
-def frame(width: float, height: float, *children: object) -> Markup:
-    """Return an `<svg>` of that size inside a page, which screen readers pass over."""
-    return tag("svg", *children, width=width, height=height, viewBox=f"0 0 {width} {height}", aria_hidden="true")

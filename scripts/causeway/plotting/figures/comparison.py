@@ -2,12 +2,13 @@
 ratios of both.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
-from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, GONE, NEW, SAME
+from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, GONE, INCONCLUSIVE, NEW, SAME
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.labels import difference, full_name, short_names
@@ -62,6 +63,13 @@ def of_kernels(rows: Sequence[Mapping], metric: str = "time_per_launch") -> list
     own = [row for row in rows if (row["level"], row["metric"]) == ("kernel", metric)]
     own = [row for row in own if row["change_percent"] is not None]
     return sorted(own, key=lambda row: (-max(row["baseline_total_ns"], row["candidate_total_ns"]), row["candidate"]))
+
+
+def verdicts_of(kernels: Sequence[Mapping]) -> dict[str, int]:
+    """Return how many of the rows of kernels have which verdict, of those that any has."""
+    counts = Counter(row["verdict"] for row in kernels)
+    words = (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
+    return {word: counts[word] for word in words if counts[word]}
 
 
 def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.feature_registry import FEATURES
@@ -22,10 +22,6 @@ from causeway.numeric.seeds import generator_of_path
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.markup import plain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 MOST_AXES = 7
 FEWEST_AXES = 5
@@ -116,6 +112,18 @@ def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> 
     return rows, f"{'the only launch' if len(rows) == 1 else f'all {number} launches'} of the kept bins"
 
 
+def chosen_launches(
+    features: str | Path, dataset: str, target: str, most: int, seed: int
+) -> tuple[pa.Table, str, np.random.Generator]:
+    """Return the launches that figures draw one by one, in words which they are, and the generator that drew them;
+    parameters as of `coordinates_of`.
+    """
+    kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
+    generator = generator_of_path(seed, dataset, target, "parallel_coordinates")
+    rows, selection = choose_rows(kept, most, generator)
+    return take_rows(features, "features", rows), selection, generator
+
+
 def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tuple[str, str]]:
     """Return features in the order of their share of the variance of the measured value, which is the share that the
     note for the axis states; features that are no cause fill up to five axes.
@@ -200,12 +208,9 @@ def coordinates_of(
         Columns to draw, from left to right, instead of those in the order of their shares. One that is absent or the
         same in all lines gets no axis, and the selection says so.
     """
-    kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
-    generator = generator_of_path(seed, dataset, target, "parallel_coordinates")
-    rows, selection = choose_rows(kept, most, generator)
-    if not len(rows):
+    sample, selection, generator = chosen_launches(features, dataset, target, most, seed)
+    if not sample.num_rows:
         return None
-    sample = take_rows(features, "features", rows)
     usable = [
         field.name
         for field in sample.schema
@@ -223,7 +228,7 @@ def coordinates_of(
         selection += without
     axes += [_axis(sample.schema.field(name), note, sample.column(name)) for name, note in drawn]
     axes = [
-        replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis
+        replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, sample.num_rows)) if axis.named else axis
         for axis in axes
     ]
     values = sample.column("target").to_numpy()
@@ -232,11 +237,11 @@ def coordinates_of(
     cuts = np.quantile(values, places)
     marks = [(float(place), formatting.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
     return Coordinates(
-        axes=[*axes, last], quantile=quantiles(values), quartiles=marks, lines=len(rows), selection=selection
+        axes=[*axes, last], quantile=quantiles(values), quartiles=marks, lines=sample.num_rows, selection=selection
     )
 
 
-def _tier(field: "pa.Field") -> str:
+def _tier(field: pa.Field) -> str:
     return (field.metadata or {}).get(b"tier", b"").decode()
 
 
@@ -255,7 +260,7 @@ def _kernel_names(kernels: list[str], names: Mapping[str, str]) -> list[str]:
     return [short[name] for name in full]
 
 
-def _axis(field: "pa.Field", note: str, column: "pa.ChunkedArray") -> Axis:
+def _axis(field: pa.Field, note: str, column: pa.ChunkedArray) -> Axis:
     import pyarrow as pa
 
     kind = field.type

@@ -3,25 +3,25 @@ length.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.results import rows_of_run, rows_of_step
 from causeway.core.vocabulary import WAITING_REASONS, WATERFALL
 from causeway.plotting.drawing import charts, theme
-from causeway.plotting.drawing.charts import merged_rows, notice, rank_labels
+from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.heat_map import draw_heat_map
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-    import pyarrow as pa
     from matplotlib.figure import Figure
 
 
@@ -39,7 +39,6 @@ ALIGNMENTS = {
     "one_export": "one clock",
     "zero": "each export begins at 0: ranks are not aligned",
 }
-MOST_ROWS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,7 @@ def shown_parts(times: Mapping[str, int]) -> list[tuple[str, str, str]]:
     return [part for part in PARTS if part[0] != "outside" or times[part[0]]]
 
 
-def lost_shares(table: "pa.Table") -> LostShares | None:
+def lost_shares(table: pa.Table) -> LostShares | None:
     """Return the lost shares that `efficiency.parquet` holds, None without bins of ranks."""
     frame = table.select(["level", "rank", "bin", "elapsed_ns", "n_devices", "kernel_ns"]).to_pandas()
     frame = frame[(frame.level == "bin") & frame["rank"].notna()]
@@ -109,39 +108,17 @@ def draw_lost_time(efficiency: Mapping, name: str) -> "Figure":
     return figure
 
 
-def draw_rank_map(table: "pa.Table", name: str, note: str) -> "Figure":
-    """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all
-    of it.
+def draw_rank_map(table: pa.Table, name: str, note: str) -> "Figure | Markup":
+    """Return the map of rank by time: the share of each bin in which no kernel runs, light for little and dark for
+    much of it.
     """
     lost = lost_shares(table)
     if lost is None:
         return notice("Efficiency over time", name, ["There are no events with times."])
-    shown, groups = merged_rows(lost.shares, MOST_ROWS)
-    n_rows, bins = shown.shape
-    below = f"{elided(name, 60)}: share of each slice of time in which no kernel runs"
-    below += f", largest of {len(groups[0])} ranks a row" if n_rows < len(lost.ranks) else ""
-    with theme.drawing():
-        title = "Time lost, over time and ranks"
-        figure, axis = charts.sheet(title, f"{below}; {note}", 1.15 + max(0.16 * n_rows, 0.6))
-        span = bins * lost.bin_ns
-        image = axis.imshow(
-            shown, cmap=theme.colormap(), vmin=0, vmax=1, aspect="auto", extent=(0, span, n_rows - 0.5, -0.5)
-        )
-        charts.labels(axis, rank_labels(lost.ranks, groups))
-        axis.yaxis.set_major_locator(charts.every_row(n_rows, 30))
-        axis.set_ylim(n_rows - 0.5, -0.5)
-        charts.time_axis(axis, span)
-        figure.colorbar(
-            image,
-            ax=axis,
-            location="bottom",
-            format=lambda share, _: f"{100 * share:.0f} %",
-            label="without a kernel; 0 %: kernels run all the time",
-            aspect=40,
-            shrink=0.4,
-            anchor=(0, 1),
-        ).outline.set_visible(False)
-    return figure
+    edges = np.arange(lost.shares.shape[1] + 1, dtype=float) * lost.bin_ns
+    below = f"{elided(name, 60)}: share of each slice of time in which no kernel runs; {note}"
+    title = "Time lost, over time and ranks"
+    return draw_heat_map(lost.shares, lost.ranks, edges, what="lost", title=title, below=below, least_top=1.0)
 
 
 def aligned_by(clocks: Mapping) -> str:
@@ -175,7 +152,7 @@ REASON_COLOURS = dict(
 )
 
 
-def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
+def waiting_by_device(table: pa.Table) -> dict[tuple[int, int], Counter]:
     """Return ns by reason of the whole run, by rank and device; `table` has the columns of `waiting`."""
     found: dict[tuple[int, int], Counter] = {}
     for row in rows_of_run(table):
@@ -183,7 +160,7 @@ def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
     return found
 
 
-def draw_waiting(table: "pa.Table", *, dataset: str, why: str | None = None) -> "Figure":
+def draw_waiting(table: pa.Table, *, dataset: str, why: str | None = None) -> "Figure":
     """Return one bar for each device, split by reason; of more than `MOST_DEVICES` devices those that wait longest.
 
     Parameters
@@ -253,7 +230,7 @@ class RankStep:
         return sum(ns for part, ns in self.parts if part != "compute")
 
 
-def usual_step(steps: "pa.Table") -> int | None:
+def usual_step(steps: pa.Table) -> int | None:
     """Return the step of median length (the lower of two), by its longest rank and without warm-up; None without any.
 
     Parameters
@@ -267,7 +244,7 @@ def usual_step(steps: "pa.Table") -> int | None:
     return order[(len(order) - 1) // 2] if order else None
 
 
-def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep]:
+def parts_of(steps: pa.Table, waiting: pa.Table, step: int) -> list[RankStep]:
     """Return the parts of a step for each rank, the rank that loses most first.
 
     Parameters
@@ -291,7 +268,7 @@ def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep
     return sorted(found, key=lambda one: (-one.lost_ns, one.rank))
 
 
-def bars_of_step(shown: "Sequence[RankStep]") -> "pd.DataFrame":
+def bars_of_step(shown: Sequence[RankStep]) -> "pd.DataFrame":
     """Return the bars with the columns label, start and length (ns), colour, words, hover; a row without a colour heads
     those of a rank.
     """
@@ -312,7 +289,7 @@ def bars_of_step(shown: "Sequence[RankStep]") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["label", "start", "length", "colour", "words", "hover"])
 
 
-def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str) -> "Figure":
+def draw_step_waterfall(steps: pa.Table, waiting: pa.Table, *, dataset: str) -> "Figure":
     """Return the usual step as bars of which each begins where the one above it ends.
 
     Parameters

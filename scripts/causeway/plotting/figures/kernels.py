@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from causeway.core import formatting
 from causeway.core.codes import WARP_STALLS
 from causeway.core.formatting import elided
@@ -17,7 +19,6 @@ from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.labels import full_name, short_names, unit_stated
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -38,18 +39,15 @@ class Kernel:
     share: float
     value_share: float | None
     launches: int
-    configurations: int
     median: float
     smallest: float
     largest: float
     robust_cv: float | None
-    between: float | None
-    by_size: float | None
     histogram: Sequence[int]
     timeline: Sequence[float | None]
 
 
-def kernels_of(table: "pa.Table") -> list[Kernel]:
+def kernels_of(table: pa.Table) -> list[Kernel]:
     """Return the kernels of a `kernel_summary`, the largest share of the total variability first, ties by name."""
     rows = table.to_pylist()
     short = short_names(row["name"] for row in rows)
@@ -64,13 +62,10 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
             share=row["target_share"],
             value_share=row["value_sum"] / total if total > 0 else None,
             launches=row["launches"],
-            configurations=row["configurations"],
             median=row["value_median"],
             smallest=row["value_min"],
             largest=row["value_max"],
             robust_cv=row["robust_cv"],
-            between=row["variance_between"],
-            by_size=row["size_variance"],
             histogram=row["histogram"] or [],
             timeline=row["timeline"] or [],
         )
@@ -90,7 +85,7 @@ def headings_of(target: str) -> list[str]:
     return ["share of variability", *words, "variability over time"]
 
 
-def draw_kernels(table: "pa.Table", *, dataset: str, target: str, most: int = MOST_ROWS) -> "Figure":
+def draw_kernels(table: pa.Table, *, dataset: str, target: str, most: int = MOST_ROWS) -> "Figure":
     """Return the kernels of a dataset as rows of small figures.
 
     Parameters
@@ -219,7 +214,7 @@ COLOURS = dict(zip(WARP_STALLS, (*MEMORY, *OTHER_WARPS, *EXECUTION), strict=True
 """One hue for each family: memory blue, other warps orange, execution violet; grey is no loss, or not told."""
 
 
-def stalls_by_kernel(table: "pa.Table") -> dict[str, list[dict]]:
+def stalls_by_kernel(table: pa.Table) -> dict[str, list[dict]]:
     """Return the rows by kernel, both in the table's order.
 
     Parameters
@@ -233,7 +228,7 @@ def stalls_by_kernel(table: "pa.Table") -> dict[str, list[dict]]:
     return found
 
 
-def draw_warp_stalls(table: "pa.Table", *, dataset: str) -> "Figure":
+def draw_warp_stalls(table: pa.Table, *, dataset: str) -> "Figure":
     """Return one bar for each of the first `MOST_KERNELS` kernels, as long as the cycles that a warp waits before it
     issues its next instruction.
 

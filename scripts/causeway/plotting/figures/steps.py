@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from causeway.core import formatting
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import charts, theme
@@ -10,7 +13,6 @@ from causeway.plotting.drawing.charts import notice
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -27,7 +29,7 @@ SIZES = {"usual": 7, "warm-up": 14, "slow": 36}
 """Colours and areas of points by the kind of step."""
 
 
-def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
+def draw_steps(steps: Mapping, table: pa.Table, name: str) -> "Figure":
     """Return the duration of each step, a panel for each rank.
 
     Parameters
@@ -52,10 +54,8 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
         for rank, axis in zip(ranks, axes[:, 0], strict=True):
             _panel(axis, frame[frame["rank"] == rank], top, [one for one in steps["slow"] if one["rank"] == rank])
             axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK)
-            if steps["p99_ns"] is not None:
-                axis.axhline(steps["p99_ns"], color=theme.MUTED, linestyle=":", linewidth=0.9, zorder=1)
         if steps["p99_ns"] is not None:
-            _label_of_p99(axes[0, 0], steps["p99_ns"])
+            _tail(axes[:, 0], steps["p99_ns"])
         axes[0, 0].set_ylim(0, top * 1.04)
         axes[0, 0].set_xlim(0, frame.end_ns.max())
         charts.time_axis(axes[0, 0], float(frame.end_ns.max()))
@@ -63,7 +63,7 @@ def draw_steps(steps: Mapping, table: "pa.Table", name: str) -> "Figure":
     return figure
 
 
-def steps_of(steps: Mapping, table: "pa.Table", most: int = COLUMNS) -> "pd.DataFrame":
+def steps_of(steps: Mapping, table: pa.Table, most: int = COLUMNS) -> "pd.DataFrame":
     """Return the steps as both figures draw them, of more than `most` steps of a rank the longest of neighbours.
 
     Parameters
@@ -110,11 +110,13 @@ def ranks_of(steps: Mapping, ranks: Sequence[int], most: int = MOST_RANKS) -> li
     return sorted(sorted(ranks, key=lambda rank: (-lost[rank], rank))[:most])
 
 
-def _label_of_p99(axis: "Axes", p99_ns: int) -> None:
-    """Write the 99th percentile of the steps at the right end of its line."""
-    words = f"p99 {formatting.time(p99_ns)}"
-    place = axis.get_yaxis_transform()
-    axis.annotate(words, (1, p99_ns), (0, 2), place, "offset points", ha="right", va="bottom", color=theme.MUTED)
+def _tail(axes: "np.ndarray", p99_ns: int) -> None:
+    """Draw the 99th percentile of the steps in each panel, and write it at the right end of the first line."""
+    for axis in axes:
+        axis.axhline(p99_ns, color=theme.MUTED, linestyle=":", linewidth=0.9, zorder=1)
+    style = {"ha": "right", "va": "bottom", "color": theme.MUTED}
+    place = axes[0].get_yaxis_transform()
+    axes[0].annotate(f"p99 {formatting.time(p99_ns)}", (1, p99_ns), (0, 2), place, "offset points", **style)
 
 
 def _words(steps: Mapping, ranks: Sequence[int]) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_RANKS = 32
-PARTS = tuple((key, key, colour) for key, colour in zip(VARIANCE_PARTS, theme.PARTS, strict=True))
-"""Components of variance: key, words, colour."""
+COLOURS = dict(zip(VARIANCE_PARTS, theme.PARTS, strict=True))
+"""Of the components of variance."""
 
 
 def sentences(stragglers: Mapping) -> list[str]:
@@ -44,7 +44,7 @@ def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
     rows = {"words": 0.175 * len(lines) + 0.1, "waits": matrix, "variance": 1.0 if variance else 0}
     rows = {row: high for row, high in rows.items() if high > 0.1}
     with theme.drawing():
-        height = math.fsum(rows.values()) + (0.25 * len(PARTS) + 0.3 if variance else 0.1)
+        height = math.fsum(rows.values()) + (0.25 * len(COLOURS) + 0.3 if variance else 0.1)
         figure, axes = charts.sheet("Which rank", f"Stragglers and variance of {name}", height)
         axes.remove()
         grid = figure.add_gridspec(max(len(rows), 1), 2, height_ratios=list(rows.values()) or [1])
@@ -112,31 +112,27 @@ def variance_of_parts(variance: Mapping) -> tuple["pd.DataFrame", dict[str, str]
 
     rows = {"all launches": variance["shares"], "within configurations": variance["within"]}
     frame = pd.DataFrame(
-        [{key: shares[key]["value"] if key in shares else 0 for key, _, _ in PARTS} for shares in rows.values()],
+        [{key: shares[key]["value"] if key in shares else 0 for key in COLOURS} for shares in rows.values()],
         list(rows),
     )
-    words = {
-        key: f"{label}: {_share(rows['all launches'][key])} of all launches" if key in rows["all launches"] else label
-        for key, label, _ in PARTS
-    }
-    for key in words:
-        if key in variance["within"]:
-            words[key] += f", {_share(variance['within'][key])} within configurations"
+    words = {key: f"{key}: {_share(one)} of all launches" for key, one in variance["shares"].items()}
+    words = {key: words.get(key, key) for key in COLOURS}
+    for key, one in variance["within"].items():
+        words[key] += f", {_share(one)} within configurations"
     return frame.astype(float).fillna(0), words
 
 
 def _variance(figure: "Figure", axis: "Axes", variance: Mapping) -> None:
     """Draw the components of variance, of all launches and within configurations, and list their shares."""
     frame, words = variance_of_parts(variance)
-    colours = {key: colour for key, _, colour in PARTS}
-    charts.stacked(axis, frame, colours, lambda key, value: f"{key}: {formatting.percent(100 * value)}")
+    charts.stacked(axis, frame, COLOURS, lambda key, value: f"{key}: {formatting.percent(100 * value)}")
     nothing = frame.sum(axis=1) == 0
     charts.words_at(axis, [0] * len(frame), ["nothing varies" if alike else "" for alike in nothing])
     axis.set(xlim=(0, 1), xticks=[])
     axis.spines["bottom"].set_visible(False)
     rests = f"{variance['launches']:,} launches, {variance['configurations']:,} configurations"
     axis.set_title(f"Components of the variance of log durations: {rests}; outliers cut at four scales")
-    charts.key(figure, {words[key]: colours[key] for key in words}, list(words.values()), 1)
+    charts.key(figure, {words[key]: COLOURS[key] for key in words}, list(words.values()), 1)
 
 
 def _share(share: Mapping) -> str:

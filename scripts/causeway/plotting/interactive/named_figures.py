@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from causeway.core.errors import CausewayError
 from causeway.core.formatting import variance_of
-from causeway.core.tables import COPY_KINDS, read_json, read_table, take_rows, unit_of
-from causeway.numeric.seeds import generator_of_path
+from causeway.core.tables import COPY_KINDS, read_json, read_table, unit_of
 from causeway.plotting.drawing.labels import unit_stated
-from causeway.plotting.figures.coordinates import choose_rows, coordinates_of
+from causeway.plotting.figures.coordinates import chosen_launches, coordinates_of
 from causeway.plotting.interactive.plots import (
     OPERATIONS,
     bins_over_time,
@@ -24,10 +25,10 @@ from causeway.plotting.interactive.plots import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-    import pyarrow as pa
 
 COMPARISON = "comparison"
 TIME_COUNTERS = ("gpu_time", "gpu__time_active_sum")
+NOTHING_KEPT = "no launch of this target was kept; the data quality section of the overview says why"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +57,10 @@ def _coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
     """Return the launches of the kept bins of a target as parallel coordinates."""
     home = folder / target
     kernels = read_table(home / "kernels.parquet", "kernel_summary")
+    causes = _contributions(home)
     chosen = coordinates_of(
         home / "features.parquet",
-        _contributions(home),
+        causes,
         _names(kernels),
         dataset=folder.name,
         target=target,
@@ -68,8 +70,8 @@ def _coordinates(folder: Path, target: str, choice: Choice) -> "go.Figure":
         wanted=choice.axes,
     )
     if chosen is None:
-        raise CausewayError("no launch of this target was kept; the data quality section of the overview says why")
-    of_kernels = any(row["kernels_percent"] is not None for row in _contributions(home))
+        raise CausewayError(NOTHING_KEPT)
+    of_kernels = any(row["kernels_percent"] is not None for row in causes)
     selection = f"{chosen.selection[:1].upper()}{chosen.selection[1:]}, one line each"
     return parallel_coordinates(chosen).update_layout(
         meta=f"{selection}. Drag along an axis to keep the lines that pass there, click it to release it. Percentages"
@@ -122,24 +124,16 @@ def _roof(folder: Path, target: str, choice: Choice) -> "go.Figure":
     return roofline(frame, _names(read_table(folder / target / "kernels.parquet", "kernel_summary")))
 
 
-FIGURES: Mapping[str, Callable[[Path, str, Choice], "go.Figure"]] = {
-    "bins": _bins,
-    "distribution_by_cause": _by_cause,
-    "parallel_coordinates": _coordinates,
-    "step_times": _steps,
-    "roofline": _roof,
+FIGURES: Mapping[str, tuple[str, Callable[[Path, str, Choice], "go.Figure"]]] = {
+    "bins": ("Over time", _bins),
+    "distribution_by_cause": ("Launches by cause", _by_cause),
+    "parallel_coordinates": ("Parallel coordinates", _coordinates),
+    "step_times": ("Duration of each step", _steps),
+    "roofline": ("Roofline", _roof),
 }
-"""Figures of a dataset by name, in the order of a page."""
+"""Figures of a dataset by name, each with its heading, in the order of a page."""
 OF_DATASET = ("step_times", "roofline")
 """Those that a page has once, whatever the targets."""
-WORDS = {
-    "bins": "Over time",
-    "distribution_by_cause": "Launches by cause",
-    "parallel_coordinates": "Parallel coordinates",
-    "step_times": "Duration of each step",
-    "roofline": "Roofline",
-    COMPARISON: "Changes by kernel",
-}
 
 
 def draw(folder: Path, name: str, target: str, choice: Choice) -> "go.Figure":
@@ -162,7 +156,7 @@ def draw(folder: Path, name: str, target: str, choice: Choice) -> "go.Figure":
     """
     if name not in FIGURES:
         raise CausewayError(no_figure(name))
-    return FIGURES[name](folder, target, choice)
+    return FIGURES[name][1](folder, target, choice)
 
 
 def no_figure(name: str) -> str:
@@ -187,16 +181,14 @@ def _contributions(home: Path) -> list[dict]:
     return read_table(path, "contributions").to_pylist() if path.is_file() else []
 
 
-def _names(kernels: "pa.Table") -> dict[str, str]:
+def _names(kernels: pa.Table) -> dict[str, str]:
     return dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
 
 
-def _kept_launches(folder: Path, target: str, choice: Choice) -> "pa.Table":
+def _kept_launches(folder: Path, target: str, choice: Choice) -> pa.Table:
     """Return launches of the kept bins, those that the parallel coordinates draw."""
-    path = folder / target / "features.parquet"
-    kept = read_table(path, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
-    generator = generator_of_path(choice.seed, folder.name, target, "parallel_coordinates")
-    rows, _ = choose_rows(kept, choice.rows, generator)
-    if not len(rows):
-        raise CausewayError("no launch of this target was kept; the data quality section of the overview says why")
-    return take_rows(path, "features", rows)
+    features = folder / target / "features.parquet"
+    table, _, _ = chosen_launches(features, folder.name, target, choice.rows, choice.seed)
+    if not table.num_rows:
+        raise CausewayError(NOTHING_KEPT)
+    return table

@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.errors import CausewayError
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, UNEXPLAINED
 from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.heat_map import LOG_BEYOND
 from causeway.plotting.drawing.labels import short_names, target_axis, unit_stated
 from causeway.plotting.drawing.markup import escape
-from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
+from causeway.plotting.figures.bins import MOST_LANES, lanes_of
 from causeway.plotting.figures.comparison import of_kernels
+from causeway.plotting.figures.coordinates import Axis, Coordinates
 from causeway.plotting.figures.steps import ranks_of, steps_of
 from causeway.plotting.interactive.look import FLOOR, compact, figure, label
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-    import pyarrow as pa
-
-    from causeway.plotting.figures.coordinates import Axis, Coordinates
 
 
-def bins_over_time(bins: "pa.Table", ranking: "pa.Table", target: str) -> "go.Figure":
+def bins_over_time(bins: pa.Table, ranking: pa.Table, target: str) -> "go.Figure":
     """Return the bins of a target; bins without launches stay empty, and bins kept for the causal analysis are marked.
 
     Parameters
@@ -88,7 +88,7 @@ MOST_STEPS = 2000
 """Steps of a rank that are drawn one by one; of more, the longest of neighbours."""
 
 
-def step_times(steps: Mapping, table: "pa.Table") -> "go.Figure":
+def step_times(steps: Mapping, table: pa.Table) -> "go.Figure":
     """Return the steps of `steps.json` and of the table `steps`, which has at least one row: a line for each rank; slow
     steps are marked and say why.
     """
@@ -119,7 +119,7 @@ PLACES = 2000
 """Places of an axis, more than a screen has pixels: whole numbers of two bytes hold them."""
 
 
-def parallel_coordinates(chosen: "Coordinates") -> "go.Figure":
+def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
     """Return the lines of a selection, an axis for each feature and the target last, coloured by its quantile."""
     import plotly.graph_objects as go
 
@@ -166,7 +166,7 @@ def broken(name: str, room: int = 15) -> list[str]:
     return lines
 
 
-def _places(axis: "Axis", values: np.ndarray | float) -> np.ndarray:
+def _places(axis: Axis, values: np.ndarray | float) -> np.ndarray:
     return PLACES * (np.asarray(values) - axis.low) / (axis.high - axis.low)
 
 
@@ -280,6 +280,7 @@ def comparison(document: Mapping, rows: Sequence[Mapping]) -> "go.Figure":
     CausewayError
         If nothing was compared.
     """
+    import pandas as pd
     import plotly.graph_objects as go
 
     whole = [row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"]
@@ -287,24 +288,20 @@ def comparison(document: Mapping, rows: Sequence[Mapping]) -> "go.Figure":
     if not shown:
         raise CausewayError(document["why"] or "no kernel is on both sides with launches that take time")
     y = list(range(len(shown)))[::-1]
-    change = [row["change_percent"] for row in shown]
-    ends = [(row["low_percent"], row["high_percent"]) for row in shown]
-    ends = [(at, at) if low is None else (low, high) for (low, high), at in zip(ends, change, strict=True)]
-    floors = [row["floor_percent"] or 0.0 for row in shown]
-    band = go.Bar(x=[2 * floor for floor in floors], base=[-floor for floor in floors], y=y, orientation="h")
+    frame = pd.DataFrame(shown, columns=["change_percent", "low_percent", "high_percent", "floor_percent"], dtype=float)
+    change = frame.change_percent
+    low, high = (frame[f"{end}_percent"].fillna(change) for end in ("low", "high"))
+    floor = frame.floor_percent.fillna(0.0)
+    band = go.Bar(x=(2 * floor).tolist(), base=(-floor).tolist(), y=y, orientation="h")
     band.update(name="noise floor", marker={"color": FLOOR, "opacity": 0.25}, hoverinfo="skip")
-    error = {
-        "array": [high - at for (_, high), at in zip(ends, change, strict=True)],
-        "arrayminus": [at - low for (low, _), at in zip(ends, change, strict=True)],
-        "symmetric": False,
-        "color": FLOOR,
-    }
+    error = {"array": (high - change).tolist(), "arrayminus": (change - low).tolist()}
+    error |= {"symmetric": False, "color": FLOOR}
     points = go.Scatter(
-        x=change,
+        x=change.tolist(),
         y=y,
         error_x=error,
         text=[f"{label(row['candidate'])}<br>{label(row['verdict'])}" for row in shown],
-        customdata=ends,
+        customdata=list(zip(low, high, strict=True)),
         mode="markers",
         name="change and interval",
         marker={"size": 8, "color": [COLOURS.get(row["verdict"], FLOOR) for row in shown]},

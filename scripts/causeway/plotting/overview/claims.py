@@ -7,12 +7,11 @@ from markupsafe import Markup
 from causeway.core import formatting
 from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.queries import in_document, of_table, value_at, within
-from causeway.core.vocabulary import CHANGE_WORDS, GONE, INCONCLUSIVE, LEAST_EXPLAINED, NEW, SAME, SUPPORTED
+from causeway.core.vocabulary import GONE, LEAST_EXPLAINED, NEW, SUPPORTED
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import Sourced, document_parts
-from causeway.plotting.drawing.markup import tag
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.figures.comparison import of_kernels
+from causeway.plotting.figures.comparison import of_kernels, verdicts_of
 
 FIRST = 3
 """Findings in sight."""
@@ -35,14 +34,8 @@ def first_screen(lines: Sequence[tuple[int, Mapping]]) -> Markup | None:
     lines : sequence of (int, mapping)
         Lines of `first_screen` of `findings.json` with their places in it.
     """
-    rows = []
-    before = None
-    for place, line in lines:
-        answer = statement("first_screen", place, line)["answer"]
-        rows += [tag("dt", line["question"])] if line["question"] != before else []
-        rows.append(tag("dd", citations.said(answer.raw, answer.query)))
-        before = line["question"]
-    return tag("dl", rows, class_="answers", aria_label="first screen") if rows else None
+    answers = [(line["question"], statement("first_screen", place, line)["answer"]) for place, line in lines]
+    return rendered("answers.html", lines=answers) if answers else None
 
 
 def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | str | None:
@@ -106,7 +99,6 @@ COMPARED = "compared"
 """The section's place in the page."""
 COMPARISON = "comparison"
 """The kind of findings that say what changed."""
-KERNELS = (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
 OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch' AND change_percent IS NOT NULL"
 
 
@@ -165,11 +157,9 @@ def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping
     shown |= {"links": citations.figure_links(links, "pair", folder), "table": table}
     if document["why"] is not None:
         return shown
-    counts = {word: sum(row["verdict"] == word for row in kernels) for word in KERNELS}
     verdicts = [
         (Sourced(number, of_table("count(*)", table, f"{OF_KERNELS} AND verdict = '{word}'")), word)
-        for word, number in counts.items()
-        if number
+        for word, number in verdicts_of(kernels).items()
     ]
     lengths = " + ".join(value_at(side, "repeats", kind="length") for side in names)
     repeats = sum(len(document[side]["repeats"]) for side in names)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from markupsafe import Markup
 
@@ -21,7 +22,6 @@ from causeway.plotting.figures.device_time import LABELS
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 MOST_COLLECTIVES = 6
 MOST_NAMES = 5
@@ -88,11 +88,11 @@ class Times:
         ]
 
 
-def _of_run(table: "pa.Table") -> "pd.DataFrame":
+def _of_run(table: pa.Table) -> "pd.DataFrame":
     return table.filter(pc.field("step").is_null()).to_pandas()
 
 
-def collectives_by_size(table: "pa.Table", name: str) -> Markup | None:
+def collectives_by_size(table: pa.Table, name: str) -> Markup | None:
     """Return a note and a table; None without collectives whose size is recorded.
 
     Parameters
@@ -115,7 +115,7 @@ def collectives_by_size(table: "pa.Table", name: str) -> Markup | None:
     return rendered("collectives.html", name=name, rows=shown, matched=all(row["matched"] for _, row in rows))
 
 
-def why_devices_wait(table: "pa.Table", name: str, figures: Sequence[Markup] = ()) -> Markup | None:
+def why_devices_wait(table: pa.Table, name: str, figures: Sequence[Markup] = ()) -> Markup | None:
     """Return a sentence, the largest details as a table, and the figures; None where no device is idle.
 
     Parameters
@@ -148,7 +148,7 @@ def why_devices_wait(table: "pa.Table", name: str, figures: Sequence[Markup] = (
     )
 
 
-def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> Markup | None:
+def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | None:
     """Return a sentence, the longest items of the critical paths and the replays as tables; None where no path is
     known.
 
@@ -175,7 +175,7 @@ def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> Marku
     )
 
 
-def _replays(replay: "pa.Table", path: str) -> list[tuple[Sourced, Sourced]]:
+def _replays(replay: pa.Table, path: str) -> list[tuple[Sourced, Sourced]]:
     """Return the replays of the whole run and what each saves, the largest saving first."""
     rows = [row for row in rows_of_run(replay) if row["change"] != "nothing"]
     found = []
@@ -203,7 +203,7 @@ def managed_memory(document: Mapping, path: str) -> Markup | None:
     return rendered("migrations.html", kernels=list(moved["kernels"]), host=list(moved["host"]))
 
 
-def gpu_time_by_operator(table: "pa.Table", name: str) -> Markup | None:
+def gpu_time_by_operator(table: pa.Table, name: str) -> Markup | None:
     """Return a sentence and a table for each level that has names; None where no operator is known. A level whose
     rows are those of another stands in its table: an annotation that no operator runs in is both.
 

@@ -36,8 +36,8 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
     bins = settings.get("bins", {})
     width = f"bins of {formatting.time(bins['width_us'] * 1000)}" if "width_us" in bins else "bins of one length"
     timed = [one.bins.column("start_ns").null_count < one.bins.num_rows for one in targets if one.bins.num_rows]
-    drawn = [_is_any(one.ranking, "control") for one in targets]
-    left = [not_all and not control for not_all, control in zip(map(_has_others, targets), drawn, strict=True)]
+    drawn, kept = ([one.ranking[name].to_numpy() for one in targets] for name in ("control", "kept"))
+    left = [not all_of.all() and not control.any() for all_of, control in zip(kept, drawn, strict=True)]
     return {
         "alike": ALIKE[bins.get("configuration", "launch_shape")],
         "by_rank": bins.get("mean") == "rank",
@@ -46,7 +46,7 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
         "launches": bins.get("launches", "equally many") if not all(timed) else None,
         "without_column": _without_column(bins.get("features", ()), targets),
         "score": settings.get("ranking", {}).get("score", "variance").replace("_", " "),
-        "drawn": any(drawn) or not any(left),
+        "drawn": any(control.any() for control in drawn) or not any(left),
         "kept_alone": any(left),
     }
 
@@ -55,15 +55,6 @@ def _without_column(features: Sequence[str], targets: Sequence) -> str:
     """Return the chosen features that no target has statistics of, as no export has such a column; "" if none."""
     columns = {name for target in targets for name in target.bins.column_names}
     return " or ".join(name for name in features if f"{name}_mean" not in columns) if targets else ""
-
-
-def _has_others(target) -> bool:
-    """Return whether a target has bins that are not kept."""
-    return not all(target.ranking.column("kept").to_pylist())
-
-
-def _is_any(table, column: str) -> bool:
-    return any(table.column(column).to_pylist())
 
 
 def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Markup:

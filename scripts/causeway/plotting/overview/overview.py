@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core.formatting import elided
+from causeway.core.results import Search
 from causeway.core.vocabulary import COMM_AWARE, KERNEL_VARIABILITY, MEMORY_STALL, PARALLEL, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import document_parts, figure_links, interactive_link
@@ -28,19 +29,12 @@ from causeway.plotting.overview.device_tables import (
     what_limits,
     why_devices_wait,
 )
-from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.ranks_and_steps import which_rank, which_steps
 from causeway.plotting.overview.time_lost import waterfall, where_the_time_goes
 from causeway.plotting.overview.what_if import what_would_help
-from causeway.plotting.overview.what_varies import anchor, warp_stalls, what_varies
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from causeway.core.results import Search
-
+from causeway.plotting.overview.what_varies import anchor, heat_map, warp_stalls, what_varies
 
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
@@ -97,11 +91,11 @@ class TargetView:
     """
 
     target: str
-    kernels: "pa.Table"
-    bins: "pa.Table"
-    ranking: "pa.Table"
-    searches: Sequence["Search"]
-    replayed: "pa.Table | None" = None
+    kernels: pa.Table
+    bins: pa.Table
+    ranking: pa.Table
+    searches: Sequence[Search]
+    replayed: pa.Table | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,16 +121,16 @@ class DatasetView:
     capabilities: Sequence[Mapping]
     targets: Sequence[TargetView]
     efficiency: Mapping | None = None
-    efficiency_table: "pa.Table | None" = None
+    efficiency_table: pa.Table | None = None
     stragglers: Mapping | None = None
     steps: Mapping | None = None
-    steps_table: "pa.Table | None" = None
-    waiting: "pa.Table | None" = None
-    critical_path: "pa.Table | None" = None
-    replay: "pa.Table | None" = None
-    operators: "pa.Table | None" = None
-    collectives: "pa.Table | None" = None
-    stalls: "pa.Table | None" = None
+    steps_table: pa.Table | None = None
+    waiting: pa.Table | None = None
+    critical_path: pa.Table | None = None
+    replay: pa.Table | None = None
+    operators: pa.Table | None = None
+    collectives: pa.Table | None = None
+    stalls: pa.Table | None = None
     levels: Mapping | None = None
     figures: Mapping[str, Markup] = field(default_factory=dict)
 

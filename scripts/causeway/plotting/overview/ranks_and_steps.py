@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core.codes import PROFILER
@@ -12,10 +12,6 @@ from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, SLOW_STEP_CAU
 from causeway.plotting.drawing.citations import Sourced, document_parts
 from causeway.plotting.drawing.labels import clocks_by
 from causeway.plotting.drawing.page import rendered
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 MOST_RANKS = 4
 MOST_GROUPS = 2
@@ -53,7 +49,7 @@ MOST_ROWS = 4
 
 def which_steps(
     document: Mapping,
-    steps: "pa.Table",
+    steps: pa.Table,
     name: str,
     verdicts: Mapping[str, str] = MappingProxyType({}),
     drawing: Markup | None = None,

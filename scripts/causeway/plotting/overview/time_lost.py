@@ -4,9 +4,9 @@ map of lost time.
 
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core.queries import cell, value_at, within
@@ -14,16 +14,12 @@ from causeway.core.vocabulary import COMM_AWARE, DEVICE_RATIOS, FLAVOURS, IDLE_C
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.charts import merged_rows
 from causeway.plotting.drawing.citations import FILTERS, Sourced, document_parts
+from causeway.plotting.drawing.heat_map import draw_heat_map
 from causeway.plotting.drawing.markup import number
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.device_time import lost_shares, shown_parts
 from causeway.plotting.figures.efficiency import groups_of, shown_names
 from causeway.plotting.overview.device_tables import managed_memory
-from causeway.plotting.overview.heat_map import draw_heat_map
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 MOST_PARTS = 4
 """Ranks, devices or ranges with a row: the figure of the trees has more."""
@@ -65,7 +61,7 @@ class Document:
         return None if self.total else "no time passed"
 
 
-def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, has_reasons: bool = False) -> Markup:
+def where_the_time_goes(document: Mapping, table: pa.Table, name: str, has_reasons: bool = False) -> Markup:
     """Return sentences, trees, and the map of lost time of a dataset; `table` is `efficiency.parquet`, `has_reasons` as
     in `sentences`.
     """
@@ -131,7 +127,7 @@ def _idle(facts: Document) -> tuple[Sourced, list[tuple[Sourced, str]]]:
     return idle, parts
 
 
-def tree_rows(facts: Document, table: "pa.Table") -> list[dict]:
+def tree_rows(facts: Document, table: pa.Table) -> list[dict]:
     """Return the rows of the trees of the flavour that the losses follow from: group and name of a part, its time and
     its ratios; the parts of a group in the order of their names.
 
@@ -189,7 +185,7 @@ def waterfall(document: Mapping, name: str) -> Markup | None:
     return rendered("waterfall.html", parts=parts, total=facts.total, number=number)
 
 
-def lost_map(table: "pa.Table", name: str) -> Markup | None:
+def lost_map(table: pa.Table, name: str) -> Markup | None:
     """Return the map of rank by time of the share in which no kernel runs: light where little is lost."""
     lost = lost_shares(table)
     if lost is None:

@@ -1,25 +1,20 @@
 """The overview's answer to what would help: what-ifs of all kernels, ranked by what they are worth."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
+from causeway.core.results import Search
 from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import Sourced, interval, row_parts
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.kernels import Kernel
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from causeway.core.results import Search
-
 
 SHOWN = 3
 HOST = "host"
@@ -28,14 +23,14 @@ NO_CHANGE = 0.05
 """Percent of the run that a change, or an end of its interval, must reach to be said in numbers."""
 
 
-def what_ifs_of(search: "Search") -> list[tuple[int, Sourced]]:
+def what_ifs_of(search: Search) -> list[tuple[int, Sourced]]:
     """Return the what-ifs of a search with their numbers in its table."""
     table = search.table.replace("contributions", "whatif")
     rows = enumerate(search.tables.get("whatif", []))
     return [(number, row_parts(row, table, file_row_number=number)) for number, row in rows]
 
 
-def ranked(searches: Sequence["Search"], kernels: Sequence[Kernel]) -> list[tuple[Sourced, int, Kernel | None]]:
+def ranked(searches: Sequence[Search], kernels: Sequence[Kernel]) -> list[tuple[Sourced, int, Kernel | None]]:
     """Return supported what-ifs that win GPU time, most first, with their numbers; one per kernel and feature, the one
     that wins most.
 
@@ -62,7 +57,7 @@ def ranked(searches: Sequence["Search"], kernels: Sequence[Kernel]) -> list[tupl
     )
 
 
-def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[str, int], Markup | str]:
+def changes_of_the_run(dataset: str, replayed: pa.Table | None) -> dict[tuple[str, int], Markup | str]:
     """Return what replayed what-ifs do to the time of the run, by the kernel's id and the row of its what-ifs.
 
     Parameters
@@ -88,8 +83,8 @@ def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[
 
 def what_would_help(
     dataset: str,
-    targets: Sequence[tuple[str, Sequence["Search"], Sequence[Kernel]]],
-    replayed: "pa.Table | None" = None,
+    targets: Sequence[tuple[str, Sequence[Search], Sequence[Kernel]]],
+    replayed: pa.Table | None = None,
 ) -> Markup | None:
     """Return the table of a dataset, or None where nothing that was observed would win time.
 
@@ -118,7 +113,7 @@ def what_would_help(
     return rendered("what_would_help.html", dataset=dataset, rows=rows, replayed=bool(of_run), asked=asked)
 
 
-def what_was_asked(targets: Sequence[tuple[str, Sequence["Search"], Sequence[Kernel]]]) -> list[dict]:
+def what_was_asked(targets: Sequence[tuple[str, Sequence[Search], Sequence[Kernel]]]) -> list[dict]:
     """Return the answers to the configuration's own questions in the order of these; equal refusals are one."""
     found: dict[tuple[str, str], dict] = {}
     for target, searches, kernels in targets:

@@ -3,25 +3,22 @@
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import of_table, rows_where
-from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
+from causeway.core.results import Search
+from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED, target_name
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.citations import FILTERS, Sourced, row_parts
-from causeway.plotting.drawing.labels import full_name
-from causeway.plotting.drawing.markup import frame, joined, number, tag
+from causeway.plotting.drawing.heat_map import MOST_ROWS, draw_heat_map
+from causeway.plotting.drawing.labels import full_name, unit_stated
+from causeway.plotting.drawing.markup import number
 from causeway.plotting.drawing.page import inline, rendered
+from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of
 from causeway.plotting.figures.kernels import Kernel, draw_warp_stalls, headings_of, stalls_by_kernel
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from causeway.core.results import Search
-
 
 TOP_KERNELS = 5
 """Kernels in sight whatever is known of them."""
@@ -39,7 +36,7 @@ def anchor(dataset: str, *parts: str) -> str:
     return "--".join([dataset, *parts])
 
 
-def causes_of(search: "Search") -> list[Sourced]:
+def causes_of(search: Search) -> list[Sourced]:
     """Return the rows of a search's causes: the supported first, of these the largest share of the variance of the
     measured value.
     """
@@ -55,7 +52,7 @@ def causes_of(search: "Search") -> list[Sourced]:
     return sorted(rows, key=order)
 
 
-def _why(search: "Search | None") -> dict | None:
+def _why(search: Search | None) -> dict | None:
     """Return the causes that a search found, or that it found none, in a few words; None without a search."""
     if search is None:
         return None
@@ -69,7 +66,7 @@ def _why(search: "Search | None") -> dict | None:
     }
 
 
-def example(search: "Search") -> Sourced | None:
+def example(search: Search) -> Sourced | None:
     """Return the first cause that changes the mean, which shows how to read one; None without any."""
     changing = (row for row in causes_of(search) if row.raw.get("mean_change_percent") is not None)
     return next((row for row in changing if row.raw["verdict"] == SUPPORTED and not row.raw.get("level")), None)
@@ -78,7 +75,7 @@ def example(search: "Search") -> Sourced | None:
 def what_varies(
     dataset: str,
     target: str,
-    searches: Sequence["Search"],
+    searches: Sequence[Search],
     kernels: Sequence[Kernel],
     unit: str,
     operators: Mapping[str, str] = MappingProxyType({}),
@@ -135,10 +132,13 @@ def what_varies(
         held=Sourced(math.fsum(kernel.share for kernel in others), of_table("sum(target_share)", source, where)),
         ids=ids,
         number=number,
+        largest=kernels[0].share,
+        accent=theme.SEQUENTIAL[5],
+        line=theme.GRID,
     )
 
 
-def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, search: "Search | None") -> dict:
+def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, search: Search | None) -> dict:
     """Return what the page shows of one kernel; `home` begins the ids of the target, `largest` is the largest share."""
     columns = {"target_share": kernel.share if largest > 0 else None, "launches": kernel.launches}
     columns |= {"value_median": kernel.median, "robust_cv": kernel.robust_cv}
@@ -156,19 +156,15 @@ def _row(home: str, source: str, kernel: Kernel, largest: float, unit: str, sear
         "name": full_name(kernel.name),
         "share": kernel.share,
         "row": row,
-        "bar": bar(kernel.share, largest, theme.SEQUENTIAL[5]),
         "numbers": [(value, FILTERS[how](value, *[unit] * (how == "quantity"))) for how, value in numbers.items()],
         "ends": f"from {ends[0]} to {ends[1]}, log scale",
-        "histogram": histogram(kernel.histogram),
+        "histogram": kernel.histogram,
         "searched": f"{home}--{kernel.id}" if search is not None else "",
         "search": _why(search),
     }
 
 
-NOTE = "Cycles that a warp waits before it issues an instruction, by reason: means over the launches with counters."
-
-
-def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
+def warp_stalls(table: pa.Table, name: str) -> Markup | None:
     """Return the part of a dataset; None without counters of warp stalls.
 
     Parameters
@@ -180,35 +176,44 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
     """
     if not stalls_by_kernel(table):
         return None
-    drawing = inline(draw_warp_stalls(table, dataset=name))
-    return joined(
-        [
-            tag("h3", "What warps wait for", id=f"{name}--stalls"),
-            tag("p", NOTE, class_="note"),
-            tag("figure", drawing, class_="drawing", data_repeats="stall_reasons"),
-        ]
+    return rendered("stalls.html", name=name, drawing=inline(draw_warp_stalls(table, dataset=name)))
+
+
+MAP_COLUMNS = 240
+
+
+def heat_map(
+    bins: pa.Table, ranking: pa.Table, clocks: dict, target: str, dataset: str = "", explored: bool = False
+) -> Markup | None:
+    """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest
+    median.
+    """
+    if not bins.num_rows:
+        return None
+    lanes = lanes_of(bins, ranking, MAP_COLUMNS)
+    unit = unit_stated(bins)
+    what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
+    said = "; ".join(notes_of(lanes, clocks))
+    edge = " Orange edge: kept for the causal analysis." if lanes.kept.any() else ""
+    note = f"{said[:1].upper()}{said[1:]}. White: no launches.{edge}"
+    own = lanes.timed and explored and not lanes.own_start
+    name = target_name(target)
+    return draw_heat_map(
+        lanes.median_high,
+        lanes.ranks,
+        lanes.edges,
+        what=f"median {name}",
+        title=f"Median {name} by rank and time",
+        words=lambda value: f"{what} {formatting.quantity(value, unit)}",
+        explorer=f"{dataset}/explorer/index.html" if own else None,
+        kept=lanes.kept,
+        unit=unit,
+        note=note,
+        timed=lanes.timed,
+        columns=None if lanes.timed else _bin_names(lanes),
     )
 
 
-def histogram(counts: Sequence[int], width: int = 90, height: int = 24) -> Markup:
-    """Return bars of counts in equal classes; a class with few launches keeps a pixel, so that an outlier is seen."""
-    top = max(counts, default=0)
-    if not top:
-        return frame(width, height)
-    step = width / len(counts)
-    bars = [
-        f"M{i * step:.1f}"
-        f" {height - 1}h{max(step - 0.6, 0.6):.1f}v{-max((height - 3) * c / top, 1.4):.1f}h{-max(step - 0.6, 0.6):.1f}z"
-        for i, c in enumerate(counts)
-        if c
-    ]
-    base = tag("line", x1=0, x2=width, y1=height - 0.5, y2=height - 0.5, stroke=theme.GRID)
-    return frame(width, height, base, tag("path", d="".join(bars), fill=theme.SEQUENTIAL[5]))
-
-
-def bar(value: float, full: float, colour: str, width: int = 50, height: int = 14) -> Markup:
-    """Return a bar of `value` out of `full`."""
-    if full <= 0:
-        return frame(width, height)
-    widths = ((width, "#eef1f4"), (min(value * width / full, width), colour))
-    return frame(width, height, [tag("rect", x=0, y=1, width=one, height=height - 2, fill=ink) for one, ink in widths])
+def _bin_names(lanes: Lanes) -> list[str]:
+    first = [round(edge) for edge in lanes.edges[:-1]]
+    return [f"bin {number}" if lanes.merged == 1 else f"bins {number}–{number + lanes.merged - 1}" for number in first]

@@ -10,11 +10,10 @@ from causeway.core import formatting
 from causeway.core.codes import PATH_KINDS
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import (
-    CHANGE_WORDS,
     FOR_THE_BETTER,
     FOR_THE_WORSE,
     GONE,
-    INCONCLUSIVE,
+    METRIC_NAMES,
     NEW,
     REPLAYED_CHANGES,
     SAME,
@@ -24,7 +23,15 @@ from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.labels import difference, full_name, short_names
 from causeway.plotting.drawing.markup import number, plain
 from causeway.plotting.drawing.page import inline, rendered
-from causeway.plotting.figures.comparison import LABEL, change_words, draw_history, of_kernels, pair_words, unit_of
+from causeway.plotting.figures.comparison import (
+    LABEL,
+    change_words,
+    draw_history,
+    of_kernels,
+    pair_words,
+    unit_of,
+    verdicts_of,
+)
 
 MOST_ROWS = 200
 MECHANISM = "mechanism"
@@ -45,16 +52,6 @@ OWN_LAUNCHES = (
     " for variability."
 )
 """What stands below tables with both: two means may differ by more, or less, than the change."""
-METRICS = {
-    "time_per_launch": "time for the same launches",
-    "time_per_call": "time for the same operator calls",
-    "efficiency": "parallel efficiency",
-    "span": "span",
-    "step": "time of a step",
-    "copies": "time in copies",
-    "idle": "idle time",
-    "variability": "variability",
-}
 
 
 def draw_comparison(
@@ -143,12 +140,9 @@ def of_operators(comparison: Mapping, rows: Sequence[Mapping]) -> list[dict]:
 def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:
     """Return how many kernels have which verdict, and how many only one side has."""
     kernels = of_kernels(rows)
-    counts = {
-        word: sum(row["verdict"] == word for row in kernels)
-        for word in (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
-    }
     matched = comparison["matched"]
-    verdicts = ", ".join(f"{number} {word}" for word, number in counts.items() if number) or "none on both sides"
+    counts = verdicts_of(kernels).items()
+    verdicts = ", ".join(f"{number} {word}" for word, number in counts) or "none on both sides"
     both = formatting.counted(len(kernels), "kernel")
     return f"Of {both} on both sides: {verdicts}; {matched['new']} new, {matched['gone']} gone."
 
@@ -217,7 +211,7 @@ WORDS = {
     "sides": SIDES,
     "long": NAME_LENGTH,
     "kinds": KINDS,
-    "metrics": METRICS,
+    "metrics": METRIC_NAMES,
     "own_launches": OWN_LAUNCHES,
     "changes_of": REPLAYED_CHANGES,
     "path_kinds": PATH_KINDS,

@@ -16,6 +16,7 @@ from causeway.core.vocabulary import (
     COULD_NOT_TELL,
     HELD,
     INCONCLUSIVE,
+    METRIC_NAMES,
     MISSING_DATA,
     NOT_JUDGED,
     PASSES,
@@ -27,7 +28,6 @@ from causeway.plotting.drawing.markup import plain, tag, text_width
 from causeway.plotting.drawing.theme import text
 from causeway.plotting.figures.comparison import PER_LAUNCH, change_words, of_kernels, steps_of
 from causeway.plotting.pages.comparison_page import (
-    METRICS,
     OWN_LAUNCHES,
     SIDES,
     counts_of_verdicts,
@@ -221,7 +221,7 @@ def _pair(
     lines += [words(counts_of_verdicts(document, rows)), "", words(_totals(document)), ""]
     whole = [row for row in rows if row["level"] == "run" and row["change_percent"] is not None]
     if whole:
-        cells = ([METRICS[row["metric"]], *_cells(row)] for row in whole)
+        cells = ([METRIC_NAMES[row["metric"]], *_cells(row)] for row in whole)
         lines += [*table(["whole run", *SIDES, "change", "verdict"], cells), "", words(OWN_LAUNCHES), ""]
     operators = [row for row in of_operators(document, rows) if row["change_percent"] is not None]
     if operators:

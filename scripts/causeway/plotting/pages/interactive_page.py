@@ -1,6 +1,7 @@
 """Interactive pages: one of each dataset, and the list of them with the compared pairs; all share one plotly.js."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing.citations import interactive_page
 from causeway.plotting.drawing.page import rendered, write
 from causeway.plotting.interactive.look import DARK, LIGHT, template
-from causeway.plotting.interactive.named_figures import FIGURES, OF_DATASET, WORDS, Choice, draw, draw_pair
+from causeway.plotting.interactive.named_figures import FIGURES, OF_DATASET, Choice, draw, draw_pair
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -41,43 +42,40 @@ def write_page(folder: Path, targets: Sequence[str], choice: Choice, out: Path) 
         (target, target_name(target), [(f"{target}-{name}", name, target) for name in of_target]) for target in targets
     ]
     groups.append(("whole", "dataset", [(name, name, targets[0]) for name in OF_DATASET] if targets else []))
-    drawn = {}
     sections = []
     for anchor, heading, items in groups:
-        shown = []
-        for place, name, target in items:
-            try:
-                drawn[place] = draw(folder, name, target, choice)
-                shown.append({"id": place, "words": WORDS[name], "below": drawn[place].layout.meta, "why": None})
-            except CausewayError as error:
-                shown.append({"id": place, "words": WORDS[name], "below": None, "why": str(error)})
+        shown = [
+            _figure(place, FIGURES[name][0], partial(draw, folder, name, target, choice))
+            for place, name, target in items
+        ]
         sections.append({"id": anchor, "heading": f"{heading[:1].upper()}{heading[1:]}", "figures": shown})
-    _write(f"Interactive figures, {folder.name}", sections, drawn, [], out / interactive_page(folder.name))
+    _write(f"Interactive figures, {folder.name}", sections, [], out / interactive_page(folder.name))
 
 
 def write_index(datasets: Sequence[str], pairs: Sequence[Path], out: Path) -> None:
     """Write the list of pages, the figures of compared pairs, whose folders are given, and plotly.js beside them."""
-    drawn = {}
-    shown = []
-    for number, pair in enumerate(pairs):
-        place = f"pair-{number}"
-        item = {"id": place, "words": f"Changes by kernel, {pair.name}", "below": None, "why": None}
-        try:
-            drawn[place] = draw_pair(pair)
-            item["below"] = drawn[place].layout.meta
-        except CausewayError as error:
-            item["why"] = str(error)
-        shown.append(item)
+    shown = [
+        _figure(f"pair-{number}", f"Changes by kernel, {pair.name}", partial(draw_pair, pair))
+        for number, pair in enumerate(pairs)
+    ]
     sections = [{"id": "compared", "heading": "Compared runs", "figures": shown}] if shown else []
     links = [(quote(interactive_page(dataset)), dataset) for dataset in datasets]
-    _write("Interactive figures", sections, drawn, links, out / INDEX)
+    _write("Interactive figures", sections, links, out / INDEX)
     write_whole(out / LIBRARY, (files("plotly") / "package_data" / LIBRARY).read_bytes())
 
 
-def _write(
-    title: str, sections: list[dict], drawn: Mapping[str, "go.Figure"], links: list[tuple[str, str]], path: Path
-) -> None:
-    figures = [{"id": place} | figure.to_dict() for place, figure in drawn.items()]
+def _figure(place: str, words: str, draw_it: Callable[[], "go.Figure"]) -> dict:
+    """Return a figure as the page shows it, or, where its data were not recorded, what is missing."""
+    try:
+        drawn = draw_it()
+    except CausewayError as error:
+        return {"id": place, "words": words, "why": str(error)}
+    return {"id": place, "words": words, "why": None, "below": drawn.layout.meta, "drawn": drawn}
+
+
+def _write(title: str, sections: list[dict], links: list[tuple[str, str]], path: Path) -> None:
+    shown = [figure for section in sections for figure in section["figures"] if not figure["why"]]
+    figures = [{"id": figure["id"]} | figure["drawn"].to_dict() for figure in shown]
     for figure in figures:
         del figure["layout"]["template"]  # the page has that of its theme
     page = rendered(

@@ -32,7 +32,7 @@ def test_a_counter_is_measured_during_the_launch_whatever_its_name():
 def test_the_length_of_a_sequence_is_known_before_the_launch_in_a_table_of_a_users_own():
     known = knowledge_of("sequence_length", "counter")
     assert (known.role, known.known, known.sign) == ("lever", "before", "+")
-    assert {row.column for row in table()} >= prior_knowledge.OF_USERS
+    assert [row.column for row in table() if row.of_users] == ["sequence_length"]
     assert knowledge_of("sequence_length_ratio", "counter").role == "mediator"
     own = added([{"column": "sequence_length", "known": "during"}])
     assert knowledge_of("sequence_length", "counter", own).role == "mediator"
@@ -49,7 +49,7 @@ def test_a_users_rows_come_first():
 
 def test_a_row_that_says_something_else_is_refused_by_its_number(tmp_path, monkeypatch):
     wrong = tmp_path / "prior_knowledge.tsv"
-    head = "column\trole\tknown\tsign\tdetail\tthrough\twhy\n"
+    head = "column\trole\tknown\tsign\tdetail\tthrough\twhy\tusers\n"
     wrong.write_text(f"# a comment\n{head}x\tlever\tbefore\tany\t\t\tw\ny\tlever\tbefore\tup\t\t\tw\n")
     monkeypatch.setattr(prior_knowledge, "FILE", wrong)
     table.cache_clear()

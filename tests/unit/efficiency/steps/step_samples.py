@@ -9,13 +9,13 @@ from efficiency_samples import write
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
-from causeway.simulate.jobs.trace_file import BASE_NS
-from causeway.simulate.runs import write_run
+from lab.step_job import write_step_job
+from lab.trace_file import BASE_NS
 
 
 def analysed(folder: Path, **values) -> tuple[dict, list[dict], list[dict], dict]:
     """Return `steps.json`, the rows of `steps.parquet` and `step_causes.parquet`, and the truth of a simulated job."""
-    truth = write_run({"kind": "steps", **values}, folder / "job")
+    truth = write_step_job(values, folder / "job")
     with open(folder / "job" / "samples.csv", encoding="utf-8") as file:
         samples = list(csv.DictReader(file))
     tables = []

@@ -6,9 +6,10 @@ from plotting_samples import as_svg, parsed
 from variability_samples import HOSTILE, NAMES, kernels_table
 
 from causeway.core.formatting import NOT_MEASURED
+from causeway.plotting.drawing import page
+from causeway.plotting.drawing.markup import number
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.kernels import MOST_ROWS, draw_kernels, kernels_of
-from causeway.plotting.overview.what_varies import bar, histogram
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -64,12 +65,17 @@ def paths(mark):
     ]
 
 
+def small(name, *given):
+    """Return a figure of a table's cell, as its template draws it."""
+    return getattr(page._environment().get_template("small_figures.html").module, name)(*given)
+
+
 def test_a_histogram_keeps_rare_classes_in_sight():
-    (path,) = paths(histogram([1_000_000, 0, 1]))
+    (path,) = paths(small("histogram", [1_000_000, 0, 1], "#1", "#2"))
     assert path.count("M") == 2
-    assert "path" not in histogram([0, 0])
+    assert "path" not in small("histogram", [0, 0], "#1", "#2")
 
 
 def test_a_bar_out_of_nothing_is_empty():
-    assert "rect" not in bar(0.0, 0.0, "#000000")
-    assert 'width="25"' in bar(5.0, 10.0, "#000000")
+    assert "rect" not in small("bar", 0.0, 0.0, "#000000", number)
+    assert 'width="25"' in small("bar", 5.0, 10.0, "#000000", number)

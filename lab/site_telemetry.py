@@ -1,14 +1,19 @@
-"""Telemetry that a site would have recorded beside a simulated run: what `nvidia-smi --query-gpu` writes, per node."""
+"""Telemetry that a site would have recorded beside a simulated run: what `nvidia-smi --query-gpu` writes, per node, for
+tests.
+"""
 
 import csv
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from causeway.simulate import random_numbers
+from causeway.simulate.demo import trace_scenario
 from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS
 from causeway.simulate.scenario import Scenario, relative_clock
+from causeway.simulate.schedule import simulate_batches
 from causeway.simulate.stream_events import RankBatch, busy_before
 
 HEADER = (
@@ -35,17 +40,39 @@ POWER_CAP = 0x4
 """Bits of the throttle reasons, as nvml.h has them."""
 
 
+def write_telemetry(values: Mapping[str, object], folder: Path, interval_ms: float, skew_s: float = 0.0) -> None:
+    """Write the telemetry of a run, `telemetry_node0.csv` and so on: the run is simulated once more.
+
+    Parameters
+    ----------
+    values : mapping
+        As of `causeway.simulate.runs.write_run`.
+    folder : Path
+    interval_ms : float
+        Between two samples.
+    skew_s : float
+        How far the clock of the record is ahead of the nodes'.
+    """
+    scenario = trace_scenario(values)
+    telemetry = SiteTelemetry(scenario, interval_ms, skew_s)
+    for batches in simulate_batches(scenario):
+        telemetry.take(batches)
+    telemetry.write(folder)
+
+
 class SiteTelemetry:
     """The telemetry of a run, collected batch by batch.
 
     Parameters
     ----------
     scenario : Scenario
-    interval_ms : float
+    interval_ms, skew_s : float
+        As of `write_telemetry`.
     """
 
-    def __init__(self, scenario: Scenario, interval_ms: float) -> None:
+    def __init__(self, scenario: Scenario, interval_ms: float, skew_s: float) -> None:
         self.scenario = scenario
+        self.skew_ns = round(skew_s * 1e9)
         self.interval_ns = round(interval_ms * 1e6)
         self.part_ns = max(self.interval_ns // PARTS, 1)
         self.busy = [np.zeros(0, np.int64) for _ in range(scenario.ranks)]
@@ -72,12 +99,11 @@ class SiteTelemetry:
         self.done += count
         self.end_ns = max(self.end_ns, last)
 
-    def write(self, folder: Path) -> dict[str, int]:
-        """Write `telemetry_node0.csv` and so on; return their numbers of rows."""
+    def write(self, folder: Path) -> None:
+        """Write a file for each node."""
         per_node = -(-self.scenario.ranks // self.scenario.nodes)
         begins = np.concatenate(self.begins)
         clocks = np.concatenate(self.clocks, axis=1)
-        written = {}
         for node in range(self.scenario.nodes):
             ranks = range(node * per_node, min((node + 1) * per_node, self.scenario.ranks))
             random = random_numbers.generator(self.scenario.seed, "telemetry", node)
@@ -93,13 +119,10 @@ class SiteTelemetry:
                 for at, time in enumerate(times.tolist()):
                     for index, column in enumerate(columns):
                         writer.writerow([self._stamp(time), f" {index}", *(f" {one[at]}" for one in column)])
-            written[path.name] = count * len(ranks)
-        return written
 
     def _stamp(self, time_ns: int) -> str:
         """Return the site's clock as nvidia-smi writes it, to the millisecond."""
-        skew = round(self.scenario.telemetry_skew_s * 1e9)
-        utc = BASE_UTC_NS + FIRST_EVENT_NS + time_ns + skew
+        utc = BASE_UTC_NS + FIRST_EVENT_NS + time_ns + self.skew_ns
         day = datetime.datetime.fromtimestamp(utc // 10**9, datetime.UTC).strftime("%Y/%m/%d %H:%M:%S")
         return f"{day}.{utc % 10**9 // 10**6:03d}"
 

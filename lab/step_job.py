@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from causeway.core.errors import CausewayError
-from causeway.simulate.jobs.trace_file import BASE_NS, trace_event, write_trace
 from causeway.simulate.random_numbers import generator
+from lab.trace_file import BASE_NS, trace_event, write_trace
 
 LAYER = (("gemm_qkv", 220.0, 512), ("flash_attention", 180.0, 384), ("gemm_mlp", 300.0, 1024), ("gelu", 60.0, 2048))
 EMBEDDING = ("embedding_gather", 40.0, 256)
