@@ -66,7 +66,9 @@ NO_OTHER = "no other kernel"
 
 COMMUNICATION_KERNEL = "communication"
 """Class of collectives, sends and receives: their duration includes waiting for the last rank."""
-KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, "memory")
+MEMORY_KERNEL = "memory"
+"""Class of copies and memsets that run as kernels."""
+KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, MEMORY_KERNEL)
 
 PATH_KINDS = {
     "kernel": "kernels",
