@@ -181,10 +181,12 @@ def _where(losses: Sequence[LossFact], run: RunFact) -> list[LossFact]:
     """Return the largest loss, and behind it the one whose removal wins most if that is not far less, or more, as of
     what makes other ranks wait.
     """
+    if not losses:
+        return []
     worth = {fact.part: fact.lost_ns / run.devices if fact.gain is None else fact.gain.saved_ns for fact in losses}
-    best = max(losses[1:], key=lambda fact: worth[fact.part], default=None)
-    is_said = best is not None and worth[best.part] >= ALSO_SAID * worth[losses[0].part]
-    return [losses[0], best] if is_said else list(losses[:1])
+    first, *others = losses
+    best = max(others, key=lambda fact: worth[fact.part], default=first)
+    return [first, best] if others and worth[best.part] >= ALSO_SAID * worth[first.part] else [first]
 
 
 def _outliers(of: DatasetFacts) -> list[ScreenLine]:

@@ -428,8 +428,9 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
     if first is None or 2 * first.total_ns < 0.1 * total:
         return f"{time(total)} of kernels: {', '.join(parts)}."
-    is_full = first.filled is None or first.filled >= 0.95
-    filled = "" if is_full else f" (its blocks fill {percent(first.filled)} of a device)"
+    filled = ""
+    if first.filled is not None and first.filled < 0.95:
+        filled = f" (its blocks fill {percent(first.filled)} of a device)"
     launches = f"in {counted(first.launches, 'launch')}{filled}"
     if shown and shown[0] == first:
         return f"{time(total)} of kernels: {', '.join([f'{parts[0]} {launches}', *parts[1:]])}."
