@@ -4,6 +4,8 @@ of stalls.
 
 import re
 
+BY_KERNEL = -1
+"""Kind of copies that run as kernels, as AMD's runtime does without its DMA engines: their direction is not known."""
 MEMSET_KIND = 255
 """The copy kind of a memory set; ours, beside CUPTI's: CUPTI keeps memory sets in a table of their own."""
 

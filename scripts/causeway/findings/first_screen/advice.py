@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from causeway.core.codes import (
+    BY_KERNEL,
     COMPILATION,
     HOST_ACCESS,
     HOST_CODE,
@@ -19,7 +20,7 @@ from causeway.core.codes import (
 )
 from causeway.core.formatting import count, counted, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
-from causeway.findings.first_screen.losses import BY_HOST, BY_KERNEL, LateRankFact, LossFact
+from causeway.findings.first_screen.losses import BY_HOST, LateRankFact, LossFact
 from causeway.findings.first_screen.outliers import LAUNCHING_NS
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, IDLE, NOTICEABLE, RecordingFact, RunFact
 from causeway.findings.first_screen.words import detail_words, percent

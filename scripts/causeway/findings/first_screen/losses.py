@@ -8,6 +8,7 @@ from pathlib import Path
 
 from causeway.core.codes import (
     BEHIND_RANK,
+    BY_KERNEL,
     COPY_KINDS,
     HOST_CODE,
     IN_MPI,
@@ -33,8 +34,6 @@ from causeway.findings.first_screen.run_facts import (
 UNKNOWN = "unknown"
 BY_HOST = ("launch_starved", "blocked_host")
 """Reasons of idle time that are the host's."""
-BY_KERNEL = -1
-"""Kind of copies that run as kernels, as AMD's runtime does without its DMA engines: their direction is not known."""
 OWN_STREAM = " of its own stream"
 """What a detail says of work that waited behind work of its own stream, which had ended: that explains no wait."""
 CHANGES = {COMMUNICATION: "collectives_free", COPIES: "copies_free", IDLE: "host_free"}

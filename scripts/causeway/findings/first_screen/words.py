@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from causeway.core.codes import (
+    BY_KERNEL,
     COMPILATION,
     HELD_BACK,
     HOST_ACCESS,
@@ -21,7 +22,6 @@ from causeway.core.formatting import count, counted, elided, first_of, quantity,
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.schemas import Row
 from causeway.findings.first_screen.losses import (
-    BY_KERNEL,
     CollectivesFact,
     CopiesFact,
     Gain,
