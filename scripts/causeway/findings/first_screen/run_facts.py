@@ -296,18 +296,22 @@ def _of_ranks(tables: RunTables) -> list[RecordingFact]:
     if not recordings:
         return []
     held = max((recordings["held_ns"] or {}).values(), default=0)
-    common, whole = recordings["common_ns"], recordings["whole_ns"]
+    whole = recordings["whole_ns"]
     if recordings["are_apart"]:
-        fault, count, of, name = "apart", common, whole, "common_ns"
-    elif held and held >= NOTICEABLE * whole:
-        fault, count, of, name = "begin_apart", recordings["begins_ns"], held, "begins_ns"
-    elif common < MOST_OF_RUN * whole:
-        fault, count, of, name = "partly_shared", common, whole, "common_ns"
-    else:
-        return []
+        return [_of_recordings(tables, "apart", "common_ns", whole)]
+    if held and held >= NOTICEABLE * whole:
+        return [_of_recordings(tables, "begin_apart", "begins_ns", held)]
+    if recordings["common_ns"] < MOST_OF_RUN * whole:
+        return [_of_recordings(tables, "partly_shared", "common_ns", whole)]
+    return []
+
+
+def _of_recordings(tables: RunTables, fault: str, name: str, of: int) -> RecordingFact:
+    """Return a fault of the ranks' recordings: a time of theirs, ns, of another."""
     path = f"{tables.dataset}/efficiency.json"
     query = in_document(path, "recordings", name, kind="integer")
-    return [RecordingFact(fault=fault, count=count, of=of, table=path, query=query, unit="ns")]
+    count = tables.efficiency["recordings"][name]
+    return RecordingFact(fault=fault, count=count, of=of, table=path, query=query, unit="ns")
 
 
 LEAST_COVERED = 0.25
