@@ -4,6 +4,8 @@ of stalls.
 
 import re
 
+BY_KERNEL = -1
+"""Kind of copies that run as kernels, as AMD's runtime does without its DMA engines: their direction is not known."""
 MEMSET_KIND = 255
 """The copy kind of a memory set; ours, beside CUPTI's: CUPTI keeps memory sets in a table of their own."""
 
@@ -66,7 +68,9 @@ NO_OTHER = "no other kernel"
 
 COMMUNICATION_KERNEL = "communication"
 """Class of collectives, sends and receives: their duration includes waiting for the last rank."""
-KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, "memory")
+MEMORY_KERNEL = "memory"
+"""Class of copies and memsets that run as kernels."""
+KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, MEMORY_KERNEL)
 
 PATH_KINDS = {
     "kernel": "kernels",

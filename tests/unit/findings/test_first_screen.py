@@ -22,7 +22,7 @@ from causeway.findings.first_screen import losses, outliers, words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
-from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact, gap_facts
+from causeway.findings.first_screen.outliers import WAITS, EventFact, GapFact, SlowStepsFact, behind_steps, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import class_facts, variation_facts
@@ -86,6 +86,9 @@ def test_what_makes_others_wait_is_said_beside_the_larger_loss():
         == "Idle 20 % (200 ms of 1 s per GPU): cudaFree 200 ms. Without this and the waits that it causes the run is 500 ms (50 %) shorter; then collectives limit it."
     )
     assert answers(given, "What to do")[0] == "Allocate once, or from a pool: cudaFree 200 ms."
+    replays = [made.replay("collectives_free", 270), made.replay("host_free", 140)]
+    assert len(answers(replace(given, replay=replays), "Where")) == 2  # half of the gain of the larger loss
+    assert len(answers(replace(given, replay=[replays[0], made.replay("host_free", 130)]), "Where")) == 1
 
 
 def test_removing_what_nothing_waits_for_wins_nothing_and_nothing_is_advised():
@@ -350,7 +353,7 @@ def test_an_only_kernel_is_named_once():
     other = work.WorkFact(name=OTHER, total_ns=150 * MS, launches=750)
     assert words.of_work([other], [render]) == "150 ms of kernels: render 100 % in 750 launches."
     some = replace(render, filled=0.5)
-    assert words.of_work([other], [some]).endswith("in 750 launches; its blocks fill 50 % of a device.")
+    assert words.of_work([other], [some]).endswith("in 750 launches (its blocks fill 50 % of a device).")
     products = replace(render, name="matrix products")
     said = words.of_work([products], [render])
     assert said == "150 ms of kernels: matrix products 100 %. Most in one kernel, render: 100 % in 750 launches."
@@ -361,6 +364,8 @@ def test_an_only_kernel_is_named_once():
     [
         ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas", "cuBLAS GEMM f32 TN, tile 128x128x8"),
         ("Kernel<cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4>", "CUTLASS GEMM NT, tile 128x256"),
+        ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_kernel_cudnn", "cuDNN fprop tf32, tile 128x128x16"),
+        ("sm86_xmma_dgrad_implicit_gemm_i8i8_i8i32_f32_tilesize128x64x64_kernel_trt", "TensorRT dgrad i8, tile 128x64x64"),
         ("flash_fwd_kernel", "flash_fwd_kernel"),
     ],
 )  # fmt: skip
@@ -382,6 +387,8 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
         ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
+        ("__amd_rocclr_copyBuffer", "aten::copy_", "memory", "copies"),
+        ("fused_moe_kernel", "vllm::outplace_fused_experts", "compute", "matrix products"),
     ],
 )
 def test_kernels_are_told_by_their_work(name, operator, kind, work):
@@ -477,6 +484,8 @@ def test_a_slow_step_is_found_again_by_its_finding(tmp_path):
     assert finding.id == "demo/step_time/dataset/step/rank1/idle_inside"
     assert finding.recoverable_ns == 90 * MS * run(steps=STEPS).devices  # all wait for it, and no longer than it takes
     assert finding.headline == "Step 7 of rank 1: 100 ms longer than usual (30 ms), as the device is idle longer."
+    half = words.of_slow_steps(replace(fact, cause_ns=50 * MS), run(steps=STEPS))
+    assert half.endswith("100 ms longer than usual (30 ms), 50 ms of it as the device is idle longer")
     rows = {"rank": [1], "step": [7], "start_ns": [5 * MS], "duration_ns": [130 * MS]}
     schema = SCHEMAS["steps"]
     table = pa.table(
@@ -501,6 +510,10 @@ def test_the_step_of_a_single_gap_is_named():
     assert len(said) == 2
     facts.slow_steps = [SlowStepsFact(pairs=tuple((1, at) for at in range(9)), excess_ns=59 * MS, **slow)]
     assert _outliers(facts)[0].answer.endswith("before softmax (3 %).")
+    wait = {"longest_ns": 60 * MS, "total_ns": 120 * MS, "usual_ns": MS, "start_ns": 205 * MS}
+    event = EventFact(what="ncclKernel", is_copy=False, is_collective=True, count=2, devices=2, **wait)
+    assert behind_steps(SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow), [event]) is None
+    assert behind_steps(SlowStepsFact(pairs=((0, 63),), excess_ns=59 * MS, **slow | {"cause": WAITS}), [event]) == event
 
 
 def test_a_slow_step_behind_the_percentile_is_said():
@@ -521,6 +534,8 @@ STEPS = StepsFact(
         (lambda at: 1000 + 250 * (at >= 160), "in the last: a jump that stays, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
         (lambda at: 1000 - 2 * at, "in the last: a trend over the run, not noise."),
         (lambda at: 1000 + 300 * (at % 2), None),
+        (lambda at: 1000 + 100 * (at >= 160), "in the last: a jump that stays, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
+        (lambda at: 1000 + 100 * (at // 50 % 2), None),
     ],
 )  # fmt: skip
 def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said, tmp_path):

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import first_screen_samples as made
 import pytest
-from first_screen_samples import MS, idle, replay, run, tables
+from first_screen_samples import MS, gain, idle, replay, run, tables
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.findings.first_screen import words, work
-from causeway.findings.first_screen.advice import advice
-from causeway.findings.first_screen.losses import loss_facts
+from causeway.findings.first_screen.advice import advice, against_loss
+from causeway.findings.first_screen.losses import LossFact, loss_facts
 
 
 def idle_fact(*waits):
@@ -32,6 +32,10 @@ def test_a_replay_that_keeps_mpi_does_not_stand_for_its_removal(mpi_ms, is_known
     fact = idle_fact(made.wait(mpi_ms, "launch_starved", "MPI: MPI_Sendrecv"), made.wait(800 - mpi_ms))
     assert (fact.gain is not None) == is_known
     assert fact.unknown_ns == 0
+    said = [one.words for one in advice(run(), [], [fact], [], [])]
+    mpi = f"Start MPI earlier, without blocking, and compute meanwhile: MPI_Sendrecv {mpi_ms // 2} ms."
+    assert said == [mpi]
+    assert mpi not in [one.words for one in against_loss(fact, run(), has_late=True)]
 
 
 def test_one_launch_of_milliseconds_loads_code_and_no_graph_shortens_it():
@@ -68,6 +72,35 @@ def test_copies_on_streams_of_their_own_are_not_sent_there(streams, said, tmp_pa
     fact = next(fact for fact in loss_facts(given, run()) if fact.part == "transfers")
     (step,) = advice(run(), [], [fact], [], [])
     assert step.words.startswith(said)
+
+
+def test_ranks_that_wait_for_each_other_are_to_be_balanced():
+    """Waits of 69 of 81 ms were to be overlapped with compute."""
+    fact = LossFact(part="communication", lost_ns=162 * MS, waited_ns=138 * MS, overlap_ns=81 * MS, gain=gain(12))
+    step = "Balance the work of the ranks: they wait 69 ms for each other."
+    assert [one.words for one in against_loss(fact, run())] == [step]
+    assert against_loss(fact, run(), has_late=True) == []
+    half = replace(fact, waited_ns=80 * MS)
+    assert [one.words for one in against_loss(half, run())] == [
+        "Overlap collectives with compute: up to 1.2 % of the run."
+    ]
+
+
+def test_sends_of_unknown_size_may_wait_for_their_peers():
+    """A pipeline's bubble, recorded without sizes: that overlap wins 4 % was said."""
+    size = {"operation": "send_recv", "bytes": None, "matched": False, "bus_gb_per_s": None, "best_bus_gb_per_s": None}
+    size |= {"collectives": 240, "median_ns": MS, "total_ns": 300 * MS}
+    given = tables(collectives=[size], replay=[replay("collectives_free", 44)])
+    fact = next(one for one in loss_facts(given, run()) if one.part == "communication")
+    assert "It may be waiting for peers: sizes are not recorded." in words.of_loss(fact, run())
+    (step,) = against_loss(fact, run())
+    assert step.words.startswith("Look at when peers send: balance the stages of a pipeline")
+
+
+def test_devices_of_several_models_are_not_so_many_of_the_first():
+    several = words.of_run(run(gpus=("NVIDIA A", "NVIDIA B")))
+    assert "2 GPUs (NVIDIA A, NVIDIA B), 2 ranks." in several
+    assert "2 x NVIDIA H100, 2 ranks." in words.of_run(run())
 
 
 def test_what_one_collective_takes_beyond_the_usual_is_not_hidden_behind_compute():

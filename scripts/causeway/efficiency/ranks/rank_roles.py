@@ -3,8 +3,9 @@
 Counts of launches are compared, not times: a slow rank launches what its peers launch, and noise changes no count. Two
 ranks do the same work where their counts of each kernel have one ratio (that of the lengths of their traces, or of
 their shares of equal work); pipeline stages with an embedding or a loss, or dense and expert ranks, have not. Numbers
-are left out of kernels' names, since libraries choose other tile sizes on other ranks for the same work. Communication
-and copies do not count: how often a rank sends depends on its neighbours.
+and the GPU's architecture are left out of kernels' names, since libraries choose other tile sizes on other ranks for
+the same work, and name kernels after the GPU. Communication and copies do not count: how often a rank sends depends on
+its neighbours.
 """
 
 import re
@@ -34,7 +35,7 @@ FEWEST = 3
 MOST_NAMED = 3
 """Kernels that a role is described by."""
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"^(?:maxwell|pascal|volta|turing|ampere|hopper)_|^sm\d+_|\d+")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class RankWork:
     count: dict[int, dict[str, int]]
     time: dict[int, dict[str, int]]
     names: dict[str, str]
+
+
+def family_of(name: str) -> str:
+    """Return a kernel's short name without what differs by tile, build and GPU."""
+    return _NUMBER.sub("", without_build_numbers(name))
 
 
 def work_of(folder: Path) -> RankWork:
@@ -76,7 +82,7 @@ def work_from(folder: Path, launches: LaunchSums) -> RankWork:
     code = np.zeros(len(short), np.int64)
     for at in np.flatnonzero(computes).tolist():
         name = short[at]
-        family = _NUMBER.sub("", without_build_numbers(name))
+        family = family_of(name)
         code[at] = families.setdefault(family, len(families))
         found.names[family] = min(found.names.get(family, name), name)
     total = np.zeros((len(families), len(launches.ranks), 2), np.int64)

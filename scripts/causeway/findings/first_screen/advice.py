@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from causeway.core.codes import (
+    BY_KERNEL,
     COMPILATION,
     HOST_ACCESS,
     HOST_CODE,
     IN_CALL,
+    IN_MPI,
     IN_OPERATOR,
     LOADER,
     NO_LAUNCHER,
@@ -25,7 +27,7 @@ from causeway.findings.first_screen.words import detail_words, percent
 from causeway.findings.first_screen.work import WorkFact
 
 FOREIGN = (OTHER_PROCESS, PROFILER)
-"""Reasons of idle time that are not the program's."""
+"""Reasons of idle time that are not the program's; no replay takes them away, as none does MPI."""
 MOST = 2
 """Steps that are said."""
 LEAST_DETAIL = 0.15
@@ -50,9 +52,11 @@ class Advice:
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
+    "partly_shared": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "begin_apart": "Start the profiler on all ranks at the same step, behind a barrier.",
     "late_stamps": "Record without graphs, or with another version of the profiler.",
     "unrecorded_steps": "Record fewer steps, or with larger buffers.",
+    "lost_launches": "Record fewer steps, or with larger buffers.",
     "missing_dispatches": "Record without filters of kernels, or export the whole recording.",
     "graphs_without_launches": "Record with the option that traces nodes of graphs (nsys: --cuda-graph-trace=node).",
     "sparse_graphs": "Record with the option that traces nodes of graphs, or with graphs off.",
@@ -101,9 +105,10 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
 def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
     has_ranges = "ranges" in run.recorded
-    foreign = Counter(
-        {_against(reason, detail, has_ranges): ns for reason, detail, ns in fact.reasons if reason in FOREIGN}
-    )
+    foreign: Counter[tuple[str, str]] = Counter()
+    for reason, detail, ns in fact.reasons:
+        if reason in FOREIGN or (detail.startswith(IN_MPI) and not has_late):
+            foreign[_against(reason, detail, has_ranges)] += ns
     steps = [
         Advice(words=f"{step}: {what} {time(ns / run.devices)}.", saved_ns=ns // run.devices)
         for (step, what), ns in foreign.items()
@@ -130,8 +135,9 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     sums: dict[str, Counter[str]] = {}
     for reason, detail, ns in fact.reasons:
+        is_own = reason in BY_HOST and not detail.startswith(IN_MPI)
         is_long = not detail.startswith(IN_OPERATOR) or 2 * fact.long_ns >= total
-        if reason in BY_HOST and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):
+        if is_own and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):
             step, what = _against(reason, detail, has_ranges)
             if _is_launch(detail) and 2 * fact.long_ns >= total:
                 step = "Launch each kernel once before: a call takes that long where it loads code"
@@ -162,6 +168,8 @@ def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
         return "Give the other process another GPU, or run both under MPS", what
     if reason == PROFILER:
         return "Measure again with fewer kinds of records", what
+    if detail.startswith(IN_MPI):
+        return "Start MPI earlier, without blocking, and compute meanwhile", what
     low = detail.lower()
     if detail.startswith(LOADER):
         return "Load data earlier, with more workers or prefetching", what
@@ -195,6 +203,8 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         return []
     first = fact.copies[0]
     lost = min(fact.lost_ns // run.devices, first.total_ns // run.devices)
+    if first.kind == BY_KERNEL:
+        return [Advice(words="Copy less, or keep data where it is used: most copies run as kernels.", saved_ns=lost)]
     if first.kind in WITHIN_DEVICE:
         return [Advice(words="Write results where they are needed: most copies are within a device.", saved_ns=lost)]
     if first.memory == "managed":
@@ -217,14 +227,20 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
     """Return steps against communication outside compute: none where the ranks mostly wait for a late one."""
     if fact.missing_ranks and not fact.waited_ns and run.share(fact.lost_ns) >= MUCH_TIME:
         return [Advice(words="Record all ranks: who is waited for is not in this recording.", saved_ns=0)]
+    if 2 * fact.waited_ns >= fact.lost_ns:
+        saved = fact.waited_ns // run.devices
+        words = f"Balance the work of the ranks: they wait {time(saved)} for each other."
+        if 2 * fact.peers_ns >= fact.lost_ns:
+            words = (
+                "Balance the stages of the pipeline, or use more and smaller microbatches:"
+                f" receives wait {time(fact.peers_ns / run.devices)}."
+            )
+        return [] if has_late else [Advice(words=words, saved_ns=saved)]
+    if fact.has_unknown_peers:
+        words = "Look at when peers send: balance the stages of a pipeline, or use more and smaller microbatches."
+        return [Advice(words=words, saved_ns=0)]
     if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
         return []
-    if has_late and 2 * fact.waited_ns >= fact.lost_ns:
-        return []
-    if 2 * fact.peers_ns >= fact.lost_ns:
-        waits = time(fact.peers_ns / run.devices)
-        words = f"Balance the stages of the pipeline, or use more and smaller microbatches: receives wait {waits}."
-        return [Advice(words=words, saved_ns=min(fact.peers_ns // run.devices, fact.gain.saved_ns))]
     overlap = fact.overlap_ns or 0
     if overlap < NOTICEABLE * run.elapsed_ns:
         words = "Send fewer or larger messages: there is no compute to hide them behind."

@@ -2,11 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.codes import BEHIND_RANK, COPY_KINDS, HOST_CODE, IN_MPI, IN_RANGE, MEMORY_KINDS, MIGRATIONS
+from causeway.core.codes import (
+    BEHIND_RANK,
+    BY_KERNEL,
+    COPY_KINDS,
+    HOST_CODE,
+    IN_MPI,
+    IN_RANGE,
+    MEMORY_KERNEL,
+    MEMORY_KINDS,
+    MIGRATIONS,
+)
 from causeway.core.queries import in_document, of_table, within
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER, form_of
@@ -49,7 +59,9 @@ class Gain:
 
 @dataclass(frozen=True, kw_only=True)
 class CopiesFact:
-    """The copies of one direction, all devices: ns, bytes, count, GB/s, and the kind of the host's memory."""
+    """The copies of one direction, or by one kernel (`BY_KERNEL`, the direction is its name), all devices: ns, bytes,
+    count, GB/s, and the kind of the host's memory.
+    """
 
     kind: int
     direction: str
@@ -75,6 +87,11 @@ class CollectivesFact:
     best_bus_gb_per_s: float | None
     matched: bool
     beyond_ns: int = 0
+
+    @property
+    def has_unknown_peers(self) -> bool:
+        """Whether how long these wait for their peers is not known: sends and receives of unknown size."""
+        return self.operation == "send_recv" and self.bytes is None and not self.matched
 
 
 MOST_EXPOSED = 0.9
@@ -111,6 +128,8 @@ class LossFact:
         Of this, waiting of sends and receives for their peers.
     overlap_ns : int or None
         What hiding the loss behind compute could win of the run at most, mean of the devices.
+    has_unknown_peers : bool
+        Of communication: most is sends and receives of unknown size, which may wait for their peers.
     missing_ranks : int
         Ranks of the job that are not in the recording.
     gain : Gain or None
@@ -130,9 +149,9 @@ class LossFact:
     waited_ns: int = 0
     peers_ns: int = 0
     overlap_ns: int | None = None
+    has_unknown_peers: bool = False
     missing_ranks: int = 0
     gain: Gain | None = None
-    by_device: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +259,7 @@ def _loss(
             collectives=collectives,
             waited_ns=min(waited + peers, lost),
             peers_ns=peers,
+            has_unknown_peers=bool(collectives) and collectives[0].has_unknown_peers,
             overlap_ns=overlap // run.devices,
             missing_ranks=missing,
             gain=gain,
@@ -368,7 +388,21 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
             )
         )
-    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kind))
+    facts += [
+        CopiesFact(
+            kind=BY_KERNEL,
+            direction=row["short_name"],
+            total_ns=round(row["value_sum"]),
+            copies=row["launches"],
+            bytes=None,
+            gb_per_s=None,
+            limit_gb_per_s=None,
+            memory=None,
+        )
+        for row in tables.kernels
+        if row["class"] == MEMORY_KERNEL
+    ]
+    return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kind, fact.direction))
 
 
 def _are_apart(folders: Sequence[Path]) -> bool:

@@ -451,8 +451,12 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
 
 
 def behind_steps(fact: SlowStepsFact, singles: Sequence[EventFact | GapFact]) -> EventFact | GapFact | None:
-    """Return the single event, or the gaps, whose time is the excess of slow steps; None where there is none."""
+    """Return the single event, or the gaps, whose time is the excess of slow steps; None where there is none. A
+    collective in which others wait is not behind a step that is slow by itself.
+    """
     for one in singles:
+        if isinstance(one, EventFact) and one.is_collective and fact.cause != WAITS:
+            continue
         ns = one.longest_ns if isinstance(one, EventFact) else one.total_ns / one.devices
         if 0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns:
             return one

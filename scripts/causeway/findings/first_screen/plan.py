@@ -19,7 +19,7 @@ from causeway.findings.first_screen.compared import PairSide, compared_runs, of_
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
-from causeway.findings.first_screen.run_facts import IDLE, RunTables, percent_query
+from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import class_facts, counter_facts, kernel_facts, peak_facts
 
 RECORDING = "Recording"
@@ -36,9 +36,10 @@ TO_DO = "What to do"
 NOT_SEARCHED = "Not searched"
 QUESTIONS = (RECORDING, COMPARED, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
 """The questions of the first screen, in their order; each has a line only if it has an answer."""
-NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches")
+NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches", "lost_launches")
 """Faults of a recording that leave idle time unknown."""
-FAR_MORE = 1.2
+ALSO_SAID = 0.5
+"""Share of what the largest loss is worth from which a second one is said."""
 MOST_OUTLIERS = 3
 MOST_FAULTS = 2
 MOST_PEAKS = 3
@@ -145,7 +146,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
             wins_ns=fact.gain.saved_ns if fact.gain else None,
             query=percent_query(tables.dataset, fact.part),
         )
-        for fact in _where(losses)
+        for fact in _where(losses, run)
     ]
     lines += [
         ScreenLine(question=WHERE, answer=words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
@@ -176,15 +177,16 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     return [*lines, *_not_searched(tables)]
 
 
-def _where(losses: Sequence[LossFact]) -> list[LossFact]:
-    """Return the largest loss, and behind it the one whose removal wins far more, as what makes other ranks wait."""
+def _where(losses: Sequence[LossFact], run: RunFact) -> list[LossFact]:
+    """Return the largest loss, and behind it the one whose removal wins most if that is not far less, or more, as of
+    what makes other ranks wait.
+    """
     if not losses:
         return []
-    first = losses[0]
-    best = max(losses, key=lambda fact: fact.gain.saved_ns if fact.gain else 0)
-    won = first.gain.saved_ns if first.gain else 0
-    is_more = best.gain is not None and best.gain.saved_ns > FAR_MORE * won and not (first.gain and first.gain.at_least)
-    return [first, best] if is_more and best is not first and first.gain is not None else [first]
+    worth = {fact.part: fact.lost_ns / run.devices if fact.gain is None else fact.gain.saved_ns for fact in losses}
+    first, *others = losses
+    best = max(others, key=lambda fact: worth[fact.part], default=first)
+    return [first, best] if others and worth[best.part] >= ALSO_SAID * worth[first.part] else [first]
 
 
 def _outliers(of: DatasetFacts) -> list[ScreenLine]:

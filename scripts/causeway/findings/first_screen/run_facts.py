@@ -276,41 +276,42 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
             if counts or (issue["kind"] == fault and fault == "unrecorded_steps"):
                 query = in_document(document, "issues", index, "count", kind="integer")
                 facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
-    return [*facts, *_of_ranks(tables), *_sparse_graphs(tables)]
+    return [*facts, *_lost_launches(tables, read), *_of_ranks(tables), *_sparse_graphs(tables)]
+
+
+def _lost_launches(tables: RunTables, read: int) -> list[RecordingFact]:
+    """Return that launch calls have no launch where the profiler reports lost events: those are what is lost."""
+    issues = {issue["kind"]: (index, issue["count"]) for index, issue in enumerate(tables.quality["issues"])}
+    index, count = issues.get("calls_without_launch", (0, 0))
+    if "dropped_events" not in issues or count < max(NOTICEABLE * read, 1):
+        return []
+    path = f"{tables.dataset}/quality.json"
+    query = in_document(path, "issues", index, "count", kind="integer")
+    return [RecordingFact(fault="lost_launches", count=count, of=read, table=path, query=query)]
 
 
 def _of_ranks(tables: RunTables) -> list[RecordingFact]:
-    """Return that the ranks' recordings begin apart, or have too little in common."""
+    """Return that the ranks' recordings begin apart, or have too little in common, or less than most of a run."""
     recordings = tables.efficiency.get("recordings") if tables.is_timed else None
     if not recordings:
         return []
-    path = f"{tables.dataset}/efficiency.json"
+    held = max((recordings["held_ns"] or {}).values(), default=0)
+    whole = recordings["whole_ns"]
     if recordings["are_apart"]:
-        query = in_document(path, "recordings", "common_ns", kind="integer")
-        return [
-            RecordingFact(
-                fault="apart",
-                count=recordings["common_ns"],
-                of=recordings["whole_ns"],
-                table=path,
-                query=query,
-                unit="ns",
-            )
-        ]
-    held = recordings["held_ns"]
-    if not held or max(held.values()) < NOTICEABLE * recordings["whole_ns"]:
-        return []
-    query = in_document(path, "recordings", "begins_ns", kind="integer")
-    return [
-        RecordingFact(
-            fault="begin_apart",
-            count=recordings["begins_ns"],
-            of=max(held.values()),
-            table=path,
-            query=query,
-            unit="ns",
-        )
-    ]
+        return [_of_recordings(tables, "apart", "common_ns", whole)]
+    if held and held >= NOTICEABLE * whole:
+        return [_of_recordings(tables, "begin_apart", "begins_ns", held)]
+    if recordings["common_ns"] < MOST_OF_RUN * whole:
+        return [_of_recordings(tables, "partly_shared", "common_ns", whole)]
+    return []
+
+
+def _of_recordings(tables: RunTables, fault: str, name: str, of: int) -> RecordingFact:
+    """Return a fault of the ranks' recordings: a time of theirs, ns, of another."""
+    path = f"{tables.dataset}/efficiency.json"
+    query = in_document(path, "recordings", name, kind="integer")
+    count = tables.efficiency["recordings"][name]
+    return RecordingFact(fault=fault, count=count, of=of, table=path, query=query, unit="ns")
 
 
 LEAST_COVERED = 0.25

@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from causeway.core.codes import (
+    BY_KERNEL,
     COMPILATION,
     HELD_BACK,
     HOST_ACCESS,
     HOST_CODE,
     IN_CALL,
+    IN_MPI,
     IN_OPERATOR,
     IN_RANGE,
     IN_SAMPLED,
@@ -58,6 +60,8 @@ LEAST_TOLD = 0.05
 LONGEST_DETAIL = 44
 MOST_STEPS = 3
 """Numbers of steps that are said."""
+ALL_OF_IT = 0.9
+"""Share of a time from which its cause is said to be one for all of it."""
 LIMITS = {
     "kernel": "kernels limit",
     "collective": "collectives limit",
@@ -96,6 +100,10 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "missing_dispatches": lambda fact: (
         f"{counted(fact.count, 'launch')} are missing beside {count(fact.of)} recorded ones: idle time is not known."
     ),
+    "lost_launches": lambda fact: (
+        f"The profiler lost events: {counted(fact.count, 'launch call')} beside {count(fact.of)} recorded launches have"
+        " none, so idle time is not known."
+    ),
     "graphs_without_launches": lambda fact: (
         f"{counted(fact.count, 'CUDA graph')} were traced as a whole: the kernels inside are not recorded."
     ),
@@ -109,6 +117,9 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
     "begin_apart": lambda fact: (
         f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
+    ),
+    "partly_shared": lambda fact: (
+        f"Recordings share {time(fact.count)} of {time(fact.of)}: what is lost is told of the shared time."
     ),
     "apart": lambda fact: (
         f"Recordings share {time(fact.count)} of {time(fact.of)}: time that a rank did not record counts as idle."
@@ -140,7 +151,10 @@ def whole(parts: Mapping[str, int], total: int) -> str:
 
 def _devices(run: RunFact) -> str:
     model = first_of(run.gpus, 2)
-    gpus = f"{run.devices} x {model}" if model and run.devices > 1 else model or counted(run.devices, "GPU")
+    gpus = counted(run.devices, "GPU")
+    if model and run.devices > 1:
+        gpus = f"{gpus} ({model})" if len(run.gpus) > 1 else f"{run.devices} x {model}"
+    gpus = model if model and run.devices == 1 else gpus
     ranks = f", {counted(run.ranks, 'rank')}" if run.ranks > 1 else ""
     return f"{gpus}{ranks}"
 
@@ -169,7 +183,7 @@ def of_recording(fact: RecordingFact) -> str:
 
 def detail_words(reason: str, detail: str) -> str:
     """Return what is behind a wait, short."""
-    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED):
+    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI):
         detail = detail.removeprefix(begins)
     detail = _ARGUMENTS.sub("", detail)
     inner = detail.rpartition("#")[2]  # PyTorch: Optimizer.zero_grad#SGD.zero_grad
@@ -227,12 +241,23 @@ def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     return f"Without {without} the run is {saved}{limit}."
 
 
-def _copies(copies: CopiesFact, devices: int) -> str:
-    """Return the copies of one direction, mean of the devices."""
-    size = f"{quantity(copies.bytes / devices, 'bytes')} " if copies.bytes else ""
+def _copies(fact: LossFact, devices: int) -> str:
+    """Return the copies of the direction with most time, and how much goes the other way, mean of the devices."""
+    first, *rest = fact.copies
+    memory = f", {first.memory} memory" if first.memory not in (None, "unknown") else ""
+    copies = counted(round(first.copies / devices), "copy")
+    also = [_moved(one, devices) for one in rest[:1] if one.total_ns >= LEAST_TOLD * first.total_ns]
+    return f"{_moved(first, devices, copies)}{memory}{''.join(f', and {one}' for one in also)}"
+
+
+def _moved(copies: CopiesFact, devices: int, number: str = "") -> str:
+    """Return what is copied in one direction, or by a kernel."""
+    number = f" in {number}" if number else ""
+    if copies.kind == BY_KERNEL:
+        return f"{time(copies.total_ns / devices)} by the kernel {kernel_words(copies.direction)}{number}"
+    size = quantity(copies.bytes / devices, "bytes") if copies.bytes else time(copies.total_ns / devices)
     speed = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
-    memory = f", {copies.memory} memory" if copies.memory not in (None, "unknown") else ""
-    return f"{size}{copies.direction} in {counted(round(copies.copies / devices), 'copy')}{speed}{memory}"
+    return f"{size} {copies.direction}{number}{speed}"
 
 
 def _collectives(fact: CollectivesFact) -> str:
@@ -255,7 +280,7 @@ def loss_headline(fact: LossFact, run: RunFact) -> str:
         stands = f", {time(fact.between[1] / run.devices)} of it {_between(fact.between[0])}" if fact.between else ""
         return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}{stands}"
     if fact.part == COPIES:
-        what = f". They are {_copies(fact.copies[0], run.devices)}" if fact.copies else ""
+        what = f", of {_copies(fact, run.devices)}" if fact.copies else ""
         return f"Copies outside compute {share} ({each}){what}"
     if fact.part == COMMUNICATION:
         what = f", most in {_collectives(fact.collectives[0])}" if fact.collectives else ""
@@ -273,7 +298,9 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
         return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)} {most}"
     if fact.part == COMMUNICATION and fact.waited_ns:
         words += f" Of it {time(fact.waited_ns / run.devices)} is waiting for other ranks."
-    if fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
+    if fact.part == COMMUNICATION and fact.has_unknown_peers:
+        words += " It may be waiting for peers: sizes are not recorded."
+    elif fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
         words += " It may be waiting for ranks that are not in the recording."
     return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}"
 
@@ -381,7 +408,10 @@ def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
             if len(fact.ranks) == run.ranks
             else f" of rank{'s' * (len(fact.ranks) > 1)} {first_of(fact.ranks, 4)}"
         )
-    return f"{many}{of}: {time(fact.excess_ns)} longer than usual ({time(fact.usual_ns)}), as {SLOW[fact.cause]}{name}"
+    cause_ns = min(fact.cause_ns // len(fact.ranks), fact.excess_ns)
+    part = "" if cause_ns >= ALL_OF_IT * fact.excess_ns else f" {time(cause_ns)} of it"
+    longer = f"{time(fact.excess_ns)} longer than usual ({time(fact.usual_ns)})"
+    return f"{many}{of}: {longer},{part} as {SLOW[fact.cause]}{name}"
 
 
 def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
@@ -398,12 +428,12 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
     if first is None or 2 * first.total_ns < 0.1 * total:
         return f"{time(total)} of kernels: {', '.join(parts)}."
-    filled = (
-        "" if first.filled is None or first.filled >= 0.95 else f"; its blocks fill {percent(first.filled)} of a device"
-    )
+    filled = ""
+    if first.filled is not None and first.filled < 0.95:
+        filled = f" (its blocks fill {percent(first.filled)} of a device)"
     launches = f"in {counted(first.launches, 'launch')}{filled}"
-    if shown == [first]:
-        return f"{time(total)} of kernels: {parts[0]} {launches}."
+    if shown and shown[0] == first:
+        return f"{time(total)} of kernels: {', '.join([f'{parts[0]} {launches}', *parts[1:]])}."
     most = f"{first.name}: {percent(first.total_ns / total)} {launches}"
     return f"{time(total)} of kernels: {', '.join(parts)}. Most in one kernel, {most}."
 

@@ -376,6 +376,8 @@ PLACED = (
 """Launches of a kernel, each with its change to the one before of its configuration, and its tenth of them."""
 LIKE_AN_END = 0.1
 """Share of a change up to which a tenth of the launches is like the first or the last."""
+LEAST_TREND = 1.2
+"""Times by which the ends of a trend differ; of a jump, any that costs enough to be looked at."""
 
 
 def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
@@ -405,13 +407,16 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
     ).fetchall()
     means = [mean for mean, _, _ in tenths]
     change = means[-1] - means[0]
-    if len(tenths) < 10 or max(means[0], means[-1]) < 1.2 * min(means[0], means[-1]):
-        return None
     like = sum(min(abs(mean - means[0]), abs(mean - means[-1])) <= LIKE_AN_END * abs(change) for mean in means)
+    is_last = [abs(mean - means[-1]) < abs(mean - means[0]) for mean in means]
+    is_jump = like >= len(means) - 1 and is_last == sorted(is_last)
+    ends_differ = max(means[0], means[-1]) >= LEAST_TREND * min(means[0], means[-1])
+    if len(tenths) < 10 or not (is_jump or ends_differ):
+        return None
     return Trend(
         begins_ns=means[0],
         ends_ns=means[-1],
-        is_jump=like >= len(means) - 1,
+        is_jump=is_jump,
         clock=_clock(folder, rank, device, tenths[0][1:], tenths[-1][1:], change > 0),
     )
 

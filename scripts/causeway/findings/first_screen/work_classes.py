@@ -2,15 +2,16 @@
 
 import re
 
-from causeway.core.codes import COMMUNICATION_KERNEL
+from causeway.core.codes import COMMUNICATION_KERNEL, MEMORY_KERNEL
 
 COLLECTIVES = ("exchange between GPUs", "collectives")
+COPIES_BY_KERNELS = "copies"
 WHOLE_GRAPHS = "CUDA graphs traced as a whole"
 OTHER = "other kernels"
 """Work whose class no name tells."""
 WORK = (
     ("attention", r"flash|fmha|attention|sdpa|paged|mha_|unified_attn|mla_"),
-    ("convolution", r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|im2col"),
+    ("convolution", r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|[sh]cudnn|\d+cudnn|im2col"),
     (
         "matrix products",
         r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|matmul|mul_mat|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)|^cijk"
@@ -31,7 +32,10 @@ WORK = (
     ),
 )
 """Classes of work, the first whose pattern is in the name of the operator or the kernel."""
-_SURE = (("attention", re.compile(WORK[0][1], re.IGNORECASE)),)
+_SURE = (
+    ("attention", re.compile(WORK[0][1], re.IGNORECASE)),
+    ("matrix products", re.compile(r"^fused_moe|grouped_gemm", re.IGNORECASE)),
+)
 """Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)
 _LIBRARIES = (("matrix products", re.compile(r"(?:void )?deep_gemm::")),)
@@ -49,6 +53,8 @@ def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> 
     """
     if kind == COMMUNICATION_KERNEL:
         return COLLECTIVES[0] if EXCHANGE.search(name) else COLLECTIVES[1]
+    if kind == MEMORY_KERNEL:
+        return COPIES_BY_KERNELS
     for work, pattern in _LIBRARIES:
         if pattern.match(demangled):
             return work

@@ -167,17 +167,18 @@ def short_name(name: str) -> str:
     """Return the last component of a kernel's qualified name, e.g. `reduce_kernel`.
 
     Where that is the name of many kernels (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first
-    type among the template's arguments follows in brackets.
+    type among the template's arguments follows in brackets, else its namespace comes before it (`gemvx::kernel`).
     """
     if name == UNNAMED or _MEMORY.search(name):
         return name
     qualified, arguments = qualified_name(name)
     last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified
-    if last in _GENERIC and arguments:
+    if last in _GENERIC:
         first = _LEADING_NUMBERS.sub("", arguments).split(",", 1)[0]
         inner = _without_groups(first)[0].rsplit("::", 1)[-1].strip()
         if re.fullmatch(r"[A-Za-z_]\w{8,}", inner):
             return f"{last}<{inner}>"
+        return "::".join(qualified.split("::")[-2:])
     return last or name
 
 

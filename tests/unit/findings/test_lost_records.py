@@ -1,0 +1,68 @@
+"""What is told of copies of several kinds, of launches that the profiler lost, and of ranks that it recorded later."""
+
+from dataclasses import replace
+
+import first_screen_samples as made
+import pytest
+from first_screen_samples import MS, tables
+
+from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.run_facts import recording_facts
+
+
+def answers(given, question):
+    return [line.answer for line in plan(DatasetFacts(given)) if line.question == question]
+
+
+def test_calls_whose_launches_the_profiler_lost_leave_idle_time_unknown():
+    """320 of 1,000 launches of a run were lost: the host was told to wait less for the device."""
+    counts = {"calls_without_launch": 320, "dropped_events": 2}
+    issues = [{"kind": kind, "count": count, "export": "e0", "detail": ""} for kind, count in counts.items()]
+    given = tables(quality=made.quality(issues=issues), waiting=[made.wait(800)])
+    assert answers(given, "Recording") == [
+        "The profiler lost events: 320 launch calls beside 4,000 recorded launches have none, so idle time is not known."
+    ]
+    assert not [one for one in answers(given, "Where") if one.startswith("Idle")]
+    assert answers(given, "What to do")[0] == "Record fewer steps, or with larger buffers."
+    assert recording_facts(tables(quality=made.quality(issues=issues[:1]))) == []
+
+
+@pytest.mark.parametrize(
+    ("common_ms", "said"),
+    [(137, ["Recordings share 137 ms of 211 ms: what is lost is told of the shared time."]), (200, [])],
+)
+def test_a_rank_that_is_recorded_later_is_said(common_ms, said):
+    """20 steps of 10.6 ms stood beside a loss of 12 of 137 ms per GPU, without a word on rank 2, recorded from step 7."""
+    recordings = {"are_apart": False, "held_ns": {}, "begins_ns": 74 * MS}
+    recordings |= {"common_ns": common_ms * MS, "whole_ns": 211 * MS}
+    assert answers(tables(efficiency=made.efficiency(recordings=recordings)), "Recording") == said
+
+
+def test_copies_are_told_by_both_directions_and_those_of_kernels(both_ways):
+    """1.49 GB went each way, and 46 of 54 ms of copies were a kernel's: the first screen said one part for all."""
+    (where,) = answers(both_ways, "Where")
+    assert ", of 1.5 GB device to host in 60 copies at 5 GB/s, and 1.2 GB host to device at 6 GB/s." in where
+    row = made.kernel("__amd_rocclr_copyBuffer", 400, 100, kind="memory")
+    by_kernel = replace(both_ways, targets={"kernel_variability": [made.kernel(), row]})
+    (where,) = answers(by_kernel, "Where")
+    assert ", of 400 ms by the kernel __amd_rocclr_copyBuffer in 100 copies, and 1.5 GB device to host" in where
+    assert answers(by_kernel, "What to do") == ["Copy less, or keep data where it is used: most copies run as kernels."]
+    assert "copies 33 %" in answers(by_kernel, "What fills the time")[0]
+
+
+@pytest.fixture
+def both_ways():
+    copies = [
+        {"kind": kind, "bytes": size, "copies": 60, "duration_ns": ms * MS, "sized_ns": ms * MS, "limit_gb_per_s": None}
+        for kind, size, ms in ((1, 1_200_000_000, 200), (2, 1_500_000_000, 300))
+    ]
+    parts = {"useful": 200, "communication": 0, "transfers": 800, "orchestration": 0, "outside": 0}
+    return tables(
+        efficiency=made.efficiency(
+            copies=copies,
+            device={"n_devices": 1, "ranks": {"0": {}}},
+            breakdown={"0/0": made.device(200, 0, 800)},
+            waterfall_ns={part: ms * MS for part, ms in parts.items()},
+        )
+    )
