@@ -199,9 +199,10 @@ def leaked_by_itself(
         Centred and weighted.
     related : ndarray of float, shape (n_rows, k)
         Likewise.
-    raw : sequence of ndarray of float
+    raw : sequence of ndarray of float, shape (n_rows,)
         The k columns as they were measured.
-    raw_measured : ndarray of float
+    raw_measured : ndarray of float, shape (n_rows,)
+        The value as it was measured.
     """
     index = rate_beside_determining(measured, related)
     if index is None:
