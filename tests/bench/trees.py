@@ -39,6 +39,7 @@ def with_calls(folder):
         if (export / "calls.parquet").exists():
             continue
         last = 0
+        number = 0
         with TableWriter(export / "calls.parquet", "calls") as calls:
             columns = ["start_ns", "queue_ns", "rank", "correlation"]
             for batch in pq.ParquetFile(export / "launches.parquet").iter_batches(1 << 20, columns=columns):
@@ -50,8 +51,10 @@ def with_calls(folder):
                     "start_ns": begin,
                     "duration_ns": np.full(start.size, 3_000),
                     "rank": rank,
+                    "call": np.arange(number, number + start.size),
                     "correlation": correlation,
                 }
+                number += start.size
                 calls.write(table_of("calls", facts | {"thread": np.ones(start.size, np.int64), "name": names}))
     return folder
 

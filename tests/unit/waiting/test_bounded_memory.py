@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from causeway.core.errors import TableError
@@ -73,6 +74,20 @@ def test_rows_out_of_order_are_refused(run, tmp_path, monkeypatch):
     write_table(table.take(order), path, "calls")
     make_small(monkeypatch)
     with pytest.raises(TableError, match="not ordered by start_ns"):
+        written(run, tmp_path / "pieces")
+    path.write_bytes(before)
+
+
+@pytest.mark.parametrize("numbers", [np.zeros_like, np.flip])
+def test_calls_that_are_not_numbered_in_their_order_are_refused(run, tmp_path, numbers):
+    """Nothing is written beyond the arrays, which have room for the numbers of calls."""
+    path = Path(run / "e1" / "calls.parquet")
+    before = path.read_bytes()
+    table = read_table(path, "calls")
+    column = table.schema.get_field_index("call")
+    given = pa.array(numbers(table.column("call").to_numpy()), table.schema.field("call").type)
+    write_table(table.set_column(column, table.schema.field("call"), given), path, "calls")
+    with pytest.raises(TableError, match="not numbered in its order"):
         written(run, tmp_path / "pieces")
     path.write_bytes(before)
 

@@ -255,7 +255,7 @@ class _Calls:
         self._resolution = resolution
         self._rank = rank
         array = builder.scratch.array
-        self._count = 0
+        self._count = self._taken = 0
         rows = most + 2  # two for accesses to managed memory
         self._start, self._end, self._scope = (array(rows, np.int64) for _ in range(3))
         self._thread, self._name = (array(rows, np.int32) for _ in range(2))
@@ -268,9 +268,18 @@ class _Calls:
         self._alone = 0
 
     def take(self, rows: Rows, scope: np.ndarray) -> None:
-        """Take calls in their order, in the export's clock."""
+        """Take calls in their order, in the export's clock.
+
+        Raises
+        ------
+        TableError
+            If their numbers are not those that readers give, for which there is room.
+        """
         if not scope.size:
             return
+        self._taken += scope.size
+        if self._taken > self._start.size or rows["call"].max() >= self._top.size:
+            raise TableError("the table calls is not numbered in its order (column call); delete it and run again")
         thread = self._builder.threads_of(rows["rank"], rows["thread"])
         missing = int(thread.max()) + 1 - self._held.size
         if missing > 0:
