@@ -97,7 +97,7 @@ def better_standardised(in_unit: list[np.ndarray], standardised: list[np.ndarray
         )  # 0: left out
     gain = np.clip(found[0] - found[1], -2 * VERY_STRONG, 2 * VERY_STRONG)
     explains = np.minimum(*found) < -VERY_STRONG
-    most = explains.any() and gain[explains].mean() > 2 * VERY_STRONG / 2
+    most = explains.any() and gain[explains].mean() > VERY_STRONG
     return gain > (-VERY_STRONG if most else VERY_STRONG)
 
 

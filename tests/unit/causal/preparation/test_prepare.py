@@ -118,7 +118,7 @@ def test_infinite_and_missing_values_become_the_mean_of_their_configuration(rng)
     x[[0, 200]] = np.inf, np.nan
     found = prepared({"x": x}, configuration=configuration)
     assert found.within[0].values[[0, 200]] == pytest.approx(0, abs=1e-3)  # winsorising moves the mean a little
-    assert found.notes == ("x: 2 missing or infinite values set to the mean of their configuration",)
+    assert list(found.notes) == ["x: 2 missing or infinite values set to the mean of their configuration"]
 
 
 def test_copies_are_merged_and_listed(rng):
