@@ -32,9 +32,10 @@ from causeway.plotting.overview.device_tables import (
 from causeway.plotting.overview.inputs import facts, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.ranks_and_steps import which_rank, which_steps
+from causeway.plotting.overview.target_map import heat_map
 from causeway.plotting.overview.time_lost import waterfall, where_the_time_goes
 from causeway.plotting.overview.what_if import what_would_help
-from causeway.plotting.overview.what_varies import anchor, heat_map, warp_stalls, what_varies
+from causeway.plotting.overview.what_varies import anchor, warp_stalls, what_varies
 
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
