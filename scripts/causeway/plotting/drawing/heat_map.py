@@ -131,14 +131,7 @@ def draw_heat_map(
 
 
 def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
-    """Return the divisor and unit of an axis of values, whether it is logarithmic, and its least value.
-
-    Parameters
-    ----------
-    values : ndarray of float, any shape
-        NaN where there is nothing.
-    unit : str
-    """
+    """Return the divisor and unit of an axis of values of any shape, whether it is logarithmic, and its least value."""
     known = values[np.isfinite(values)]
     top = float(known.max()) if known.size else 0.0
     name, size = formatting.time_unit(top) if unit == "ns" else (unit, 1.0)
