@@ -112,6 +112,13 @@ def labels(axis: "Axes", names: Sequence[str]) -> None:
     axis.spines["left"].set_visible(False)
 
 
+def every_row(count: int, most: int):
+    """Return a locator that names each row of few, and of more than `most` only each second, third, ..."""
+    from matplotlib.ticker import FixedLocator
+
+    return FixedLocator(range(0, count, max(1, -(-count // most))))
+
+
 def words_at(axis: "Axes", places: Iterable[float], words: Iterable[str]) -> None:
     """Write words behind the rows of an axis, each at its place (data)."""
     for row, (x, text) in enumerate(zip(places, words, strict=True)):

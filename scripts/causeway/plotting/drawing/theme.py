@@ -18,6 +18,7 @@ from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.plotting.drawing.markup import number, plain, tag, text_width
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
     from matplotlib.typing import RcKeyType
@@ -121,6 +122,13 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
 def class_colour(name: str) -> str:
     """Return the fixed colour of a class of GPU work."""
     return CLASSES.get(name, UNKNOWN)
+
+
+def colormap() -> "Colormap":
+    """Return the sequential scale for matplotlib; empty cells show the paper."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("causeway", SEQUENTIAL).with_extremes(bad="none")
 
 
 @contextlib.contextmanager

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import cells_together, largest_by_cell, notice
-from causeway.plotting.drawing.heat_map import draw_heat_map, scale_of
 from causeway.plotting.drawing.labels import stated, target_axis, unit_stated
 
 if TYPE_CHECKING:
@@ -27,6 +25,8 @@ MOST_LANES = 16
 COLUMNS = 900
 SHADED = 15
 """Runs of kept bins in a row up to which they are shaded over its whole height."""
+LOG_BEYOND = 30.0
+"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
 
 @dataclass(kw_only=True)
@@ -130,7 +130,7 @@ def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     return notes
 
 
-def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, target: str) -> "Figure | Markup":
+def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, target: str) -> "Figure":
     """Return the bins of one target of a dataset, drawn.
 
     Parameters
@@ -147,15 +147,23 @@ def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, 
         why = f"No launch of this dataset has a {target_name(target)}; the data quality section says why."
         return notice(title, "0 bins", [why])
     lanes = lanes_of(bins, ranking)
-    notes = "; ".join(notes_of(lanes, clocks))
-    notes = f"{notes[:1].upper()}{notes[1:]}."
-    unit = unit_stated(bins)
-    if len(lanes.ranks) > MOST_LANES:
-        return _draw_map(lanes, target, unit, title, notes)
     with theme.drawing():
-        figure = _draw_lanes(lanes, target, unit, title)
-        figure.supxlabel(notes, x=0.015, ha="left", fontsize=9, color=theme.MUTED)
+        draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
+        figure = draw(lanes, target, unit_stated(bins), title)
+        notes = "; ".join(notes_of(lanes, clocks))
+        figure.supxlabel(f"{notes[:1].upper()}{notes[1:]}.", x=0.015, ha="left", fontsize=9, color=theme.MUTED)
     return figure
+
+
+def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
+    """Return the divisor and unit of an axis of values of any shape, whether it is logarithmic, and its least value."""
+    known = values[np.isfinite(values)]
+    top = float(known.max()) if known.size else 0.0
+    name, size = formatting.time_unit(top) if unit == "ns" else (unit, 1.0)
+    positive = known[known > 0]
+    least = float(positive.min()) if positive.size else 1.0
+    log = positive.size > 1 and top / least > LOG_BEYOND
+    return size, name, log, max(least, top * 1e-6) * 0.7 if log else 0.0
 
 
 def _axis_x(axis: "Axes", lanes: Lanes) -> float:
@@ -218,16 +226,34 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
 
-def _draw_map(lanes: Lanes, target: str, unit: str, title: str, notes: str) -> Markup:
-    return draw_heat_map(
-        lanes.median_high,
-        lanes.ranks,
-        lanes.edges,
-        what=f"median {target_name(target)}",
-        title=title,
-        note=notes,
-        below=f"{target_axis(target)}; empty: no launches; orange edge: kept for the causal analysis",
-        kept=lanes.kept,
-        unit=unit,
-        timed=lanes.timed,
+def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
+    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    size, name, log, least = scale_of(lanes.median_high, unit)
+    values = lanes.median_high / size
+    top = float(np.nanmax(values)) or 1.0
+    below = f"{target_axis(target)}; empty: no launches; orange dots: kept for the causal analysis"
+    below += "; colour on a log scale" if log else ""
+    figure, axis = charts.sheet(title, below, min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 0.7)
+    label = f"median {target_name(target)}" + (f" ({name})" if name else "")
+    charts.seaborn().heatmap(
+        np.where(np.isnan(values), np.nan, np.maximum(values, least / size)),
+        ax=axis,
+        cmap=theme.colormap(),
+        norm=LogNorm(least / size, top) if log else Normalize(0, top),
+        rasterized=True,
+        xticklabels=False,
+        yticklabels=False,
+        cbar_kws={"label": label, "format": FuncFormatter(_thousands), "aspect": 30},
     )
+    rows, columns = np.nonzero(lanes.kept)
+    axis.plot(columns + 0.5, rows + 0.5, ls="none", marker=".", ms=3, color=theme.DIVERGING[-2], rasterized=True)
+    step = max(1, -(-len(lanes.ranks) // 24))
+    axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
+    axis.set_ylabel("rank")
+    x_size = _axis_x(axis, lanes)
+    last = lanes.edges[-1] / x_size
+    ticks = [tick for tick in MaxNLocator(8).tick_values(0, last) if 0 <= tick <= last]
+    axis.set_xticks(np.array(ticks) * x_size / lanes.edges[1], [_thousands(tick, 0) for tick in ticks], rotation=0)
+    return figure

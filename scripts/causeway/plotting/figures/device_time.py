@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.results import rows_of_run, rows_of_step
 from causeway.core.vocabulary import WAITING_REASONS, WATERFALL
 from causeway.plotting.drawing import charts, theme
-from causeway.plotting.drawing.charts import notice
-from causeway.plotting.drawing.heat_map import draw_heat_map
+from causeway.plotting.drawing.charts import merged_rows, notice, rank_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +37,7 @@ ALIGNMENTS = {
     "one_export": "one clock",
     "zero": "each export begins at 0: ranks are not aligned",
 }
+MOST_ROWS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,17 +107,39 @@ def draw_lost_time(efficiency: Mapping, name: str) -> "Figure":
     return figure
 
 
-def draw_rank_map(table: pa.Table, name: str, note: str) -> "Figure | Markup":
-    """Return the map of rank by time: the share of each bin in which no kernel runs, light for little and dark for
-    much of it.
+def draw_rank_map(table: pa.Table, name: str, note: str) -> "Figure":
+    """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all
+    of it.
     """
     lost = lost_shares(table)
     if lost is None:
         return notice("Efficiency over time", name, ["There are no events with times."])
-    edges = np.arange(lost.shares.shape[1] + 1, dtype=float) * lost.bin_ns
-    below = f"{elided(name, 60)}: share of each slice of time in which no kernel runs; {note}"
-    title = "Time lost, over time and ranks"
-    return draw_heat_map(lost.shares, lost.ranks, edges, what="lost", title=title, below=below, least_top=1.0)
+    shown, groups = merged_rows(lost.shares, MOST_ROWS)
+    n_rows, bins = shown.shape
+    below = f"{elided(name, 60)}: share of each slice of time in which no kernel runs"
+    below += f", largest of {len(groups[0])} ranks a row" if n_rows < len(lost.ranks) else ""
+    with theme.drawing():
+        title = "Time lost, over time and ranks"
+        figure, axis = charts.sheet(title, f"{below}; {note}", 1.15 + max(0.16 * n_rows, 0.6))
+        span = bins * lost.bin_ns
+        image = axis.imshow(
+            shown, cmap=theme.colormap(), vmin=0, vmax=1, aspect="auto", extent=(0, span, n_rows - 0.5, -0.5)
+        )
+        charts.labels(axis, rank_labels(lost.ranks, groups))
+        axis.yaxis.set_major_locator(charts.every_row(n_rows, 30))
+        axis.set_ylim(n_rows - 0.5, -0.5)
+        charts.time_axis(axis, span)
+        figure.colorbar(
+            image,
+            ax=axis,
+            location="bottom",
+            format=lambda share, _: f"{100 * share:.0f} %",
+            label="without a kernel; 0 %: kernels run all the time",
+            aspect=40,
+            shrink=0.4,
+            anchor=(0, 1),
+        ).outline.set_visible(False)
+    return figure
 
 
 def aligned_by(clocks: Mapping) -> str:

@@ -14,10 +14,9 @@ from causeway.core.errors import CausewayError
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, UNEXPLAINED
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.heat_map import LOG_BEYOND
 from causeway.plotting.drawing.labels import short_names, target_axis, unit_stated
 from causeway.plotting.drawing.markup import escape
-from causeway.plotting.figures.bins import MOST_LANES, lanes_of
+from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
 from causeway.plotting.figures.comparison import of_kernels
 from causeway.plotting.figures.coordinates import Axis, Coordinates
 from causeway.plotting.figures.steps import ranks_of, steps_of

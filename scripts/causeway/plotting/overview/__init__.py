@@ -3,5 +3,5 @@
 Figures stand in `figures`.
 
 Imports run from left to right: `overview` > `claims`, `inputs`, `methods`, `ranks_and_steps`,
-`what_if` > `time_lost` > `device_tables`, `target_map`, `what_varies`.
+`what_if` > `time_lost` > `device_tables`, `heat_map`, `what_varies`.
 """

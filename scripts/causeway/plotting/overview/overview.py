@@ -29,10 +29,10 @@ from causeway.plotting.overview.device_tables import (
     what_limits,
     why_devices_wait,
 )
+from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.ranks_and_steps import which_rank, which_steps
-from causeway.plotting.overview.target_map import heat_map
 from causeway.plotting.overview.time_lost import waterfall, where_the_time_goes
 from causeway.plotting.overview.what_if import what_would_help
 from causeway.plotting.overview.what_varies import anchor, warp_stalls, what_varies

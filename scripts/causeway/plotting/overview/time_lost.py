@@ -14,12 +14,12 @@ from causeway.core.vocabulary import COMM_AWARE, DEVICE_RATIOS, FLAVOURS, IDLE_C
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.charts import merged_rows
 from causeway.plotting.drawing.citations import FILTERS, Sourced, document_parts
-from causeway.plotting.drawing.heat_map import draw_heat_map
 from causeway.plotting.drawing.markup import number
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.device_time import lost_shares, shown_parts
 from causeway.plotting.figures.efficiency import groups_of, shown_names
 from causeway.plotting.overview.device_tables import managed_memory
+from causeway.plotting.overview.heat_map import draw_heat_map
 
 MOST_PARTS = 4
 """Ranks, devices or ranges with a row: the figure of the trees has more."""

@@ -7,10 +7,9 @@ import pytest
 from plotting_samples import parsed
 from variability_samples import MS, bins_table, ranking_table
 
-from causeway.plotting.drawing.heat_map import scale_of
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.bins import draw_bins, lanes_of, notes_of
-from causeway.plotting.overview.target_map import heat_map
+from causeway.plotting.figures.bins import draw_bins, lanes_of, notes_of, scale_of
+from causeway.plotting.overview.heat_map import heat_map
 
 CLOCKS = {"method": "session_start"}
 pytestmark = pytest.mark.filterwarnings("ignore:This figure includes Axes that are not compatible with tight_layout")

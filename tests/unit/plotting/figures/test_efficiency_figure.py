@@ -223,9 +223,14 @@ def test_ranks_that_share_a_row_show_the_largest_loss_in_both_maps():
     table = bins(range(96))
     kernel = [0 if rank == 40 and at == 9 else 1000 for rank in range(96) for at in range(10)]
     table = table.set_column(table.schema.names.index("kernel_ns"), "kernel_ns", pa.array(kernel, pa.int64()))
-    for drawn in (device_time.draw_rank_map(table, "run", "one clock"), time_lost.lost_map(table, "run")):
-        assert shades_of(drawn) == {theme.shade(0): 479, theme.shade(1): 1}
-        assert "Each row holds 2 ranks and shows their largest value." in drawn
+    figure = device_time.draw_rank_map(table, "run", "one clock")
+    cells = figure.axes[0].images[0].get_array()
+    assert cells.shape == (48, 10)
+    assert sorted(cells.ravel().tolist()) == [0] * 479 + [1]
+    assert "largest of 2 ranks a row" in as_svg(figure)
+    beside = time_lost.lost_map(table, "run")
+    assert shades_of(beside) == {theme.shade(0): 479, theme.shade(1): 1}
+    assert "Each row holds 2 ranks and shows their largest value." in beside
 
 
 def test_bins_that_share_a_column_show_the_largest_loss(monkeypatch):
@@ -238,7 +243,7 @@ def test_bins_that_share_a_column_show_the_largest_loss(monkeypatch):
 
 def test_a_rank_without_time_in_a_bin_has_no_cell():
     table = bins(range(2)).slice(0, 15)
-    assert sum(shades_of(device_time.draw_rank_map(table, "run", "")).values()) == 15
+    assert device_time.draw_rank_map(table, "run", "").axes[0].images[0].get_array().count() == 15
     assert np.isnan(device_time.lost_shares(table).shares).sum() == 5
 
 
@@ -277,7 +282,7 @@ def judged(pattern="persistent", cause="compute"):
         "ranks": ranks,
     }
     share = {"value": 0.2, "low": 0.1, "high": 0.3}
-    shares = dict.fromkeys(stragglers.COLOURS, share) | {"device": dict.fromkeys(share)}
+    shares = {key: share for key, _, _ in stragglers.PARTS} | {"device": dict.fromkeys(share)}
     lanes = [lane(1, 0.01, -0.01, 0.02), lane(3, 0.1, 0.05, 0.15)]
     within = {key: share for key, share in shares.items() if key != "configuration"}
     variance = {

@@ -1,7 +1,7 @@
-"""Heat maps: rank by time, one colour per cell; in a page with what a cell holds on hover, its window on a click.
+"""The overview's heat maps: rank by time, one colour per cell, what a cell holds on hover, its window on a click.
 
 Drawn by hand: matplotlib makes a picture without hover or .2 CPU-s a map with an element for each of 11,520 cells, and
-plotly needs its script of 4.9 MB, which a page of one file does not have. Here cells of one shade are one path.
+plotly needs its script of 4.9 MB, which this page, one file, does not have. Here cells of one shade are one path.
 """
 
 import itertools
@@ -9,23 +9,26 @@ import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.charts import merged_rows, rank_labels
+from causeway.plotting.drawing.labels import unit_stated
 from causeway.plotting.drawing.markup import number, text_width
 from causeway.plotting.drawing.page import rendered
+from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
 
+COLUMNS = 240
 MOST_ROWS = 48
 WIDTH = 1180.0
 HEAD = 6.0
 FOOT = 54.0
 SHADES = 32
 LEAST_TOP = 0.25
-"""Least end of the scale of lost shares on a page."""
-LOG_BEYOND = 30.0
-"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
+"""Least end of the scale of lost shares."""
 
 
 def draw_heat_map(
@@ -35,13 +38,11 @@ def draw_heat_map(
     *,
     what: str,
     title: str,
-    note: str = "",
-    below: str | None = None,
-    words: Callable[[float], str] = str,
-    explorer: str | None = None,
+    words: Callable[[float], str],
+    explorer: str | None,
     kept: np.ndarray | None = None,
     unit: str = "",
-    least_top: float = LEAST_TOP,
+    note: str = "",
     timed: bool = True,
     columns: Sequence[str] | None = None,
 ) -> Markup:
@@ -56,19 +57,13 @@ def draw_heat_map(
         Ends of the columns, ns since the dataset's first launch; without times, numbers of bins.
     what, title : str
         What is drawn ("lost" for shares of 0 to 1, else the name of a target), and the map's title.
-    note : str
-        Below the map.
-    below : str, optional
-        For a drawing of its own, as SVG: what stands below its title. Without it the map is part of a page.
     words : callable
-        What a value reads like on a page.
+        What a value reads like.
     explorer : str or None
         Page that a click opens at the cell's window; None without one.
     kept : ndarray of bool, same shape as values, optional
         Cells with an edge.
-    unit : str
-    least_top : float
-        Least end of the scale of lost shares.
+    unit, note : str
     timed : bool
     columns : sequence of str, optional
         What the columns are called; times otherwise.
@@ -97,18 +92,17 @@ def draw_heat_map(
             for label, line, flags in zip(names, shown.tolist(), marked.tolist(), strict=True)
         ],
     }
-    scale, ends = _scale(shown, what, unit, least_top)
+    scale, ends = _scale(shown, what, unit)
     foot = HEAD + height * len(groups)
     every = max(1, round(14 / height + 0.49))
     more = f" Each row holds {len(groups[0])} ranks and shows their largest value." if len(groups[0]) > 1 else ""
     hint = " A click opens the window in the explorer." if facts["windows"] else ""
     cells = zip(*np.nonzero(marked), strict=True)
     return rendered(
-        "heat_map.html" if below is None else "heat_map.svg",
+        "heat_map.html",
         title=title,
-        below=below,
         width=round(WIDTH),
-        height=round(foot + FOOT),
+        height=f"{foot + FOOT:.0f}",
         facts=json.dumps(facts, ensure_ascii=False, separators=(",", ":")),
         explorer=explorer,
         cells=_colours(shown, scale, left, width, height),
@@ -122,33 +116,52 @@ def draw_heat_map(
         foot=foot,
         number=number,
         font=theme.FONT,
-        ink=theme.INK,
-        paper=theme.PAPER,
         muted=theme.MUTED,
         faint=theme.FAINT,
         marked=theme.DIVERGING[-2],
     )
 
 
-def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
-    """Return the divisor and unit of an axis of values of any shape, whether it is logarithmic, and its least value."""
-    known = values[np.isfinite(values)]
-    top = float(known.max()) if known.size else 0.0
-    name, size = formatting.time_unit(top) if unit == "ns" else (unit, 1.0)
-    positive = known[known > 0]
-    least = float(positive.min()) if positive.size else 1.0
-    log = positive.size > 1 and top / least > LOG_BEYOND
-    return size, name, log, max(least, top * 1e-6) * 0.7 if log else 0.0
+def heat_map(
+    bins: pa.Table, ranking: pa.Table, clocks: dict, target: str, dataset: str = "", explored: bool = False
+) -> Markup | None:
+    """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest
+    median.
+    """
+    if not bins.num_rows:
+        return None
+    lanes = lanes_of(bins, ranking, COLUMNS)
+    unit = unit_stated(bins)
+    what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
+    said = "; ".join(notes_of(lanes, clocks))
+    edge = " Orange edge: kept for the causal analysis." if lanes.kept.any() else ""
+    note = f"{said[:1].upper()}{said[1:]}. White: no launches.{edge}"
+    own = lanes.timed and explored and not lanes.own_start
+    name = target_name(target)
+    return draw_heat_map(
+        lanes.median_high,
+        lanes.ranks,
+        lanes.edges,
+        what=f"median {name}",
+        title=f"Median {name} by rank and time",
+        words=lambda value: f"{what} {formatting.quantity(value, unit)}",
+        explorer=f"{dataset}/explorer/index.html" if own else None,
+        kept=lanes.kept,
+        unit=unit,
+        note=note,
+        timed=lanes.timed,
+        columns=None if lanes.timed else _bin_names(lanes),
+    )
 
 
-def _scale(values: np.ndarray, what: str, unit: str, least_top: float) -> tuple[tuple[float, float, bool], str]:
+def _scale(values: np.ndarray, what: str, unit: str) -> tuple[tuple[float, float, bool], str]:
     """Return ends and kind of the scale, and what stands beside it.
 
-    Shares begin at 0 and end at their largest value, at `least_top` at least, so that a map of little is light and not
-    all of one shade.
+    Shares begin at 0 and end at their largest value, at 25 % at least, so that a map of little is light and not all of
+    one shade.
     """
     if what == "lost":
-        top = max(float(np.nanmax(values)), least_top)
+        top = max(float(np.nanmax(values)), LEAST_TOP)
         return (0.0, top, False), f"0 to {100 * top:.0f} % of the time without a kernel"
     _, _, log, least = scale_of(values, unit)
     low = float(np.nanmin(values))
@@ -177,6 +190,11 @@ def _shade(value: float, low: float, top: float, log: bool) -> int:
         return SHADES // 2
     fraction = np.log(max(value, low) / low) / np.log(top / low) if log else (value - low) / (top - low)
     return round(float(min(max(fraction, 0.0), 1.0)) * (SHADES - 1))
+
+
+def _bin_names(lanes: Lanes) -> list[str]:
+    first = [round(edge) for edge in lanes.edges[:-1]]
+    return [f"bin {number}" if lanes.merged == 1 else f"bins {number}–{number + lanes.merged - 1}" for number in first]
 
 
 def _times(edges: np.ndarray) -> list[str]:
