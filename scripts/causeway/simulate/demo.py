@@ -1,7 +1,7 @@
 """The demonstration run: kernels named as a training step's, and what is planted in them."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ something to show. One cause costs its kernel more than 5 % of its time.
 def demo_parts() -> tuple[tuple[SimulatedKernel, ...], tuple[Copy, ...]]:
     """Return the kernels of the demonstration run, the planted causes with them, and its copies."""
     parts = read_yaml(FILE)
-    kernels = (
+    kernels: Iterator[dict[str, Any]] = (
         {name: tuple(value) if isinstance(value, list) else value for name, value in kernel.items()}
         for kernel in parts["kernels"]
     )

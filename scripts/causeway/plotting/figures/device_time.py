@@ -164,13 +164,8 @@ LABELS = {
     "shared_gpu": "another rank's turn",
 }
 """Reasons in few words."""
-REASON_COLOURS = dict(
-    zip(
-        WAITING_REASONS,
-        (*theme.PARTS[:6], theme.UNKNOWN, theme.GRID, theme.GRID, theme.DIVERGING[6], theme.DIVERGING[5]),
-        strict=True,
-    )
-)
+OUTSIDE = (theme.UNKNOWN, theme.GRID, theme.GRID, *theme.DIVERGING[6:4:-1])
+REASON_COLOURS = dict(zip(WAITING_REASONS, (*theme.PARTS[:6], *OUTSIDE), strict=True))
 
 
 def waiting_by_device(table: pa.Table) -> dict[tuple[int, int], Counter]:
