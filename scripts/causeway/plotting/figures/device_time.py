@@ -66,7 +66,9 @@ def shown_parts(times: Mapping[str, int]) -> list[tuple[str, str, str]]:
 
 
 def lost_shares(table: pa.Table) -> LostShares | None:
-    """Return the lost shares that `efficiency.parquet` holds, None without bins of ranks."""
+    """Return the lost shares that a table with the columns of `efficiency.parquet` holds, None without bins of
+    ranks.
+    """
     frame = table.select(["level", "rank", "bin", "elapsed_ns", "n_devices", "kernel_ns"]).to_pandas()
     frame = frame[(frame.level == "bin") & frame["rank"].notna()]
     if frame.empty:

@@ -22,14 +22,13 @@ def distance(one, other):
 
 
 def test_components_of_variance_and_time_outside_are_no_classes_of_work():
-    parts = [colour for _, _, colour in stragglers.PARTS] + [
-        {key: colour for key, _, colour in device_time.PARTS}["outside"]
-    ]
+    outside = {key: colour for key, _, colour in device_time.PARTS}["outside"]
+    parts = [*stragglers.COLOURS.values(), outside]
     assert min(distance(part, work) for part in parts for work in WORK) > 30
 
 
 def test_components_are_told_apart_in_grey():
-    steps = [brightness(colour) for _, _, colour in stragglers.PARTS]
+    steps = [brightness(colour) for colour in stragglers.COLOURS.values()]
     assert all((light + 0.05) / (dark + 0.05) > 1.25 for dark, light in itertools.pairwise(steps))
 
 

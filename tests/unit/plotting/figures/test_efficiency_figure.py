@@ -282,7 +282,7 @@ def judged(pattern="persistent", cause="compute"):
         "ranks": ranks,
     }
     share = {"value": 0.2, "low": 0.1, "high": 0.3}
-    shares = {key: share for key, _, _ in stragglers.PARTS} | {"device": dict.fromkeys(share)}
+    shares = dict.fromkeys(stragglers.COLOURS, share) | {"device": dict.fromkeys(share)}
     lanes = [lane(1, 0.01, -0.01, 0.02), lane(3, 0.1, 0.05, 0.15)]
     within = {key: share for key, share in shares.items() if key != "configuration"}
     variance = {
