@@ -280,7 +280,7 @@ def loss_headline(fact: LossFact, run: RunFact) -> str:
         stands = f", {time(fact.between[1] / run.devices)} of it {_between(fact.between[0])}" if fact.between else ""
         return f"Idle {share} ({each}): {reasons_in_words(fact, run.devices) or 'not explained'}{stands}"
     if fact.part == COPIES:
-        what = f", of {_copies(fact, run.devices)}" if fact.copies else ""
+        what = f", mostly {_copies(fact, run.devices)}" if fact.copies else ""
         return f"Copies outside compute {share} ({each}){what}"
     if fact.part == COMMUNICATION:
         what = f", most in {_collectives(fact.collectives[0])}" if fact.collectives else ""
