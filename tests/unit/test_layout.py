@@ -29,7 +29,7 @@ LAB_ROOMS = [path for path in LAB_MODULES if path.name == "__init__.py"]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 WINGS = {room.parent.name for room in ROOMS if room.parent.parent == PACKAGE} - {*GROUND}
 TOP = {
-    "api": ("plotting",),
+    "api": ("plotting", "variability"),
     "command_line": ("api", "readers", "inputs", "efficiency", "waiting", "plotting"),
     "__init__.py": ("api",),
 }

@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.unit.findings.first_screen_rules import MOST_WORDS_OF_PAGE, page_words
 
+import causeway
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from feature_columns import unregistered
@@ -98,6 +99,15 @@ def test_two_processes_of_a_real_job_are_two_ranks_with_the_exports_own_rows(dem
             own = np.sum([export.execute(query + kind).fetchone() for kind in kinds], axis=0)
             read = read_table(tables / f"{table}.parquet", table)
             assert [read.num_rows, sum(read["duration_ns"].to_pylist())] == own.tolist()
+
+
+@pytest.mark.parametrize("run", ["demo", "h100"])
+def test_the_table_of_events_has_the_launches_of_each_step_as_the_steps_count_them(demo, run):
+    dataset = causeway.open(demo).datasets[run]
+    events = dataset.events().filter("kind = 'kernel' AND step IS NOT NULL").aggregate("rank, step, count(*)")
+    steps = dataset.table("steps").relation().filter("launches > 0").project("rank, step, launches")
+    assert sorted(events.fetchall()) == sorted(steps.fetchall())
+    assert len(steps) > 50
 
 
 def causes_of(graph):

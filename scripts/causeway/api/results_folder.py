@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from causeway.api.events import events_relation
 from causeway.api.integrity import open_checked
 from causeway.api.sql import run_query, table_relation
+from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.files.listing import MARKS
@@ -156,6 +158,20 @@ class DatasetResults:
         if not path.resolve().is_relative_to(self.folder.resolve()) or not path.is_file():
             raise CausewayError(f"{self.name}: there is no table {name}; `tables` lists those that the run made")
         return TableFile(path, self.root)
+
+    def events(self) -> "duckdb.DuckDBPyRelation":
+        """Return the dataset's events in one table: a row for each launch, copy and graph, of all exports.
+
+        Columns: kind (`kernel`, `copy`, `graph`), export, rank, device, stream; start, duration and call on the
+        dataset's time line, ns; kernel and configuration; bytes and kinds of a copy; operator, range and step. What is
+        not recorded is null.
+
+        Raises
+        ------
+        CausewayError
+            If there are none, or a table is damaged.
+        """
+        return events_relation(self.root, self.folder, clocks_of(self.document("clocks")))
 
     def document(self, name: str) -> dict[str, Any]:
         """Return a JSON document of the dataset, for example `quality`, `clocks` or `efficiency`.

@@ -6,6 +6,7 @@ import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from efficiency_samples import clocks, export
 from variability_samples import FACTS, bins_table, ranking_table
 
 from causeway.core.tables import write_table
@@ -19,13 +20,14 @@ def folder_of_results(root):
     tables = {
         "kernel_variability/kernels": {"name": ["gemm", "copy"], "launches": [7, 5]},
         "memory_stall/kernels": {"name": ["gemm"], "launches": [7]},
-        "tables/0/launches": {"duration_ns": [1, 2, 3]},
     }
     dataset = root / "causeway-analysis" / "results" / "my_run"
     for name, columns in tables.items():
         path = dataset / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(columns), path)
+    export(dataset / "tables" / "0", kernels=[(0, 1), (5, 7), (9, 12)])
+    clocks(dataset / "clocks.json", {"0": 0})
     bins = bins_table()
     write_table(bins, dataset / "kernel_variability" / "bins.parquet", "bins", metadata=FACTS)
     write_table(ranking_table(bins), dataset / "kernel_variability" / "ranking.parquet", "ranking")
@@ -56,6 +58,7 @@ def test_the_examples_of_the_page_run_and_give_what_they_say(tmp_path, monkeypat
     assert names["batch"].to_pydict() == {"duration_ns": [1, 2, 3]}
     values = {code.split(".", 1)[1].split("(")[0]: value for code, value in shown.items() if "." in code}
     assert values["relation"].fetchall() == [(12,)]
+    assert values["filter"]["sum(duration_ns)"].tolist() == [6]
     assert values["arrow"].column_names == ["name", "launches"]
     assert values["query"].to_pydict() == {"name": ["gemm", "copy"]}
     assert list(values["pandas"]["launches"]) == [7, 5]
