@@ -246,7 +246,7 @@ def shares_of(
     rows = evidence.rows
     spread = np.where(evidence.spread > 0, evidence.spread, 1.0)[times.used]
     gains = [one.slope * one.position[rows.configuration][times.used] for one in effects]
-    scale = np.exp(np.sum(gains, axis=0)) if gains else np.ones(times.used.size)
+    scale = _kernels_alike(np.exp(np.sum(gains, axis=0)), times, evidence) if gains else np.ones(times.used.size)
     names, sums = times.picked(scale, spread, directions)
     between = [_between(times, evidence, gain, scale, one) for gain, one in zip(gains, effects, strict=True)]
     of_causes = [sums.squares[:, :-1], *(one.squares[:, :1] for one in between)]
@@ -270,6 +270,16 @@ def shares_of(
         found[name] = Share(contribution=contribution, variance=variance, effect=effect, value_effect=value_effect)
     rest, rest_of_value = (times.share(row) for row in percent[:, -1])
     return Shares(of=found, unexplained=rest, unexplained_variance=rest_of_value)
+
+
+def _kernels_alike(scale: np.ndarray, times: ScopeTimes, evidence: Evidence) -> np.ndarray:
+    """Return what multiplies the deviations, so that those of each kernel have unit variance: what a launch parameter
+    says of a kernel's configurations is no difference between kernels.
+    """
+    kernel = evidence.rows.kernel[times.used]
+    square = np.bincount(kernel, times.weight * (scale * evidence.deviation[times.used]) ** 2)
+    mean = square / np.maximum(np.bincount(kernel, times.weight), 1e-300)
+    return scale / np.where(mean > 0, np.sqrt(mean), 1.0)[kernel]
 
 
 def percent_of(squares: np.ndarray) -> np.ndarray:

@@ -53,6 +53,23 @@ def test_a_launch_parameter_counts_within_its_kernels():
     assert outcome.unexplained_variance.value + arrow.variance.value == pytest.approx(100, abs=1e-3)
 
 
+def test_a_launch_parameter_of_one_kernel_does_not_weigh_the_others():
+    """Half of the variance of one of four kernels is an eighth of all, however large that kernel's blocks are."""
+    rng = np.random.default_rng(7)
+    kernel = np.repeat(np.arange(4), 6 * 100)
+    configuration = np.repeat(np.arange(4 * 6), 100)
+    block = np.where(kernel == 0, 32.0 * 2 ** (configuration % 6), np.where(kernel == 1, 4096.0, 32.0))
+    x = rng.standard_normal(kernel.size)
+    noise = rng.standard_normal(kernel.size)
+    scale = np.where(kernel == 0, (block / 32) ** 0.7, 1.0)
+    y = 1000.0 + scale * np.where(kernel == 1, (x + noise) / np.sqrt(2), noise)
+    columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("x", np.where(kernel == 1, x, 0.0))]
+    outcome, _ = discover(columns, rows_of(y, kernel=kernel, configuration=configuration), Scope("d", "t", "dataset"))
+    shares = {arrow.name: arrow.variance.value for arrow in outcome.arrows}
+    assert set(shares) == {"block_x", "x"}
+    assert shares["x"] == pytest.approx(100 / 8, abs=2.5)
+
+
 def test_what_is_constant_in_each_kernel_is_not_called_constant():
     rng = np.random.default_rng(4)
     kernel = np.repeat(np.arange(KERNELS), ROWS)
