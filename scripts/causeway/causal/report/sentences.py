@@ -358,7 +358,9 @@ def _in_time(row: WhatIf, mean: Estimate, target: str, is_collective: bool) -> s
     if tail is not None and is_clear(tail):
         words += f" (99th percentile: {_signed_amount(tail)})"
     if row.saved is not None and not is_collective:
-        words += f" and {'save' if row.saved.value > 0 else 'cost'} {time(abs(row.saved.value))} of GPU time"
+        saved = row.saved.value
+        verb = "save" if saved > 0 else "cost"
+        words += f" and {verb} {time(abs(saved))} of GPU time" if saved else " and save no GPU time outside collectives"
     return words
 
 
