@@ -132,13 +132,13 @@ def words_beside(axis: "Axes", words: Iterable[str], x: float = 1.0) -> None:
         axis.annotate(plain(text), (x, row), (8, 0), across, "offset points", va="center", color=theme.MUTED)
 
 
-def time_axis(axis: "Axes", longest: float, which: str = "x", digits: int = 4) -> None:
-    """Write the ticks of an axis of nanoseconds with their unit, that of its longest time."""
+def time_axis(axis: "Axes", longest: float, which: str = "x", digits: int = 4, most: int = 9) -> None:
+    """Write the ticks of an axis of nanoseconds, at most so many, with their unit, that of its longest time."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     unit, size = formatting.time_unit(longest)
     one = getattr(axis, f"{which}axis")
-    one.set_major_locator(_Scaled(size, MaxNLocator(9, steps=[1, 2, 5, 10])))
+    one.set_major_locator(_Scaled(size, MaxNLocator(most, steps=[1, 2, 5, 10])))
     one.set_major_formatter(
         FuncFormatter(lambda value, _: f"{formatting.significant(round(value / size, 9), digits)} {unit}")
     )

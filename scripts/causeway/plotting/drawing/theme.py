@@ -233,6 +233,8 @@ DARK = {
     "#fdf3e4": "#3d2f17",
     "#e8f5f1": "#173a30",
     "#f1f3f5": "#21262d",
+    "#eceff2": "#21262d",
+    "#4d555e": "#a8b3bf",
     **dict(zip(PARTS, ("#2c6375", "#3b7d90", "#5296a9", "#71b0c0", "#9ac9d5", "#c6e2e9", "#39424c"), strict=True)),
 }
 """Colours of a figure that is opened on its own where the reader asks for a dark theme; in a page the figure has the

@@ -53,13 +53,13 @@ def draw_steps(steps: Mapping, table: pa.Table, name: str) -> "Figure":
         figure, axes = charts.panels(title, _words(steps, ranks), height, nrows=len(ranks), sharex=True, sharey=True)
         for rank, axis in zip(ranks, axes[:, 0], strict=True):
             _panel(axis, frame[frame["rank"] == rank], top, [one for one in steps["slow"] if one["rank"] == rank])
-            axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK)
+            axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK, labelpad=10)
         if steps["p99_ns"] is not None:
             _tail(axes[:, 0], steps["p99_ns"])
         axes[0, 0].set_ylim(0, top * 1.04)
         axes[0, 0].set_xlim(0, frame.end_ns.max())
         charts.time_axis(axes[0, 0], float(frame.end_ns.max()))
-        charts.time_axis(axes[0, 0], top, "y", 3)
+        charts.time_axis(axes[0, 0], top, "y", 3, most=4)
     return figure
 
 

@@ -38,7 +38,7 @@ def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
     if groups and not is_late:
         lines.append("No rank is named as a straggler, so there is no table of who waits for whom.")
     order = sorted(groups[0]["ranks"], key=lambda one: -one["waiting_for_it_ns"])[:MOST_RANKS] if is_late else []
-    matrix = 0.26 * max(len(order), 3) + 0.75 if is_late else 0
+    matrix = 0.26 * max(len(order), 3) + 0.9 if is_late else 0
     variance = stragglers["variance"]
     # the text that fills a row of its own is measured in lines
     rows = {"words": 0.175 * len(lines) + 0.1, "waits": matrix, "variance": 1.0 if variance else 0}
@@ -88,7 +88,8 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
     left.set_xticks(middles[named], [names[place] for place in named])
     left.set_title("Rows wait for columns")
     words = f"empty: nobody waited; darkest: {formatting.time(int(largest))}"
-    left.set_xlabel(words + (f"; {len(shown)} of {len(ranks)} ranks" if len(ranks) > len(shown) else ""), loc="left")
+    words += f"; {len(shown)} of {len(ranks)} ranks" if len(ranks) > len(shown) else ""
+    left.set_xlabel(words + "\n", loc="left")  # an empty line before the next row's title
     shares = [ranks[at]["last_share"] for at in shown]
     right.barh(range(len(shown)), shares, color=theme.CLASSES["communication"], linewidth=0)
     charts.labels(right, [f"rank {name}" for name in names])
