@@ -37,8 +37,7 @@ def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
     is_late = bool(groups) and any(entry["pattern"] != "none" for entry in groups[0]["ranks"])
     if groups and not is_late:
         lines.append("No rank is named as a straggler, so there is no table of who waits for whom.")
-    order = sorted(groups[0]["ranks"], key=lambda one: -one["waiting_for_it_ns"])[:MOST_RANKS] if is_late else []
-    matrix = 0.26 * max(len(order), 3) + 0.9 if is_late else 0
+    matrix = 0.26 * min(max(len(groups[0]["ranks"]), 3), MOST_RANKS) + 0.9 if is_late else 0
     variance = stragglers["variance"]
     # the text that fills a row of its own is measured in lines
     rows = {"words": 0.175 * len(lines) + 0.1, "waits": matrix, "variance": 1.0 if variance else 0}
@@ -100,7 +99,6 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
     ]
     charts.words_at(right, shares, said)
     right.set(xlim=(0, 1.3), xticks=[])
-    right.spines["bottom"].set_visible(False)
     right.set_title("Share of collectives in which a rank is last")
     for axis in (left, right):
         axis.tick_params(length=0)
