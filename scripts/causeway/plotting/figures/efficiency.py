@@ -235,7 +235,7 @@ def _lines(axis: "Axes", runs: Sequence[Mapping]) -> None:
         axis.plot(values.index, values[key], color=colour, marker="o", markersize=6.5 - 1.2 * number, linewidth=1.5)
     counts = [f"{formatting.count(run['n_devices'])} device{'s' if run['n_devices'] != 1 else ''}" for run in runs]
     axis.set_xticks(values.index, counts)
-    axis.set(xlim=(-0.5, MOST_RUNS - 0.5), ylim=(0, 1.04 * max(1.0, values.max(skipna=True).max())))
+    axis.set(xlim=(-0.5, len(runs) - 0.5), ylim=(0, 1.04 * max(1.0, values.max(skipna=True).max())))
     axis.grid(axis="y")
     axis.tick_params(length=0)
 
