@@ -103,7 +103,7 @@ def test_a_killed_run_goes_on_and_repeats_nothing(fleet, expected, tmp_path):
         shutil.copy2(path, partial)
     (partial / "shard_00003.npz.partial").write_bytes(whole[3].read_bytes()[:1000])
     before = {path.name: path.stat().st_mtime_ns for path in partial.glob("*.npz")}
-    assert protect(fleet, tmp_path / "shards", 2).returncode == 0
+    assert protect(fleet, tmp_path / "shards", 1).returncode == 0
     after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").glob("*.npz")}
     assert len(after) == len(whole)
     assert before.items() <= after.items()
@@ -131,7 +131,7 @@ def test_shards_of_other_reports_are_not_taken_over(fleet, expected, tmp_path):
     table = read_table(fleet / "counts.parquet", "fleet_counts")
     fewer = table.filter(pa.array(table.column("report").to_numpy() != 3))
     write_table(fewer, tmp_path / "counts.parquet", "fleet_counts")
-    assert protect(fleet, tmp_path / "shards", 2, counts=tmp_path / "counts.parquet").returncode == 0
+    assert protect(fleet, tmp_path / "shards", 1, counts=tmp_path / "counts.parquet").returncode == 0
     again = released(fleet, tmp_path / "shards", tmp_path / "out", counts=tmp_path / "counts.parquet")
     assert again != expected[0]
 

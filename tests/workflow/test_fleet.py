@@ -40,7 +40,7 @@ def outcome(ran, name):
 
 def test_a_second_run_does_nothing(ran):
     before = digests_under(ran[0] / "results")
-    run = run_snakemake(ran[0], "--cores", "2", "fleet", config=ran[1])
+    run = run_snakemake(ran[0], "--cores", "2", "fleet", config=ran[1], forked=True)
     assert run.returncode == 0
     assert "Nothing to be done" in run.stdout
     assert digests_under(ran[0] / "results") == before

@@ -2,13 +2,11 @@
 
 import contextlib
 import json
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+from forked_servers import ForkedServer
 
 from causeway.fleet.attribution.catalogue import TrainingRun
 from causeway.fleet.attribution.exports import streams
@@ -66,6 +64,7 @@ class Deployment:
     def __init__(self, folder, runs, **changes):
         self.folder = folder
         self.processes = {}
+        self.starts = 0
         self.ports = (free_port(), free_port())
         options = {"epoch": EPOCH, "name": "trial", "window_s": 3600.0, "most_reports": 500} | changes
         deploy.prepare(folder, runs, SETTINGS, **options)
@@ -80,10 +79,7 @@ class Deployment:
 
     def start(self, role):
         own, other = self.ports if role == "leader" else self.ports[::-1]
-        command = [
-            sys.executable,
-            "-m",
-            "causeway.fleet",
+        arguments = [
             "server",
             "--role",
             role,
@@ -92,7 +88,7 @@ class Deployment:
             "--public",
             self.public,
         ]
-        command += [
+        arguments += [
             "--anchor",
             self.folder / f"anchor_of_{role}.json",
             "--ports",
@@ -101,18 +97,11 @@ class Deployment:
             "--log",
             self.folder / f"{role}.log",
         ]
-        environment = dict(os.environ, OMP_NUM_THREADS="1")
-        process = subprocess.Popen(
-            [str(part) for part in command], cwd=SCRIPTS, env=environment, stdout=subprocess.PIPE, text=True
-        )
-        self.processes[role] = process
-        assert process.stdout.readline() == "ready\n", (self.folder / f"{role}.log").read_text()
+        self.starts += 1
+        self.processes[role] = ForkedServer(arguments, self.folder / f"start_{self.starts}.log", SCRIPTS)
 
     def kill(self, role):
-        process = self.processes.pop(role)
-        process.kill()
-        process.wait(30)
-        process.stdout.close()
+        self.processes.pop(role).kill()
 
     def token(self, user):
         return deploy.issue(self.folder / "issuer", user, EPOCH, 1)[0]
