@@ -24,7 +24,9 @@ def run_workflow(folder, rows, targets):
     """Run some targets, or `all`; return the folder of the results."""
     checkout = copy_checkout(folder / "checkout")
     config = write_analysis(folder, rows, SETTINGS)
-    run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", "--", *targets, config=config, root=checkout)
+    run = run_snakemake(
+        folder, "--cores", "2", "--quiet", "rules", "--", *targets, config=config, root=checkout, forked=True
+    )
     assert run.returncode == 0, run.stdout[-6000:]
     return folder / "results"
 

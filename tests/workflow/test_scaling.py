@@ -1,4 +1,6 @@
-"""`snakemake scaling` on a small dataset: a target of its own, with a figure in the report."""
+"""`snakemake scaling` on a small dataset: a target of its own, with a figure in the report. What it times runs in every run of
+the tests (`tests/mpi/test_timed_runs.py`).
+"""
 
 import json
 import zipfile
@@ -20,6 +22,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_it_measures_strong_and_weak_scaling_and_leaves_no_dataset(folder):
     study = json.loads((folder / "results/scaling/scaling.json").read_text())
     assert [(point["ranks"], point["launches"]) for point in study["strong"]] == [(1, 100_000), (2, 100_000)]
@@ -34,6 +37,7 @@ def test_it_measures_strong_and_weak_scaling_and_leaves_no_dataset(folder):
     assert not (folder / "results/overview.html").exists()
 
 
+@pytest.mark.slow
 def test_the_report_has_its_figure(folder):
     run = run_snakemake(folder, "--report", "scaling.zip", "--", "scaling", config=folder / "config.yaml", forked=True)
     assert run.returncode == 0, run.stdout[-6000:]
@@ -45,7 +49,9 @@ def test_the_report_has_its_figure(folder):
     assert "A report lists what its targets made" in text
 
 
-def test_it_is_no_part_of_all(folder):
-    run = run_snakemake(folder, "--dry-run", config=folder / "config.yaml")
-    assert run.returncode == 0, run.stdout
-    assert "measure_scaling" not in run.stdout
+def test_it_is_no_part_of_all_and_is_planned_by_its_name(tmp_path):
+    (tmp_path / "config.yaml").write_text(SETTINGS)
+    for targets, is_planned in (([], False), (["scaling"], True)):
+        run = run_snakemake(tmp_path, "--dry-run", *targets, config=tmp_path / "config.yaml")
+        assert run.returncode == 0, run.stdout
+        assert ("measure_scaling" in run.stdout) == is_planned
