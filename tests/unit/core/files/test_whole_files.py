@@ -45,7 +45,9 @@ def run(text, out):
     )
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize(
+    "kind", ["table", *(pytest.param(kind, marks=pytest.mark.slow) for kind in WRITERS if kind != "table")]
+)
 def test_a_writer_killed_before_the_end_leaves_what_stood_there(tmp_path, kind):
     """SIGKILL while the content is being made durable: no `finally` runs, so only the temporary name can save this."""
     out = tmp_path / "out"
