@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 WITHOUT_JOBS = {"--dry-run", "-n", "--dag", "--lint", "--unlock"}
-"""Options with which no job is started. What starts jobs is started as users do it."""
+"""Options with which no job is started. What starts jobs is started as users do it, unless a test says otherwise."""
 IMPORTED = (
     "snakemake.cli",
     "snakemake.sourcecache",

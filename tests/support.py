@@ -77,13 +77,14 @@ def snakemake_command(folder, *arguments, config=None, root=ROOT):
     return [*command, *arguments], environment
 
 
-def run_snakemake(folder, *arguments, config=None, root=ROOT, anew=False):
+def run_snakemake(folder, *arguments, config=None, root=ROOT, anew=False, forked=False):
     """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text.
 
-    What starts no job is run in a fork of a process that has imported Snakemake, unless it is to be started `anew`.
+    What starts no job is run in a fork of a process that has imported Snakemake, unless it is to be started `anew`; so is
+    what starts small jobs, of tests that look at something else than how a run is started, if it is to be `forked`.
     """
     command, environment = snakemake_command(folder, *arguments, config=config, root=root)
-    if is_plan(command) and not anew:
+    if (forked or is_plan(command)) and not anew:
         return run_plan(command, root, environment)
     watched = [Path(folder) / name for name in ("results", ".snakemake")]
     return run_by_progress(command, watched, cwd=root, env=environment, stderr=subprocess.STDOUT)

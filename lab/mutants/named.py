@@ -5,11 +5,8 @@ from lab.mutants.mutant import Mutant
 
 MUTANTS: dict[str, Mutant] = causes.MUTANTS | protection.MUTANTS | files.MUTANTS | pages.MUTANTS | numbers.MUTANTS
 QUICK = (
-    "labels of axes are not escaped",
     "the block of queries lets a tag end",
-    "what a message said stands in the log",
     "keys of keystreams have two bytes of entropy",
-    "files are written straight to their names",
     "offsets of Arrow batches are believed",
     "carries are lost",
     "names of seeds run into one another",

@@ -21,7 +21,8 @@ from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreeme
 from causeway.plotting.pages.fleet_page import draw_coverage, draw_errors
 from looks import cut, faint, overlapping, show_drawing, unreadable
 
-SIZES = (1, 5, pytest.param(60, marks=pytest.mark.slow), 200)
+SIZES = (1, *(pytest.param(size, marks=pytest.mark.slow) for size in (5, 60)), 200)
+"""One item and hundreds in every run; a few, and some dozens, among the slow tests."""
 LONG = (
     "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool,"
     " at::native::MulFunctor<{0}>>>(int)"

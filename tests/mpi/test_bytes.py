@@ -15,11 +15,11 @@ from progress import run_by_progress
 from variability_tables import command, digests, export_from_nsys, launcher, run_here, write_clocks, write_export
 
 TRACED = ("kernel_variability", "memory_stall")
-FORMS = [(2, ("--workers", "2")), (3, ())]
+FORMS = [(3, ("--workers", "2"))]
 """Ranks and options of the runs under MPI; more workers are tried in one process, where they cost less."""
-MORE_FORMS = [(4, ("--workers", "3")), (7, ())]
+MORE_FORMS = [(2, ("--workers", "2")), (3, ()), (4, ("--workers", "3")), (7, ())]
 """Those that are tried where time does not matter."""
-ALONE = [("--workers", str(workers)) for workers in (2, 3, 4, 7)]
+ALONE = [("--workers", str(workers)) for workers in (2, 7)]
 
 
 def facts(rng, n, ranks, span, configurations=5):

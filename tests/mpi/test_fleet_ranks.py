@@ -16,6 +16,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.fleet.protection import protect_reports
 from causeway.fleet.study import steps
+from fleet import protect_reports as protect_reports_script
 from progress import run_by_progress
 from variability_tables import launcher
 
@@ -47,17 +48,29 @@ def fleet(tmp_path_factory):
     return folder
 
 
+def words(fleet, out, ranks, mode="share2", counts=None):
+    """Return the arguments of the program."""
+    inputs = ["--catalogue", fleet / "catalogue", "--reports", fleet / "reports.parquet"]
+    inputs += ["--counts", counts or fleet / "counts.parquet", "--fleet", json.dumps(SETTINGS)]
+    return [str(word) for word in ["--ranks", ranks, "--mode", mode, *inputs, "--out", out]]
+
+
+def protect_here(fleet, out, mode="share2", counts=None):
+    """Run the program in this process, as one rank."""
+    protect_reports_script.main(words(fleet, out, 1, mode, counts))
+
+
 def protect(fleet, out, ranks, mode="share2", counts=None):
-    command = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", PROGRAM, "--ranks", ranks, "--mode", mode]
-    command += [
-        "--catalogue",
-        fleet / "catalogue",
-        "--reports",
-        fleet / "reports.parquet",
-        "--counts",
-        counts or fleet / "counts.parquet",
+    command = [
+        launcher(),
+        "-n",
+        ranks,
+        sys.executable,
+        "-m",
+        "mpi4py",
+        PROGRAM,
+        *words(fleet, out, ranks, mode, counts),
     ]
-    command += ["--fleet", json.dumps(SETTINGS), "--out", out]
     # Python's own record of the environment: in this process, which may have loaded MPI, Open MPI has set variables that
     # make its launcher give up without a word
     return run_by_progress(command, [out], env=dict(os.environ))
@@ -75,8 +88,7 @@ def released(fleet, shards, folder, mode="share2", counts=None):
 def expected(fleet, tmp_path_factory):
     """Return the release of one rank, and its shards."""
     base = tmp_path_factory.mktemp("one")
-    done = protect(fleet, base / "shards", 1)
-    assert done.returncode == 0, done.stderr
+    protect_here(fleet, base / "shards")
     return released(fleet, base / "shards", base / "out"), base / "shards"
 
 
@@ -88,8 +100,8 @@ def test_the_same_bytes_are_released(fleet, expected, tmp_path, ranks):
 
 
 def test_local_noise_does_not_depend_on_ranks(fleet, tmp_path):
-    for ranks in (1, 2):
-        assert protect(fleet, tmp_path / str(ranks), ranks, mode="ldp").returncode == 0
+    protect_here(fleet, tmp_path / "1", mode="ldp")
+    assert protect(fleet, tmp_path / "2", 2, mode="ldp").returncode == 0
     one, two = (released(fleet, tmp_path / str(ranks), tmp_path / f"out{ranks}", mode="ldp") for ranks in (1, 2))
     assert one == two
 
@@ -103,7 +115,7 @@ def test_a_killed_run_goes_on_and_repeats_nothing(fleet, expected, tmp_path):
         shutil.copy2(path, partial)
     (partial / "shard_00003.npz.partial").write_bytes(whole[3].read_bytes()[:1000])
     before = {path.name: path.stat().st_mtime_ns for path in partial.glob("*.npz")}
-    assert protect(fleet, tmp_path / "shards", 2).returncode == 0
+    protect_here(fleet, tmp_path / "shards")
     after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").glob("*.npz")}
     assert len(after) == len(whole)
     assert before.items() <= after.items()
@@ -131,7 +143,7 @@ def test_shards_of_other_reports_are_not_taken_over(fleet, expected, tmp_path):
     table = read_table(fleet / "counts.parquet", "fleet_counts")
     fewer = table.filter(pa.array(table.column("report").to_numpy() != 3))
     write_table(fewer, tmp_path / "counts.parquet", "fleet_counts")
-    assert protect(fleet, tmp_path / "shards", 2, counts=tmp_path / "counts.parquet").returncode == 0
+    protect_here(fleet, tmp_path / "shards", counts=tmp_path / "counts.parquet")
     again = released(fleet, tmp_path / "shards", tmp_path / "out", counts=tmp_path / "counts.parquet")
     assert again != expected[0]
 

@@ -49,7 +49,9 @@ def undisturbed(tmp_path_factory):
         (dataset, rank, f"simulated:{dataset}/rank{rank}.sqlite", "nsys") for dataset in DATASETS for rank in (0, 1)
     ]
     write_analysis(folder, rows, SETTINGS)
-    run = run_snakemake(folder, "--set-resources", "bin_launches:tasks=1", "--cores", "2", *TARGETS, **of(folder))
+    run = run_snakemake(
+        folder, "--set-resources", "bin_launches:tasks=1", "--cores", "2", *TARGETS, **of(folder), forked=True
+    )
     assert run.returncode == 0, run.stdout[-6000:]
     return folder
 

@@ -3,6 +3,7 @@ offline.
 """
 
 import json
+import os
 import re
 import sqlite3
 import zipfile
@@ -271,6 +272,41 @@ def test_links_of_the_overview_lead_to_files_in_the_folder_and_in_the_archive(de
     assert [path for path in sorted(archived) if f"{home}/{path}" not in names] == []
 
 
+def test_a_second_run_does_nothing(demo):
+    run = run_snakemake(demo.parent, "--dry-run", root=demo.parent / "checkout")
+    assert "Nothing to be done" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "again", "untouched"),
+    [
+        (
+            "findings/causes.py",
+            {"write_overview"},
+            {"normalise_export", "align_clocks", "discover_causes"},
+        ),
+        (
+            "plotting/drawing/theme.py",
+            {"plot_figures", "write_overview"},
+            {"normalise_export", "align_clocks", "discover_causes"},
+        ),
+        ("core/tables.py", {"normalise_export", "bin_launches", "discover_causes"}, set()),
+    ],
+)
+def test_editing_a_module_reruns_its_rules_alone(demo, module, again, untouched):
+    checkout = demo.parent / "checkout"
+    file = checkout / "scripts" / "causeway" / module
+    before = file.read_bytes()
+    times = file.stat()
+    file.write_bytes(before + b"\n# edited\n")
+    run = run_snakemake(demo.parent, "--dry-run", "--quiet", "host", root=checkout)
+    file.write_bytes(before)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    planned = set(re.findall(r"^rule (\w+):", run.stdout, re.M))
+    assert again <= planned
+    assert not untouched & planned
+
+
 def test_findings_are_ranked_and_name_their_evidence(demo):
     findings = read_json(demo / "findings.json")["findings"]
     assert len({finding["id"] for finding in findings}) == len(findings)
@@ -382,7 +418,7 @@ def test_the_sample_of_the_documentation_says_what_the_run_says(demo):
 
 
 def test_the_report_in_a_single_file_opens_and_stays_small(demo, watched):
-    run = run_snakemake(demo.parent, "--report", "results/report.html", root=demo.parent / "checkout")
+    run = run_snakemake(demo.parent, "--report", "results/report.html", root=demo.parent / "checkout", forked=True)
     assert run.returncode == 0, run.stdout[-4000:]
     assert (demo / "report.html").stat().st_size < 10e6
     page = watched.show(demo / "report.html")

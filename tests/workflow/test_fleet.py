@@ -17,7 +17,7 @@ from support import digests_under, run_snakemake, write_analysis
 
 SMALL = """
 fleet:
-  {gpus: 600, load: 0.2, session_minutes: 40, large_users: [30, 5], applications: 6, versions: 2,
+  {gpus: 300, load: 0.2, session_minutes: 40, large_users: [30, 5], applications: 6, versions: 2,
    unknown_applications: 4, kernel_cells: 4, clusters: 3, launches: 128, timed_launches: 32,
    modes: [clear, share2, ahe, ldp], release_threshold: 20, shard_reports: 150, training_runs: 3}
 """
@@ -40,7 +40,7 @@ def outcome(ran, name):
 
 def test_a_second_run_does_nothing(ran):
     before = digests_under(ran[0] / "results")
-    run = run_snakemake(ran[0], "--cores", "2", "fleet", config=ran[1])
+    run = run_snakemake(ran[0], "--cores", "2", "fleet", config=ran[1], forked=True)
     assert run.returncode == 0
     assert "Nothing to be done" in run.stdout
     assert digests_under(ran[0] / "results") == before
@@ -124,7 +124,7 @@ def test_goals_and_coverage_say_what_was_counted(ran):
     seen = {suite.applications[number].name for number in table.column("application").to_pylist()}
     known = {entry.name for entry in catalogue.applications}
     assert last["applications"]["sampled"] == 1.0
-    assert known <= seen  # all six run on 600 GPUs
+    assert known <= seen  # all six run on 300 GPUs
     pairs = evaluation.kernel_pairs(suite, catalogue, np.full(len(suite.applications), 1.0))
     assert pairs.weight.sum() == pytest.approx(1)
     assert (pairs.cell % catalogue.slots != OTHER)[pairs.cell >= 0].all()
@@ -139,7 +139,7 @@ def test_goals_and_coverage_say_what_was_counted(ran):
 
 def test_the_page_and_the_attacks_stand(ran):
     page = (ran[0] / "results" / "fleet" / "fleet.html").read_text(encoding="utf-8")
-    assert "600" in page
+    assert "300" in page
     found = outcome(ran, "attacks.json")
     assert [attack["name"] for attack in found["attacks"] if not attack["held"]] == []
     assert {attack["group"] for attack in found["attacks"]} == {2, 3, 8, 9, 15}

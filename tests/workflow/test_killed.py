@@ -100,7 +100,7 @@ def differences(folder, other):
 @pytest.mark.parametrize(
     ("way", "kills", "targets"),
     [
-        ("with all that it started", 1, ["results/traced/kernel_variability/bins.parquet"]),
+        ("with all that it started", 1, ["results/counted/quality.json"]),
         pytest.param("with all that it started", 20, [], marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
         pytest.param("alone, so that its jobs go on", 20, [], marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],

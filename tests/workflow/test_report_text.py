@@ -22,7 +22,9 @@ def source_of(name):
     return ast.get_source_segment(python, found)
 
 
-@pytest.mark.parametrize(("through", "held"), [("as_parameter", True), ("json.dumps", False)])
+@pytest.mark.parametrize(
+    ("through", "held"), [("as_parameter", True), pytest.param("json.dumps", False, marks=pytest.mark.slow)]
+)
 def test_a_parameter_of_a_reported_job_cannot_end_the_script_block(tmp_path, through, held):
     """Without the function the payload is in the page: the test sees it."""
     (tmp_path / "Snakefile").write_text(
@@ -32,7 +34,7 @@ def test_a_parameter_of_a_reported_job_cannot_end_the_script_block(tmp_path, thr
         "    shell: 'echo made > {output}'\n"
     )
     for arguments in (["--cores", "1"], ["--report", "report.html"]):
-        run = run_snakemake(tmp_path, *arguments, root=tmp_path)
+        run = run_snakemake(tmp_path, *arguments, root=tmp_path, forked=True)
         assert run.returncode == 0, run.stdout[-3000:]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "__pwn" in page  # the parameter is shown

@@ -1,4 +1,6 @@
-"""`snakemake scaling` on a small dataset: a target of its own, with a figure in the report."""
+"""`snakemake scaling` on a small dataset: a target of its own, with a figure in the report. What it times runs in every run of
+the tests (`tests/mpi/test_timed_runs.py`).
+"""
 
 import json
 import zipfile
@@ -7,7 +9,7 @@ import pytest
 
 from support import run_snakemake
 
-SETTINGS = "scaling: {launches: 200000, exports: 2, ranks: [1, 2], repetitions: 1}\n"
+SETTINGS = "scaling: {launches: 100000, exports: 2, ranks: [1, 2], repetitions: 1}\n"
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +22,11 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_it_measures_strong_and_weak_scaling_and_leaves_no_dataset(folder):
     study = json.loads((folder / "results/scaling/scaling.json").read_text())
-    assert [(point["ranks"], point["launches"]) for point in study["strong"]] == [(1, 200_000), (2, 200_000)]
-    assert [(point["ranks"], point["launches"]) for point in study["weak"]] == [(1, 100_000), (2, 200_000)]
+    assert [(point["ranks"], point["launches"]) for point in study["strong"]] == [(1, 100_000), (2, 100_000)]
+    assert [(point["ranks"], point["launches"]) for point in study["weak"]] == [(1, 50_000), (2, 100_000)]
     for run in study["runs"]:
         assert sum(run["phases"].values()) == pytest.approx(run["wall_s"], abs=0.05)
         assert run["phases"].keys() > {"means", "bins"}
@@ -34,8 +37,9 @@ def test_it_measures_strong_and_weak_scaling_and_leaves_no_dataset(folder):
     assert not (folder / "results/overview.html").exists()
 
 
+@pytest.mark.slow
 def test_the_report_has_its_figure(folder):
-    run = run_snakemake(folder, "--report", "scaling.zip", "--", "scaling", config=folder / "config.yaml")
+    run = run_snakemake(folder, "--report", "scaling.zip", "--", "scaling", config=folder / "config.yaml", forked=True)
     assert run.returncode == 0, run.stdout[-6000:]
     with zipfile.ZipFile(folder / "scaling.zip") as report:
         page = next(name for name in report.namelist() if name.endswith("report.html"))
@@ -45,7 +49,9 @@ def test_the_report_has_its_figure(folder):
     assert "A report lists what its targets made" in text
 
 
-def test_it_is_no_part_of_all(folder):
-    run = run_snakemake(folder, "--dry-run", config=folder / "config.yaml")
-    assert run.returncode == 0, run.stdout
-    assert "measure_scaling" not in run.stdout
+def test_it_is_no_part_of_all_and_is_planned_by_its_name(tmp_path):
+    (tmp_path / "config.yaml").write_text(SETTINGS)
+    for targets, is_planned in (([], False), (["scaling"], True)):
+        run = run_snakemake(tmp_path, "--dry-run", *targets, config=tmp_path / "config.yaml")
+        assert run.returncode == 0, run.stdout
+        assert ("measure_scaling" in run.stdout) == is_planned

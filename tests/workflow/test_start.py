@@ -83,7 +83,7 @@ def test_pairs_that_would_share_a_folder_stop_at_start(folder, second, message):
     assert "Traceback" not in run.stdout
 
 
-@pytest.mark.parametrize("settings", ["", "bins: {block: 0}\n"])
+@pytest.mark.parametrize("settings", ["", pytest.param("bins: {block: 0}\n", marks=pytest.mark.slow)])
 def test_a_fork_of_snakemake_says_what_one_says_that_is_started_anew(folder, settings):
     config = write_analysis(folder, [TABLE], settings)
     runs = [run_snakemake(folder, "--dry-run", config=config, anew=anew) for anew in (False, True)]
@@ -156,7 +156,10 @@ def test_the_profile_works_by_name_in_a_clone(tmp_path, monkeypatch):
     assert "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 python -m mpi4py" in run.stdout
 
 
-@pytest.mark.parametrize(("limit", "limited"), [([], False), (["--max-jobs-per-timespan", "4/1s"], True)])
+@pytest.mark.parametrize(
+    ("limit", "limited"),
+    [([], False), pytest.param(["--max-jobs-per-timespan", "4/1s"], True, marks=pytest.mark.slow)],
+)
 def test_the_scheduler_works_once_per_job_unless_the_user_limits_it(tmp_path, limit, limited):
     """A pass of Snakemake's scheduler says how many jobs are ready; with its limit there are 40 and more for 16 jobs."""
     (tmp_path / "Snakefile").write_text(
@@ -165,7 +168,7 @@ def test_the_scheduler_works_once_per_job_unless_the_user_limits_it(tmp_path, li
         'rule all:\n    input: expand("{i}", i=range(15))\n'
         'rule one:\n    output: "{i}"\n    shell: "sleep 0.1; touch {output}"\n'
     )
-    run = run_snakemake(tmp_path, "--cores", "1", "--verbose", *limit, root=tmp_path)
+    run = run_snakemake(tmp_path, "--cores", "1", "--verbose", *limit, root=tmp_path, forked=True)
     assert run.returncode == 0, run.stdout
     passes = run.stdout.count("Ready jobs")
     assert passes > 20 if limited else passes <= 17
@@ -224,7 +227,7 @@ def finished(tmp_path_factory):
     (folder / "b" / "1_kernel_trace.csv").write_text(dispatches(50, 500))
     config = write_analysis(folder, [("x", "0", "a.csv", "table"), ("z", "0", "b", "rocprofv3")])
     targets = [f"results/{name}/tables/0" for name in ("x", "z")]
-    run = run_snakemake(folder, "--cores", "2", *targets, config=config)
+    run = run_snakemake(folder, "--cores", "2", *targets, config=config, forked=True)
     assert run.returncode == 0, run.stdout[-3000:]
     return folder, targets
 
@@ -300,12 +303,14 @@ def analysis(tmp_path):
 
 def test_whole_results_pass_and_damaged_ones_are_named(analysis):
     folder, configuration = analysis
-    done = run_snakemake(folder, "-c1", "verify", config=configuration)
+    done = run_snakemake(folder, "-c1", "verify", config=configuration, forked=True)
     assert done.returncode == 0, done.stdout
     assert "2 files are as they were recorded" in (folder / "results" / "logs" / "verify.log").read_text()
     (folder / "results" / "x" / "quality.json").write_text("[]")
     shutil.rmtree(folder / "results" / "x" / "tables")
-    done = run_snakemake(folder, "-c1", "verify", "--config", "seed=7", "bins={mean: global}", config=configuration)
+    done = run_snakemake(
+        folder, "-c1", "verify", "--config", "seed=7", "bins={mean: global}", config=configuration, forked=True
+    )
     assert done.returncode != 0
     assert "missing: x/tables/e0/capabilities.json\nchanged: x/quality.json\n" in done.stdout
     assert "Traceback" not in done.stdout
@@ -315,7 +320,7 @@ def test_whole_results_pass_and_damaged_ones_are_named(analysis):
     assert advised[-3:] == ["--forcerun", "results/x/quality.json", "results/x/tables/e0"]
     assert_planned(advised, folder.parent)
     (folder / "results" / "checksums.json").unlink()
-    done = run_snakemake(folder, "-c1", "verify", config=configuration)
+    done = run_snakemake(folder, "-c1", "verify", config=configuration, forked=True)
     assert "results/checksums.json: there is no record of checksums yet" in done.stdout
 
 

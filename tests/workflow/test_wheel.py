@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from support import ROOT, run_snakemake, write_analysis
 
 
 def called(*command, **options):
@@ -19,8 +19,8 @@ def called(*command, **options):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Return the folder of a new environment that holds the wheel; what it depends on is that of this environment."""
+def wheel(tmp_path_factory):
+    """Return the wheel, built of the files that git tracks."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     tracked = called("git", "ls-files", "-z", cwd=ROOT)
@@ -35,23 +35,19 @@ def installed(tmp_path_factory):
     built = called(sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(folder), str(source))
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.glob("*.whl")
-    environment = folder / "environment"
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel):
+    """Return the folder of a new environment that holds the wheel; what it depends on is that of this environment."""
+    environment = wheel.parent / "environment"
     venv.create(environment, with_pip=False, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(environment), "platbase": str(environment)}))
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    python = environment / "bin" / "python"
-    put = called(
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(python),
-        "install",
-        "--no-deps",
-        "--no-index",
-        "--quiet",
-        str(wheel),
-    )
+    python = str(environment / "bin" / "python")
+    options = ["--no-deps", "--no-index", "--quiet"]
+    put = called(sys.executable, "-m", "pip", "--python", python, "install", *options, str(wheel))
     assert put.returncode == 0, put.stderr
     return environment
 
@@ -61,7 +57,24 @@ def run_in(environment, folder, *arguments):
     return called(*arguments, cwd=folder, env={**kept, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"})
 
 
-def test_the_command_checks_and_plans_without_a_clone(installed, tmp_path):
+def test_what_the_wheel_holds_checks_and_plans_without_a_clone(wheel, tmp_path, monkeypatch):
+    """Unpacked, without pip and an environment of its own."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "packages")
+    (tmp_path / "a.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
+    check = called(sys.executable, "-m", "causeway.command_line", "check", "a.csv", cwd=tmp_path)
+    assert check.returncode == 0, check.stderr
+    assert "allows    counter_deviation" in check.stdout
+    config = write_analysis(tmp_path, [("a", "", "a.csv", "table")])
+    workflow = tmp_path / "packages" / "causeway" / "workflow"
+    plan = run_snakemake(tmp_path, "--cores", "1", "--dry-run", config=config, root=workflow)
+    assert plan.returncode == 0, plan.stdout
+    assert "write_overview" in plan.stdout
+
+
+@pytest.mark.slow
+def test_the_installed_command_checks_reads_and_plans_without_a_clone(installed, tmp_path):
     (tmp_path / "a.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
     where = run_in(installed, tmp_path, "python", "-c", "import causeway; print(causeway.__file__)")
     assert str(installed) in where.stdout
@@ -91,8 +104,7 @@ def test_the_command_checks_and_plans_without_a_clone(installed, tmp_path):
     assert "No rule to produce scaling" in study.stdout + study.stderr
 
 
-def test_the_wheel_holds_the_workflow_once_and_neither_tests_nor_the_lab(installed):
-    (wheel,) = installed.parent.glob("*.whl")
+def test_the_wheel_holds_the_workflow_once_and_neither_tests_nor_the_lab(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     workflow = {name.removeprefix("causeway/workflow/") for name in names if name.startswith("causeway/workflow/")}
     listed = called("git", "ls-files", "Snakefile", "rules", "config", "envs", "profiles", "scripts", cwd=ROOT).stdout

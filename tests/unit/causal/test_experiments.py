@@ -108,6 +108,7 @@ def test_a_clock_under_a_power_cap_is_the_cause_and_not_power_heat_or_idle_times
     assert math.isclose(row["mean_change_percent"], inverse, rel_tol=0.25), "the time goes with one over the clock"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("exact_shares")
 def test_counters_name_stalls_and_never_a_throughput(tmp_path):
     """Strides of shared memory and distinct addresses of atomics were drawn: the time of one kernel is waiting for

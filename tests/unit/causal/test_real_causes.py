@@ -235,7 +235,7 @@ def test_kernels_of_the_h100_job_differ_by_their_order_in_the_program(steps_of_h
     assert row["mean_change_low"] < by_hand < row["mean_change_high"]
 
 
-@pytest.mark.parametrize("job", ["before", "after"])
+@pytest.mark.parametrize("job", ["before", pytest.param("after", marks=pytest.mark.slow)])
 def test_a_matrix_product_takes_five_times_as_long_after_one_kernel(tmp_path, data, job):
     """The long products of a layer have the same grid as the short ones and no range of their own; the kernel before
     them on the stream tells them apart. By hand, from the export alone: the mean after that kernel and after others.
@@ -356,6 +356,7 @@ def test_the_training_jobs_copies_are_no_cause_and_of_all_kernels_what_is_found_
     assert max(weak) < 0.35
 
 
+@pytest.mark.slow
 def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_one(nukexc):
     """Of nukexc's product with most of the variability the launch before is always the same."""
     path, documents = nukexc
@@ -376,6 +377,7 @@ def test_a_matrix_product_is_slower_where_the_launch_before_the_last_is_a_large_
     assert row["mean_change_low"] < by_hand < row["mean_change_high"]
 
 
+@pytest.mark.slow
 def test_kernels_that_swap_rows_follow_the_size_of_the_last_copy_from_the_host(nukexc):
     """An LU factorisation copies the pivots before the kernels that swap rows by them: 55 to 62 effective launches."""
     path, documents = nukexc

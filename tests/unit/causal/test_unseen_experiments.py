@@ -90,7 +90,7 @@ def test_of_a_matrix_product_the_sizes_of_the_matrices_are_named(tmp_path):
         assert close(rows[feature], 100 * fmean(differences) / fmean(duration), allowed=0.06), feature
 
 
-@pytest.mark.parametrize("name", ["two_programs", "stalls"])
+@pytest.mark.parametrize("name", [pytest.param("two_programs", marks=pytest.mark.slow), "stalls"])
 def test_where_nothing_that_is_recorded_acts_no_cause_is_named(name, tmp_path):
     """Another program that is served in turns, and copies beside a kernel that needs no memory, change its time by less
     than a fifth of a percent.

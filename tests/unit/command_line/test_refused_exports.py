@@ -131,7 +131,7 @@ def test_an_interrupt_that_was_lost_is_sent_again(capsys):
     assert "59 of 60 steps" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["run", pytest.param("compare", marks=pytest.mark.slow), "gate"])
+@pytest.mark.parametrize("name", ["run", *(pytest.param(name, marks=pytest.mark.slow) for name in ("compare", "gate"))])
 def test_a_command_whose_exports_are_all_refused_ends_before_the_analysis(name, tmp_path, capsys):
     empty = tmp_path / "a.sqlite"
     empty.write_bytes(b"")

@@ -87,7 +87,7 @@ def snakemake(folder):
 @pytest.mark.parametrize(
     ("targets", "reasons", "ran"),
     [
-        (["sentence"], ["rank0.sqlite: holds no launch"], True),
+        pytest.param(["sentence"], ["rank0.sqlite: holds no launch"], True, marks=pytest.mark.slow),
         (["sentence", "other"], ["rank0.sqlite: holds no launch", "another reason"], True),
         (
             ["sentence", "--config", "refused=1"],
@@ -105,7 +105,9 @@ def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, 
     assert last == (kept if ran else "")
 
 
-@pytest.mark.parametrize("targets", [["mute"], ["internal"], ["sentence", "mute"]])
+@pytest.mark.parametrize(
+    "targets", [pytest.param(["mute"], marks=pytest.mark.slow), ["internal"], ["sentence", "mute"]]
+)
 def test_a_step_without_a_sentence_leaves_all_that_was_printed(targets, snakemake):
     said = str(snakemake(*targets))
     assert said.startswith("Snakemake stopped with exit code 1; its last lines are:\n")
@@ -200,7 +202,10 @@ def test_what_no_step_makes_is_known_by_its_type(stop, message, tmp_path, monkey
     assert capsys.readouterr().err == f"causeway: {message.format(out=tmp_path)}\n"
 
 
-@pytest.mark.parametrize(("target", "is_missing"), [("nothing", True), ("sentence", False), ("limited", False)])
+@pytest.mark.parametrize(
+    ("target", "is_missing"),
+    [("nothing", True), pytest.param("sentence", False, marks=pytest.mark.slow), ("limited", False)],
+)
 def test_a_file_that_no_step_makes_has_an_error_of_its_own(target, is_missing, snakemake):
     assert isinstance(snakemake(target), NoStepError) is is_missing
 

@@ -52,6 +52,7 @@ def test_arrow_has_the_memory_pool_that_the_workflow_asks_for():
     assert MEMORY_POOL["ARROW_DEFAULT_MEMORY_POOL"] in pa.supported_memory_backends()
 
 
+@pytest.mark.slow
 def test_trees_alone_would_bring_pandas_and_a_search_does_without_it():
     says = "print('pandas' in sys.modules)"
     assert said(f"import sys\nimport sklearn.ensemble\n{says}") == "True"

@@ -59,7 +59,9 @@ def literals(path):
 
 
 def test_no_other_module_writes_the_words():
-    written = {str(path.relative_to(PACKAGE)): literals(path) & WRITTEN_ONCE for path in PACKAGE.rglob("*.py")}
+    words = re.compile("|".join(map(re.escape, WRITTEN_ONCE)))  # to parse every module takes seconds
+    holding = [path for path in PACKAGE.rglob("*.py") if words.search(path.read_text(encoding="utf-8"))]
+    written = {str(path.relative_to(PACKAGE)): literals(path) & WRITTEN_ONCE for path in holding}
     assert written.pop("core/vocabulary.py")
     assert {path: words for path, words in written.items() if words - PROSE.get(path, set())} == {}
 

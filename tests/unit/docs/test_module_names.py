@@ -123,8 +123,13 @@ def missing_in_docstrings(tree):
     return [*missing(text), *absent]
 
 
+NAMED = re.compile(rf"(?<!from )(?<!import )causeway\.[A-Za-z_]|`[\w./]+\.py`|`(?:{WINGS})/|`[a-z]\w*\.\w")
+"""How a name begins that `missing_in_docstrings` looks up."""
+
+
 def test_every_module_that_a_docstring_names_exists():
-    absent = {path: missing_in_docstrings(ast.parse(path.read_text(encoding="utf-8"))) for path in MODULES}
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    absent = {path: missing_in_docstrings(ast.parse(text)) for path, text in texts.items() if NAMED.search(text)}
     assert {str(path.relative_to(ROOT)): names for path, names in absent.items() if names} == {}
 
 

@@ -125,7 +125,7 @@ def decisions(found, folder, launches):
     return attribute(np.array(stretches), found).application
 
 
-@pytest.mark.parametrize(("launches", "least"), [(8, 0.95), (64, 0.99)])
+@pytest.mark.parametrize(("launches", "least"), [pytest.param(8, 0.95, marks=pytest.mark.slow), (64, 0.99)])
 def test_another_run_of_a_program_is_recognised(tables, learnt, launches, least):
     names = [entry.name for entry in learnt.applications]
     for name, path in OTHER_RUNS.items():
@@ -134,7 +134,7 @@ def test_another_run_of_a_program_is_recognised(tables, learnt, launches, least)
         assert not ((decided != names.index(name)) & (decided != UNKNOWN)).any(), name
 
 
-@pytest.mark.parametrize(("launches", "most"), [(8, 0.01), (64, 0.0)])
+@pytest.mark.parametrize(("launches", "most"), [pytest.param(8, 0.01, marks=pytest.mark.slow), (64, 0.0)])
 def test_programs_that_are_not_in_the_catalogue_are_rejected(tables, learnt, launches, most):
     decided = np.concatenate([decisions(learnt, tables(path), launches) for path in STRANGERS])
     assert len(decided) > 400

@@ -217,7 +217,7 @@ def test_old_tls_is_not_spoken(deployed):
 
 
 def test_the_programs_from_the_command_line_and_their_latency(deployed, tables):
-    """One report by the programs themselves; then 20 at up to four at a time: nine of ten within eight seconds."""
+    """One report by the programs themselves; then 10 at up to four at a time: nine of ten within eight seconds."""
 
     def program(*words):
         command = [sys.executable, "-m", "causeway.fleet", *map(str, words)]
@@ -240,7 +240,7 @@ def test_the_programs_from_the_command_line_and_their_latency(deployed, tables):
         ).stderr
     )
 
-    given = [deployed.token(f"load{number}") for number in range(20)]
+    given = [deployed.token(f"load{number}") for number in range(10)]
 
     def load(token):
         return agent.report(tables["gaussian_again"], deployed.public, token, deployed.ports, deployed.pin)["seconds"]

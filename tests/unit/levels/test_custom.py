@@ -208,7 +208,7 @@ ACROSS = {
 }
 
 
-@pytest.mark.parametrize(("seed", "rows"), [(1, 1 << 16), (2, 37)])
+@pytest.mark.parametrize(("seed", "rows"), [pytest.param(1, 1 << 16, marks=pytest.mark.slow), (2, 37)])
 def test_metrics_across_tables_are_those_of_a_look_at_every_pair(tmp_path, monkeypatch, seed, rows):
     monkeypatch.setattr("causeway.levels.pyramid.ordered_rows.CHUNK_ROWS", rows)
     folders, clocks = write_run(tmp_path, 300, 2, seed)
@@ -295,13 +295,13 @@ def test_numbers_beyond_double_precision_are_refused(text):
 
 
 def test_a_long_name_is_held_once_however_many_rows_have_it():
-    names = pa.array(["x" * 100_000, "y", None]).take(pa.array(np.arange(30_000) % 3)).dictionary_encode()
+    names = pa.array(["x" * 100_000, "y", None]).take(pa.array(np.arange(3_000) % 3)).dictionary_encode()
     tracemalloc.start()
     texts = launch_columns._texts(names)
     holds = parse("kernel == 'y'", {"kernel": "text"}, "here").holds({"kernel": texts})
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert holds.sum() == 10_000
+    assert holds.sum() == 1_000
     assert most < 5_000_000
     assert texts[2] == ""
 

@@ -148,7 +148,7 @@ clauses = st.fixed_dictionaries(
 ).filter(lambda clause: clause.get("min_duration_us", 0) <= clause.get("max_duration_us", 90))  # others are refused
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(keep=st.lists(clauses, min_size=1, max_size=3), seed=st.integers(0, 5))
 def test_what_is_kept_is_what_the_clauses_say_and_the_rest_is_counted_to_the_nanosecond(tmp_path_factory, keep, seed):
     folder = write_case(tmp_path_factory.mktemp("whole") / "0", 60, seed)

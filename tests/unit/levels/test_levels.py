@@ -41,8 +41,11 @@ def expected(values, origin, width, metric, space):
     return found
 
 
-@settings(max_examples=6, deadline=None)
-@given(seed=st.integers(0, 10**6), rows=st.sampled_from([1, 7, 60, 400]), exports=st.integers(1, 2))
+@pytest.mark.parametrize(
+    "rows", [1, 60, pytest.param(7, marks=pytest.mark.slow), pytest.param(400, marks=pytest.mark.slow)]
+)
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 10**6), exports=st.integers(1, 2))
 def test_statistics_of_every_level_equal_those_of_the_raw_rows(tmp_path_factory, seed, rows, exports):
     folder = tmp_path_factory.mktemp("run")
     folders, clocks = write_run(folder, rows, exports, seed)
@@ -77,7 +80,7 @@ def check(levels, one, values):
         assert abs(found - true) <= ERROR * true * (1 + 1e-9)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_busy_times_of_every_level_equal_the_painted_time_line(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("run")

@@ -54,12 +54,13 @@ def test_overlap_of_each_with_a_union_agrees_with_cells(first, second):
     assert intervals.overlap(start, end, arrays(second)).tolist() == expected
 
 
-def test_ten_thousand_cases_agree_with_a_bitmap():
+@pytest.mark.parametrize("cases", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_random_cases_agree_with_a_bitmap(cases):
     """Every operation on random intervals, one bit per nanosecond: dense and sparse ones, touching ones, empty ones
     and none at all.
     """
     random = np.random.default_rng(7)
-    for case in range(10_000):
+    for case in range(cases):
         size = int(random.integers(8, 160))
         maps = []
         sets = []

@@ -15,7 +15,7 @@ from fuzz.mutations import mutate
 from fuzz.trial import schedule
 from support import ROOT
 
-ROUNDS = [6, pytest.param(50, marks=pytest.mark.slow)]
+ROUNDS = [2, pytest.param(50, marks=pytest.mark.slow)]
 """Mutations of each layout: few by default."""
 
 

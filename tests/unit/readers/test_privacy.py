@@ -15,7 +15,7 @@ from reading import Read
 from ingest import align_clocks, normalise_export
 from support import DATA
 
-CUTS = (1.0, 0.95, 0.6, 0.3, 0.02)
+CUTS = (1.0, 0.95, 0.4)
 ROWS_BEHIND = ("table.csv", "cupti dump", "ncu pivot")
 """Layouts in which a line behind the end is a row like others, its text a name."""
 

@@ -206,19 +206,19 @@ def test_no_permission_is_a_refusal(without_permission, name):
     assert found.startswith("it cannot be read (Permission denied)"), found
 
 
-TIMES = pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
-"""How often as many cuts or changes are tried as by default."""
+CHANGES = pytest.mark.parametrize("changes", [5, pytest.param(40, marks=pytest.mark.slow)])
+"""Cuts or changes that are tried of each layout."""
 
 
-@TIMES
+@CHANGES
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_cut_at_any_point(tmp_path, name, times):
+def test_cut_at_any_point(tmp_path, name, changes):
     path = make(name, tmp_path / "in")
     whole = Read(path, tmp_path / "t")
     file = launches_file(path)
     content = file.read_bytes()
-    for n in range(1, 10 * times):
-        part = content[: len(content) * n // (10 * times)]
+    for n in range(1, changes):
+        part = content[: len(content) * n // changes]
         file.write_bytes(part)
         export = check(Read(path, tmp_path / "t"))
         assert main_rows(export) <= main_rows(whole) or name == "rocprof folder"
@@ -230,14 +230,14 @@ def test_cut_at_any_point(tmp_path, name, times):
     assert not path.is_file() or check(Read(path, tmp_path / "t")).status != "read" or name in LINES
 
 
-@TIMES
+@CHANGES
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_bytes_changed_at_random(tmp_path, name, times):
+def test_bytes_changed_at_random(tmp_path, name, changes):
     path = make(name, tmp_path / "in")
     file = launches_file(path)
     content = file.read_bytes()
     chance = random.Random(name)
-    for _ in range(10 * times):
+    for _ in range(changes):
         changed = bytearray(content)
         for _ in range(chance.choice([1, 3, 30])):
             at = chance.randrange(len(changed))
@@ -252,12 +252,13 @@ def test_bytes_changed_at_random(tmp_path, name, times):
 @pytest.mark.parametrize(
     "name", [name for name in LAYOUTS if name.endswith((".sqlite", ".db", "database", "rpd", "rocpd 3", "rocpd 4"))]
 )
-def test_a_damaged_page_costs_what_lies_behind_it(tmp_path, name):
+@pytest.mark.parametrize("pages", [6, pytest.param(15, marks=pytest.mark.slow)])
+def test_a_damaged_page_costs_what_lies_behind_it(tmp_path, name, pages):
     path = make(name, tmp_path / "in", rows=800)
     whole = Read(path, tmp_path / "t")
     content = path.read_bytes()
     statuses = set()
-    for page in range(1, len(content) // 4096, max(1, len(content) // 4096 // 15)):
+    for page in range(1, len(content) // 4096, max(1, len(content) // 4096 // pages)):
         path.write_bytes(content[: 4096 * page] + b"\xab" * 4096 + content[4096 * (page + 1) :])
         export = check(Read(path, tmp_path / "t"))
         statuses.add(export.status)

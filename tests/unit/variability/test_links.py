@@ -50,7 +50,7 @@ def compare(launches, transfers, window):
     assert (linked.tolist(), shared.tolist()) == brute(launches, transfers, window)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(ROWS, ROWS, st.integers(0, 12))
 def test_links_equal_brute_force(launches, transfers, window):
     compare(launches, transfers, window)
@@ -66,7 +66,7 @@ LANES = st.sampled_from([-3, 0, 1, 2, 65_000])
 FAR_LANES = st.sampled_from([-(1 << 40), 0, 1, 70_000, 1 << 50])
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.data(), st.sampled_from([LANES, FAR_LANES]), st.integers(0, 12))
 def test_links_in_many_lanes_near_and_far_apart_equal_brute_force(data, lanes, window):
     rows = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6), lanes), max_size=20)
@@ -79,7 +79,7 @@ KEYED = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(KEYED, KEYED, st.integers(0, 12))
 def test_links_by_correlation_equal_brute_force(launches, transfers, window):
     launches = sorted(launches, key=lambda row: row[0])

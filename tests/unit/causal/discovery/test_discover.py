@@ -15,7 +15,7 @@ from causeway.causal.report.documents import write_scope
 from causeway.core.tables import read_table
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
-TABLES = pytest.mark.parametrize("tables", [2, pytest.param(4, marks=pytest.mark.slow)])
+TABLES = pytest.mark.parametrize("tables", [1, pytest.param(4, marks=pytest.mark.slow)])
 
 
 def found(table, **options):
@@ -53,7 +53,7 @@ def test_parents_signs_shares_and_aliases(p, tables):
     assert len(decided) >= 0.8 * len(pairs)
 
 
-@TABLES
+@pytest.mark.parametrize("tables", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_few_rows_and_loud_noise(tables):
     drawn = [make_table(seed, p=300, n=500, noise=2, n_causes=10) for seed in range(9200, 9200 + tables)]
     sums = sum(counts(table, found(table)) for table in drawn)
@@ -61,10 +61,11 @@ def test_few_rows_and_loud_noise(tables):
     assert sums[1] / max(sums[0] + sums[1], 1) <= 0.1
 
 
+@pytest.mark.parametrize("tables", [4, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rho", [0, 0.9, 0.98])
-def test_null_data_has_no_cause(rho):
-    arrows = [arrow for seed in range(9300, 9312) for arrow in found(null_table(seed, rho=rho)).arrows]
-    assert len(arrows) / 12 <= 0.15
+def test_null_data_has_no_cause(rho, tables):
+    arrows = [arrow for seed in range(9300, 9300 + tables) for arrow in found(null_table(seed, rho=rho)).arrows]
+    assert len(arrows) / tables <= 0.15
 
 
 def test_of_a_slow_column_nothing_is_said_to_have_been_seen():
@@ -102,10 +103,11 @@ def test_nothing_found_says_what_would_have_been_seen():
 
 
 @pytest.mark.usefixtures("exact_shares")
-def test_pooled_kernels_with_a_paradox_between_them():
+@pytest.mark.parametrize("tables", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_pooled_kernels_with_a_paradox_between_them(tables):
     sums = np.zeros(3)
     pairs = []
-    for seed in range(9500, 9503):
+    for seed in range(9500, 9500 + tables):
         table = pooled_table(seed)
         outcome = found(table)
         sums += counts(table, outcome)
@@ -114,11 +116,12 @@ def test_pooled_kernels_with_a_paradox_between_them():
     assert all(ours in (truth, "?") for ours, truth in pairs)
 
 
-def test_a_hidden_common_cause_is_shown_as_fragile():
+@pytest.mark.parametrize("seeds", [range(9602, 9604), pytest.param(range(9600, 9604), marks=pytest.mark.slow)])
+def test_a_hidden_common_cause_is_shown_as_fragile(seeds):
     sums = np.zeros(3)
     proxies = []
     causes = []
-    for seed in range(9600, 9604):
+    for seed in seeds:
         table = make_table(seed, p=60, hidden=True)
         outcome = found(table)
         sums += counts(table, outcome)

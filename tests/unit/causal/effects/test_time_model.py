@@ -48,7 +48,7 @@ def test_of_two_causes_that_coincide_neither_takes_all_without_an_error():
         assert found[1:].std() > 0.01
 
 
-@pytest.mark.parametrize("rows", [60, 120])
+@pytest.mark.parametrize("rows", [60, pytest.param(120, marks=pytest.mark.slow)])
 def test_the_effect_of_an_episode_of_few_blocks_is_within_its_interval(rows):
     """A cause that is on in one stretch of two or three of ten blocks, beside slow noise: 90 % intervals hold the truth
     in at least 85 % of 60 tables; without their widening 57 and 70 %.

@@ -43,12 +43,13 @@ def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, 
     assert {row.refuter for row in rows if row.feature == "step"} == {"robustness_value"}
 
 
-def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future():
+@pytest.mark.parametrize("tables", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future(tables):
     """proxy and time follow a hidden state; the proxy at the next launch tells as much of it as the proxy now. Nothing
     tells it from a noisy reading of a slow cause, so it is not refuted.
     """
     doubted = {"proxy": 0, "x": 0}
-    for seed in range(6):
+    for seed in range(tables):
         rng = np.random.default_rng(600 + seed)
         hidden = lfilter([np.sqrt(1 - 0.97**2)], [1, -0.97], rng.standard_normal(3200))[200:]
         proxy = hidden + 0.7 * rng.standard_normal(3000)
@@ -65,7 +66,7 @@ def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future():
             assert (marks["proxy"].verdict, marks["proxy"].weakness) == ("inconclusive", LASTING)
             shown = documents_of(replace(outcome, arrows=marked(outcome.arrows, rows)))
             assert any(f"inconclusive, {LASTING}" in one for one in shown["graph"]["sentences"])
-    assert doubted["proxy"] >= 4
+    assert doubted["proxy"] >= 2 / 3 * tables
     assert doubted["x"] == 0
 
 

@@ -99,7 +99,13 @@ def by_causeway(folder, dataset="a"):
     return found
 
 
-@pytest.mark.parametrize("name", TRACES)
+LARGE = ("A100", "2021")
+"""Of these two, `A100, no shapes` and `MI250` have the categories and are smaller."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in TRACES]
+)
 def test_calls_and_times_of_each_operator_and_input_are_those_of_the_trace(name, data, tmp_path):
     folder = tmp_path / "tables" / "e0"
     normalise(TRACES[name], folder, export="e0", source=TRACES[name].name)

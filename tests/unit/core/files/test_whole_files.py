@@ -45,7 +45,9 @@ def run(text, out):
     )
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize(
+    "kind", ["table", *(pytest.param(kind, marks=pytest.mark.slow) for kind in WRITERS if kind != "table")]
+)
 def test_a_writer_killed_before_the_end_leaves_what_stood_there(tmp_path, kind):
     """SIGKILL while the content is being made durable: no `finally` runs, so only the temporary name can save this."""
     out = tmp_path / "out"
@@ -60,16 +62,16 @@ def test_a_writer_killed_before_the_end_leaves_what_stood_there(tmp_path, kind):
     assert out.read_text() == "old"
 
 
+@pytest.mark.parametrize("size", [pytest.param(0, marks=pytest.mark.slow), 60_000])
 @pytest.mark.parametrize("kind", WRITERS)
-def test_no_space_at_any_size_is_a_fault_of_the_machine_and_leaves_nothing(tmp_path, kind):
-    for size in (0, 60_000):
-        text = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
-        text += f"from causeway.core.logs import failing_clearly\nwith failing_clearly(None):\n    {WRITERS[kind]}"
-        process = run(text, tmp_path / "out")
-        _, said = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert said.splitlines()[-1].startswith("error: the machine stopped the job: File too large (EFBIG)"), said
-        assert list(tmp_path.iterdir()) == []
+def test_no_space_at_any_size_is_a_fault_of_the_machine_and_leaves_nothing(tmp_path, kind, size):
+    text = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+    text += f"from causeway.core.logs import failing_clearly\nwith failing_clearly(None):\n    {WRITERS[kind]}"
+    process = run(text, tmp_path / "out")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("error: the machine stopped the job: File too large (EFBIG)"), said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):

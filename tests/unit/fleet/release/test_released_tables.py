@@ -85,7 +85,7 @@ def test_reports_of_a_day_with_closed_hours_are_those_of_the_day(tmp_path):
     assert shares["4 us to 8 us"] == 1.0
 
 
-@pytest.mark.parametrize("hours", [24, 8])
+@pytest.mark.parametrize("hours", [pytest.param(24, marks=pytest.mark.slow), 8])
 def test_intervals_of_reports_hold_the_day_whatever_hours_are_closed(hours):
     """Over 24 hours none reaches 100 reports; over 8 of them some do. Half-widths: by the noise of the rows that every
     report fills, 16 units each, worked out here.
@@ -155,7 +155,7 @@ def test_what_no_agent_measured_has_no_value_with_noise_or_without(tmp_path):
     assert exact.min() > 2000
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("share", [pytest.param(0.0, marks=pytest.mark.slow), 0.3])
 def test_reports_of_unknown_applications_are_those_of_all_clusters(share):
     """Two clusters over 24 hours: 48 cells with noise of both servers, each with a variance of 4 (1 / .2)**2."""
     sums, _, by_hour = day_of(3000)
@@ -236,7 +236,7 @@ def test_no_value_lies_outside_its_own_interval(tmp_path):
     sums, _, by_hour = day_of(400)
     rng = np.random.default_rng(8)
     for threshold in (2, 100):
-        for _ in range(40):
+        for _ in range(12):
             cells, rows = tables(tmp_path, released(sums, by_hour, threshold, rng))
             for row in rows:
                 for name in ("reports", "median_duration_ns", "busy", "occupancy", "variable_share", "gpu_ms", "mib"):

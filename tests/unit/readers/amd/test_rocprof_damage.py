@@ -9,7 +9,7 @@ from layouts.rocpd_samples import write_rocpd
 from layouts.rocprofv3_samples import make_run, write_csv, write_json
 from reading import Read
 
-MUTANTS = 40
+MUTANTS = pytest.mark.parametrize("mutants", [15, pytest.param(40, marks=pytest.mark.slow)])
 """Per sample; a longer run is made by raising it."""
 
 JUNK = [
@@ -85,11 +85,11 @@ def real_sample(data, name):
     return (data / path).read_bytes(), form, label
 
 
-def attack(sample, tmp_path, seed):
+def attack(sample, tmp_path, seed, mutants):
     content, form, label = sample
     chosen = random.Random(seed)
     statuses = set()
-    for _ in range(MUTANTS):
+    for _ in range(mutants):
         path = tmp_path / label
         path.write_bytes(mutated(content, chosen))
         export = Read(path, tmp_path / "t", form=chosen.choice((form, "auto")))
@@ -100,11 +100,13 @@ def attack(sample, tmp_path, seed):
     assert "refused" in statuses
 
 
+@MUTANTS
 @pytest.mark.parametrize("name", [*V3, "json", "rocpd3", "rocpd4"])
-def test_mutants_of_made_up_exports(name, samples, tmp_path):
-    attack(samples[name], tmp_path, f"made-up {name}")
+def test_mutants_of_made_up_exports(name, samples, tmp_path, mutants):
+    attack(samples[name], tmp_path, f"made-up {name}", mutants)
 
 
+@MUTANTS
 @pytest.mark.parametrize("name", ["v1", "v1_database", "merged", "rounded", "rpd"])
-def test_mutants_of_real_exports(name, data, tmp_path):
-    attack(real_sample(data, name), tmp_path, f"real {name}")
+def test_mutants_of_real_exports(name, data, tmp_path, mutants):
+    attack(real_sample(data, name), tmp_path, f"real {name}", mutants)

@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.readers.common.kernel_names import (
@@ -249,6 +249,7 @@ def test_ids_are_short_safe_and_follow_from_the_full_name():
     assert set(long) <= set(string.ascii_lowercase + string.digits + "-")
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_has_a_name_a_class_and_an_id(text):
     name = clean_kernel_name(text)

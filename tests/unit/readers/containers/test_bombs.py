@@ -119,8 +119,8 @@ def many_objects(folder, text):
 @pytest.mark.parametrize(
     ("text", "left_out", "expected"),
     [
-        ('{"traceEvents": [KERNEL], "distributedInfo": [@]}', 1, "read"),
-        ('{"deviceProperties": [@], "traceEvents": [KERNEL]}', 1, "read"),
+        pytest.param('{"traceEvents": [KERNEL], "distributedInfo": [@]}', 1, "read", marks=pytest.mark.slow),
+        pytest.param('{"deviceProperties": [@], "traceEvents": [KERNEL]}', 1, "read", marks=pytest.mark.slow),
         (r'{"schemaVersion": 1, "anything": [{"}]": ["\\", "]\""]}, @], "traceEvents": [KERNEL]}', 0, "read"),
         ('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "args": {"Input Dims": [@]}}, KERNEL]}', 1, "partial"),
     ],
@@ -152,12 +152,12 @@ def deep_arguments(folder):
     [
         (wide_csv, "1,000,001 columns"),
         (wide_parquet, "20,002 columns"),
-        (long_value, "unpacks to 314,5"),
+        pytest.param(long_value, "unpacks to 314,5", marks=pytest.mark.slow),  # as `long_name_of_nsys`
         (long_name_of_nsys, "unpacks to 314,5"),
         (long_cell, "CSV"),
         (many_metrics_of_ncu, "more than 20,000 different metrics"),
-        (many_metrics_of_rocprofv3, "more than 20,000 different metrics"),
-        (many_metrics_of_kineto, "more than 20,000 different metrics"),
+        pytest.param(many_metrics_of_rocprofv3, "more than 20,000 different metrics", marks=pytest.mark.slow),
+        pytest.param(many_metrics_of_kineto, "more than 20,000 different metrics", marks=pytest.mark.slow),
         (deep_json, "damaged after"),
         (deep_arguments, "damaged after"),
     ],

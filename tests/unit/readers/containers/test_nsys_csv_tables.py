@@ -35,7 +35,9 @@ def content(read):
     return {name: getattr(read, name).to_pylist() for name in sorted(read.names)}
 
 
-@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize(
+    "report", [pytest.param(name, marks=pytest.mark.slow if "h100" in name else ()) for name in REPORTS]
+)
 @pytest.mark.parametrize(("fraction", "delimiter"), [(False, ","), (True, ";")], ids=["plain", "as pandas saves"])
 def test_a_folder_of_csv_files_gives_what_the_database_gives(report, fraction, delimiter, data, tmp_path):
     path = data / "nsys_sqlite" / f"{report}.sqlite"

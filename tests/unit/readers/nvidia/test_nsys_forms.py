@@ -25,7 +25,10 @@ RANGE_EVENTS = (59, 60, 70, 71)
 def exports(form: str, suffix: str = "") -> list:
     """Return the real exports of a form as parameters; one that says why not, where the data are absent."""
     found = sorted(path for path in (DATA / form).glob(f"*/*{suffix}")) if DATA.is_dir() else []
-    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in found] or [
+    first = {path.parent: path for path in reversed(found)}  # one of each origin in every run
+    slow = [() if first[path.parent] == path else pytest.mark.slow for path in found]
+    marked = zip(found, slow, strict=True)
+    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=mark) for path, mark in marked] or [
         pytest.param(None, marks=pytest.mark.skip(reason="the folder of real exports, ../shared/data, is absent"))
     ]
 

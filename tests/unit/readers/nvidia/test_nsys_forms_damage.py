@@ -196,7 +196,7 @@ def spoilt(content, noise):
         ("nsys_parquet", "jax-toolbox-pax-fsdp4/proc2/trace.parquet"),
     ],
 )
-@pytest.mark.parametrize("rounds", [15, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_mutated_bytes_are_read_or_refused(data, form, name, rounds, tmp_path):
     source = data / form / name
     noise = random.Random(7)

@@ -12,13 +12,19 @@ KERNEL, MEMCPY, MEMSET, RUNTIME = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("K
 FILES = sorted((DATA / "nsys_sqlite").rglob("*.sqlite")) if DATA.is_dir() else []
 IDLE = {"jacc_report1", "efficientcenterformer_baseline_nvtx_only"}  # no GPU activity at all
 WITH_LAUNCHES = [path for path in FILES if path.parent.name not in ("no-gpu-activity", "nemo-gpu-metrics")]
+FIRST = {
+    next(path for path in WITH_LAUNCHES if path.parent == folder) for folder in {path.parent for path in WITH_LAUNCHES}
+}
+"""One export of each origin, which every run reads; the others are among the slow tests."""
 
 
 def real(files):
     why = pytest.mark.skip(reason="the folder of real exports, ../shared/data, is absent")
-    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files] or [
-        pytest.param(None, marks=why)
-    ]
+    slow = [pytest.mark.slow if path not in FIRST else () for path in files]
+    return [
+        pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=mark)
+        for path, mark in zip(files, slow, strict=True)
+    ] or [pytest.param(None, marks=why)]
 
 
 def ask(path, query):

@@ -30,10 +30,17 @@ from support import DATA, ROOT
 REFERENCE = json.loads((ROOT / "tests" / "data" / "hta_reference.json").read_text(encoding="utf-8"))["traces"]
 FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
 ANSWERED = sorted(name for name, entry in REFERENCE.items() if entry.get("rows"))
+LARGE = ("merged_4ranks_all_events", "resnet50_num_workers_4", "trace_diff_control")
+"""Traces that are left to the slow tests, as smaller ones of the same kinds are read in every run."""
 HOST_EVENTS = {"b200_rank0_of_8.json.gz": 1, "triton_example.json.gz": 1, "mi300x_torch_compile_triton.json.gz": 4}
 LEFT_OUT = {"resnet50_num_workers_0.pt.trace.json.gz": (708, 25), "resnet50_num_workers_4.pt.trace.json.gz": (744, 27)}
 NOT_OF_NCCL = {"b200_rank0_of_8.json.gz": ("multimem_all_reduce_kernel", 2_119.548)}
 CLASSES = {"COMMUNICATION": "communication", "COMPUTATION": "compute", "MEMORY": "memory"}
+
+
+def each(names):
+    """Return names of traces as parameters."""
+    return [pytest.param(name, marks=pytest.mark.slow if name.startswith(LARGE) else ()) for name in names]
 
 
 class Ours:
@@ -81,7 +88,7 @@ def test_hta_was_asked_about_every_trace(data):
     ) | HOST_EVENTS
 
 
-@pytest.mark.parametrize("name", ANSWERED)
+@pytest.mark.parametrize("name", each(ANSWERED))
 def test_launches_and_transfers(ours, name):
     mine = ours(name)
     theirs = REFERENCE[name]
@@ -99,7 +106,7 @@ def test_launches_and_transfers(ours, name):
 GROUPS = {"kernels": ("kernel",), "copies": ("gpu_memcpy", "memcpy"), "sets": ("gpu_memset", "memset")}
 
 
-@pytest.mark.parametrize("name", ANSWERED)
+@pytest.mark.parametrize("name", each(ANSWERED))
 def test_gpu_time_by_class(ours, name):
     mine = ours(name)
     theirs = REFERENCE[name]
@@ -116,7 +123,7 @@ def test_gpu_time_by_class(ours, name):
     assert {of for one, of in mine.names.items() if one not in others} <= {"compute"}
 
 
-@pytest.mark.parametrize("name", [name for name in ANSWERED if name not in HOST_EVENTS])
+@pytest.mark.parametrize("name", each(name for name in ANSWERED if name not in HOST_EVENTS))
 def test_busy_idle_compute_and_overlap(ours, name):
     mine = ours(name)
     theirs = REFERENCE[name]

@@ -16,7 +16,8 @@ from support import DATA, ROOT
 
 FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
 CHECKED = sorted(set(FILES) - {"cupti_profiler.json.gz", "rank_non_gpu.json.gz"})  # those without a launch
-LARGE = ("merged_4ranks_all_events", "resnet50_num_workers_4")
+LARGE = ("merged_4ranks_all_events", "resnet50_num_workers_4", "trace_diff_control")
+"""Traces of which a smaller one of the same program, or of the same version of PyTorch, is read in every run."""
 CALLS = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime"}
 
 

@@ -30,7 +30,7 @@ def starts(kind, n, rng):
 @pytest.mark.parametrize("kind", ["random", "nearly sorted", "reversed", "ties"])
 def test_rows_come_out_by_start_then_by_addition(tmp_path, monkeypatch, kind):
     rng = np.random.default_rng(3)
-    for _ in range(40):
+    for _ in range(12):
         monkeypatch.setattr(external_sort, "BLOCK_ROWS", int(rng.integers(1, 50)))
         monkeypatch.setattr(external_sort, "MERGE_ROWS", int(rng.integers(1, 200)))
         n = int(rng.integers(0, 2000))
