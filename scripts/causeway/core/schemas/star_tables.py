@@ -106,6 +106,15 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("name", pa.dictionary(pa.int32(), TEXT)),
         ]
     ),
+    # Python functions on threads of the host, inner and outer ones, without those too short to explain a gap
+    "python_functions": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("thread", U32, nullable=True),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+        ]
+    ),
     # operators of a framework on threads of the host, inner and outer ones
     "host_operators": pa.schema(
         [

@@ -12,6 +12,7 @@ from causeway.core.codes import (
     IN_CALL,
     IN_MPI,
     IN_OPERATOR,
+    IN_PYTHON,
     IN_RANGE,
     IN_SAMPLED,
     LOADER,
@@ -183,7 +184,7 @@ def of_recording(fact: RecordingFact) -> str:
 
 def detail_words(reason: str, detail: str) -> str:
     """Return what is behind a wait, short."""
-    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI):
+    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI, IN_PYTHON):
         detail = detail.removeprefix(begins)
     detail = _ARGUMENTS.sub("", detail)
     inner = detail.rpartition("#")[2]  # PyTorch: Optimizer.zero_grad#SGD.zero_grad
@@ -214,10 +215,11 @@ def detail_words(reason: str, detail: str) -> str:
 def reasons_in_words(fact: LossFact, devices: int) -> str:
     """Return why devices are idle: the reasons with most time, and what is not explained; mean of the devices."""
     sums: dict[str, int] = {}
+    total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     for reason, detail, ns in fact.reasons:
-        words = detail_words(reason, detail)
+        is_one_of_many = detail.startswith(IN_PYTHON) and ns < LEAST_TOLD * total
+        words = "many Python functions" if is_one_of_many else detail_words(reason, detail)
         sums[words] = sums.get(words, 0) + ns
-    total = sum(sums.values()) + fact.unknown_ns
     told = [(words, ns) for words, ns in sums.items() if ns >= LEAST_TOLD * total]
     if fact.unknown_ns >= LEAST_TOLD * total:
         told.append(("not explained", fact.unknown_ns))

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from causeway.core.codes import (
+    COLLECTION,
     COMPILATION,
     IN_CALL,
     IN_MPI,
@@ -45,7 +46,7 @@ _CAUSES = (
         LOADER,
         re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
     ),
-    ("garbage collection", re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
+    (COLLECTION, re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
     (
         COMPILATION,
         re.compile(
@@ -63,7 +64,7 @@ _STEP = re.compile(rf"\W*{NUMBERED_RANGE}[\s#:=_-]*\d+\W*")
 _OTHERS = {
     STEP: OTHER,
     OPERATOR: "other operators",
-    SAMPLED: "other sampled code",
+    SAMPLED: "other functions",
     PLAIN: OTHER,
     CAUSE: "other causes",
     BLOCKING: "other blocking calls",
