@@ -65,7 +65,7 @@ NO_THRESHOLDS = {
     "findings/first_screen/advice.py": "MOST",
     "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS MOST_OPERATORS LONGEST_INPUT",
     "findings/first_screen/plan.py": "MOST_OUTLIERS MOST_FAULTS MOST_PEAKS",
-    "findings/first_screen/words.py": "MOST_REASONS LONGEST_DETAIL",
+    "findings/first_screen/words.py": "MOST_REASONS LONGEST_DETAIL LONGEST_FUNCTION",
     "waiting/taken_gpus.py": "UNKNOWN_PROCESS",
     "efficiency/device_time/migrations.py": "MOST_KERNELS UNKNOWN_CAUSE",
     "efficiency/device_time/states.py": "COMPUTE COMMUNICATION MEMORY GRAPH MIGRATION CALL MPI STATES",
