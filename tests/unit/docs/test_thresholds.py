@@ -15,6 +15,7 @@ PAGE = ROOT / "docs" / "thresholds.md"
 WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "telemetry", "variability", "waiting")
 BESIDE = (
     "core/vocabulary.py",
+    "events/outer_ranges.py",
     "numeric/block_resampling.py",
     "numeric/effective_size.py",
     "readers/pytorch/operator_events.py",

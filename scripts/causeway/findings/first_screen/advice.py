@@ -124,7 +124,8 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
     host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
     host -= min(host, fact.long_ns)
-    is_launching = 2 * host >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
+    starting = sum(ns for reason, _, ns in fact.reasons if reason == "start_up")
+    is_launching = 2 * (host + starting) >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
     name, waits = fact.waits or ("", 0)
     is_ahead = (run.queued or 0.0) >= AHEAD
     # no graph holds many waits, and a host that runs ahead but for its waits does not launch too slowly

@@ -136,7 +136,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
     run = facts.run
     if run is None:
-        return [*lines, *_of_measurements(tables), *_not_searched(tables)]
+        return [*lines, *_of_measurements(tables)]
     steps = run.steps is not None and run.steps.annotated
     lines.append(
         ScreenLine(question=STEP if steps else RUN, answer=words.of_run(run), ns=run.elapsed_ns, query=run.query)

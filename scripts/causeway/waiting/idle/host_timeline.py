@@ -2,18 +2,16 @@
 as long as a gap can ask for them.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from causeway.core.tables import read_json
 from causeway.core.vocabulary import HOST_KINDS
 from causeway.events.event_blocks import Block, chunks, merged, numbers, times
 from causeway.events.few_values import RowNumbers
-from causeway.waiting.idle.activities import Activities, without_numbers
+from causeway.events.outer_ranges import outer_ranges
+from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.python_functions import PythonFunctions
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
@@ -33,27 +31,6 @@ MOST_SEGMENTS = 1 << 19
 NAMED_TABLES = ("calls", "mpi", "system_calls", "host_operators", "cpu_samples", "python_functions")
 """Tables of what host threads do, beside ranges."""
 NO_THREAD = (1 << 32) - 1
-
-
-OUTER = 0.8
-"""Share of an export's time that a range fills, in all, to be one around all work."""
-
-
-def outer_ranges(folder: Path) -> set[str]:
-    """Return the ranges of the host, digits as *, that fill most of an export's time, on all its ranks."""
-    path = folder / "capabilities.json"
-    document = read_json(path) if path.is_file() else {}
-    time = document.get("time") or {}
-    if time.get("first_ns") is None or time.get("last_ns") is None:
-        return set()
-    filled: Counter = Counter()
-    for batch in chunks(folder, "ranges", ["duration_ns", "kind", "name"]):
-        sums = pa.Table.from_batches([batch]).group_by(["kind", "name"]).aggregate([("duration_ns", "sum")]).to_pylist()
-        for row in sums:
-            if row["kind"] in HOST_KINDS:
-                filled[without_numbers(row["name"])] += row["duration_ns_sum"]
-    whole = (time["last_ns"] - time["first_ns"]) * max(len(document["ranks"]), 1)
-    return {name for name, ns in filled.items() if ns >= OUTER * whole}
 
 
 class HostTimeline:
