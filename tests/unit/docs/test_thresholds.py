@@ -15,8 +15,10 @@ PAGE = ROOT / "docs" / "thresholds.md"
 WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "telemetry", "variability", "waiting")
 BESIDE = (
     "core/vocabulary.py",
+    "events/outer_ranges.py",
     "numeric/block_resampling.py",
     "numeric/effective_size.py",
+    "readers/pytorch/operator_events.py",
     "readers/sink/event_times.py",
 )
 """Further modules that hold thresholds."""
@@ -64,7 +66,7 @@ NO_THRESHOLDS = {
     "findings/first_screen/advice.py": "MOST",
     "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS MOST_OPERATORS LONGEST_INPUT",
     "findings/first_screen/plan.py": "MOST_OUTLIERS MOST_FAULTS MOST_PEAKS",
-    "findings/first_screen/words.py": "MOST_REASONS LONGEST_DETAIL",
+    "findings/first_screen/words.py": "MOST_REASONS LONGEST_DETAIL LONGEST_FUNCTION",
     "waiting/taken_gpus.py": "UNKNOWN_PROCESS",
     "efficiency/device_time/migrations.py": "MOST_KERNELS UNKNOWN_CAUSE",
     "efficiency/device_time/states.py": "COMPUTE COMMUNICATION MEMORY GRAPH MIGRATION CALL MPI STATES",
@@ -99,6 +101,7 @@ NO_THRESHOLDS = {
     "fleet/world/sessions.py": "DAY_S SESSIONS_AT_LEAST",
     "efficiency/device_time/launch_shapes.py": "MOST",
     "findings/device_time/efficiency.py": "MOST_UNFILLED",
+    "readers/pytorch/operator_events.py": "MOST_CHARS MOST_NAMES",
     "readers/sink/event_times.py": "DAY_NS",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES LEVEL",
     "levels/explorer/path_time.py": "GROUPS_HELD",

@@ -31,6 +31,14 @@ CALL = (
 that returns last; null where the export does not say.
 """
 
+ON_THREAD = (
+    *columns("start_ns duration_ns", I64, "ns"),
+    column("rank", U32),
+    column("thread", U32, nullable=True),
+    column("name", pa.dictionary(pa.int32(), TEXT)),
+)
+"""What a thread of the host did."""
+
 STAR_TABLES: dict[str, pa.Schema] = {
     # facts, ordered by start_ns, then by the order in the export
     "launches": pa.schema(
@@ -79,42 +87,15 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("correlation", I64, nullable=True),
         ]
     ),
-    "mpi": pa.schema(
-        [
-            *columns("start_ns duration_ns", I64, "ns"),
-            column("rank", U32),
-            column("thread", U32, nullable=True),
-            column("name", pa.dictionary(pa.int32(), TEXT)),
-            *columns("bytes peer communicator", I64, nullable=True),
-        ]
-    ),
+    "mpi": pa.schema([*ON_THREAD, *columns("bytes peer communicator", I64, nullable=True)]),
     # calls of the operating system (files, locks, sleep) by threads of the host
-    "system_calls": pa.schema(
-        [
-            *columns("start_ns duration_ns", I64, "ns"),
-            column("rank", U32),
-            column("thread", U32, nullable=True),
-            column("name", pa.dictionary(pa.int32(), TEXT)),
-        ]
-    ),
+    "system_calls": pa.schema(ON_THREAD),
     # host code that samples saw: a sample lasts until the thread's next one, at most as long as two usually are apart
-    "cpu_samples": pa.schema(
-        [
-            *columns("start_ns duration_ns", I64, "ns"),
-            column("rank", U32),
-            column("thread", U32, nullable=True),
-            column("name", pa.dictionary(pa.int32(), TEXT)),
-        ]
-    ),
+    "cpu_samples": pa.schema(ON_THREAD),
+    # Python functions on threads of the host, inner and outer ones, without those too short to explain a gap
+    "python_functions": pa.schema(ON_THREAD),
     # operators of a framework on threads of the host, inner and outer ones
-    "host_operators": pa.schema(
-        [
-            *columns("start_ns duration_ns", I64, "ns"),
-            column("rank", U32),
-            column("thread", U32, nullable=True),
-            column("name", pa.dictionary(pa.int32(), TEXT)),
-        ]
-    ),
+    "host_operators": pa.schema(ON_THREAD),
     # synchronisation as the host asked for it: streams that wait for an event (`source_stream`: where it was recorded),
     # and waits of the host for an event, a stream or the device
     "dependencies": pa.schema(

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from causeway.core.codes import (
     BY_KERNEL,
+    COLLECTION,
     COMPILATION,
     HOST_ACCESS,
     HOST_CODE,
     IN_CALL,
     IN_MPI,
     IN_OPERATOR,
+    IN_PYTHON,
     LOADER,
     NO_LAUNCHER,
     PROFILER,
@@ -104,11 +106,12 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
 
 def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
-    has_ranges = "ranges" in run.recorded
+    lacking = "call stacks" if "ranges" in run.recorded else "ranges or call stacks"
+    lacking = "call stacks of native code" if "Python functions" in run.recorded else lacking
     foreign: Counter[tuple[str, str]] = Counter()
     for reason, detail, ns in fact.reasons:
         if reason in FOREIGN or (detail.startswith(IN_MPI) and not has_late):
-            foreign[_against(reason, detail, has_ranges)] += ns
+            foreign[_against(reason, detail, lacking)] += ns
     steps = [
         Advice(words=f"{step}: {what} {time(ns / run.devices)}.", saved_ns=ns // run.devices)
         for (step, what), ns in foreign.items()
@@ -121,7 +124,8 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
     host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
     host -= min(host, fact.long_ns)
-    is_launching = 2 * host >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
+    starting = sum(ns for reason, _, ns in fact.reasons if reason == "start_up")
+    is_launching = 2 * (host + starting) >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
     name, waits = fact.waits or ("", 0)
     is_ahead = (run.queued or 0.0) >= AHEAD
     # no graph holds many waits, and a host that runs ahead but for its waits does not launch too slowly
@@ -136,9 +140,9 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     sums: dict[str, Counter[str]] = {}
     for reason, detail, ns in fact.reasons:
         is_own = reason in BY_HOST and not detail.startswith(IN_MPI)
-        is_long = not detail.startswith(IN_OPERATOR) or 2 * fact.long_ns >= total
+        is_long = not detail.startswith((IN_OPERATOR, IN_PYTHON)) or 2 * fact.long_ns >= total
         if is_own and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):
-            step, what = _against(reason, detail, has_ranges)
+            step, what = _against(reason, detail, lacking)
             if _is_launch(detail) and 2 * fact.long_ns >= total:
                 step = "Launch each kernel once before: a call takes that long where it loads code"
             sums.setdefault(step, Counter())[what] += ns // run.devices
@@ -154,14 +158,14 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
 
 def _is_of_launches(detail: str) -> bool:
     """Return whether what the host did is what it does for each launch: launch calls, operators, code between them."""
-    return _is_launch(detail) or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith(IN_OPERATOR)
+    return _is_launch(detail) or detail in (HOST_CODE, NO_LAUNCHER) or detail.startswith((IN_OPERATOR, IN_PYTHON))
 
 
 def _is_launch(detail: str) -> bool:
     return detail.startswith(IN_CALL) and "launch" in detail.lower()
 
 
-def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
+def _against(reason: str, detail: str, lacking: str) -> tuple[str, str]:
     """Return a step against one reason of idle time, and what is behind it."""
     what = detail_words(reason, detail)
     if reason == OTHER_PROCESS:
@@ -175,6 +179,8 @@ def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
         return "Load data earlier, with more workers or prefetching", what
     if detail.startswith(COMPILATION):
         return "Compile before the loop: mark changing sizes as dynamic, or pad inputs to a few sizes", what
+    if detail.startswith(COLLECTION):
+        return "Collect garbage at set steps on all ranks, or exempt what stays (gc.freeze)", what
     if waits_for_engine(detail):
         return "Queue pictures ahead of the video engine, on a thread of its own", what
     if "zero_grad" in detail:
@@ -193,7 +199,7 @@ def _against(reason: str, detail: str, has_ranges: bool) -> tuple[str, str]:
     if detail == HOST_ACCESS:
         return "Prefetch managed memory (cudaMemPrefetchAsync), or copy explicitly", what
     if detail in (HOST_CODE, NO_LAUNCHER):
-        return f"Record {'call stacks' if has_ranges else 'ranges or call stacks'} of the host", what
+        return f"Record {lacking} of the host", what
     return "Do it earlier, on another thread, or less often", what
 
 

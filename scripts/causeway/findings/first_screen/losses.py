@@ -20,11 +20,11 @@ from causeway.core.codes import (
 from causeway.core.queries import in_document, of_table, within
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER, form_of
+from causeway.events.outer_ranges import outer_ranges
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
     COPIES,
     IDLE,
-    MOST_OF_RUN,
     NOTICEABLE,
     OUTSIDE,
     RunFact,
@@ -307,7 +307,7 @@ def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
     A range around a step, or around most of the run, is no reason.
     """
     sums: Counter[tuple[str, str]] = Counter()
-    outer = _outer_ranges(tables)
+    outer = {name for folder in tables.folders for name in outer_ranges(folder)}
     for row in tables.waiting:
         if row["reason"] not in NOT_IDLE:
             name = row["detail"].removeprefix(IN_RANGE)
@@ -334,22 +334,6 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
             ).fetchall():
                 counts[name] += rows
     return max(counts.items(), key=lambda one: (one[1], one[0])) if counts else None
-
-
-def _outer_ranges(tables: RunTables) -> set[str]:
-    """Return the ranges, digits as *, that fill most of the run: they say nothing of what the host did within."""
-    import duckdb
-
-    times: Counter[str] = Counter()
-    for folder in tables.folders:
-        path = folder / "ranges.parquet"
-        if path.is_file():
-            for name, ns in duckdb.execute(
-                "SELECT name, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY name", [str(path)]
-            ).fetchall():
-                times[_DIGITS.sub("*", name)] += ns
-    ranks = max(len(tables.efficiency["device"]["ranks"]), 1)
-    return {name for name, ns in times.items() if ns >= MOST_OF_RUN * tables.efficiency["elapsed_ns"] * ranks}
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:

@@ -20,7 +20,13 @@ from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
-from causeway.findings.first_screen.work import class_facts, counter_facts, kernel_facts, peak_facts
+from causeway.findings.first_screen.work import (
+    cause_of_most,
+    class_facts,
+    counter_facts,
+    kernel_facts,
+    peak_facts,
+)
 
 RECORDING = "Recording"
 COMPARED = "Compared"
@@ -130,7 +136,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
     run = facts.run
     if run is None:
-        return [*lines, *_of_measurements(tables), *_not_searched(tables)]
+        return [*lines, *_of_measurements(tables)]
     steps = run.steps is not None and run.steps.annotated
     lines.append(
         ScreenLine(question=STEP if steps else RUN, answer=words.of_run(run), ns=run.elapsed_ns, query=run.query)
@@ -285,6 +291,8 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                     f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
                 )
                 lines.append(ScreenLine(question=RUN, answer=answer))
+        if (cause := cause_of_most(tables)) is not None:
+            lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
     rows = sum(one["tables"].get("counters", 0) for one in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."

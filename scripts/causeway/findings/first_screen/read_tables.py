@@ -52,6 +52,7 @@ def run_tables(files: ResultFiles) -> Iterable[RunTables]:
         clocks = _document(files.clocks, dataset)
         steps_table = _of(files.step_tables, dataset)
         targets = kernels.get(dataset, {})
+        first = next(iter(targets), "")
         yield RunTables(
             dataset=dataset,
             folders=folders.get(dataset, ()),
@@ -64,7 +65,9 @@ def run_tables(files: ResultFiles) -> Iterable[RunTables]:
             steps_table=read_table(steps_table, "steps") if steps_table else None,
             targets={target: read_table(one, "kernel_summary").to_pylist() for target, one in targets.items()},
             units={target: table_metadata(one).get("value_unit", "") for target, one in targets.items()},
-            searches=searches.get((dataset, KERNEL_VARIABILITY), ()),
+            searches=next(
+                (searches[key] for key in ((dataset, KERNEL_VARIABILITY), (dataset, first)) if key in searches), ()
+            ),
             **_rows(files, dataset),
         )
 

@@ -34,6 +34,7 @@ RECORDED = {
     "transfers": "copies",
     "calls": "runtime calls",
     "host_operators": "operators",
+    "python_functions": "Python functions",
     "ranges": "ranges",
     "samples": "device metrics",
     "mpi": "MPI",

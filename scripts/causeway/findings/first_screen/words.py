@@ -12,6 +12,7 @@ from causeway.core.codes import (
     IN_CALL,
     IN_MPI,
     IN_OPERATOR,
+    IN_PYTHON,
     IN_RANGE,
     IN_SAMPLED,
     LOADER,
@@ -54,10 +55,13 @@ PARTS = {
 }
 _ARGUMENTS = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = .*$")
 """What PyTorch adds to the names of operators and modules in NVTX."""
+_DONE_BY = re.compile(r"^([a-z ]+): \S+\(\) in ")
+"""How a function begins whose callee says what it does: `sleep: sleep() in train.py(9): wait`."""
 MOST_REASONS = 3
 LEAST_TOLD = 0.05
 """Share of a loss from which one of its reasons is told beside others."""
 LONGEST_DETAIL = 44
+LONGEST_FUNCTION = 64
 MOST_STEPS = 3
 """Numbers of steps that are said."""
 ALL_OF_IT = 0.9
@@ -183,9 +187,9 @@ def of_recording(fact: RecordingFact) -> str:
 
 def detail_words(reason: str, detail: str) -> str:
     """Return what is behind a wait, short."""
-    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI):
+    for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI, IN_PYTHON):
         detail = detail.removeprefix(begins)
-    detail = _ARGUMENTS.sub("", detail)
+    detail = _DONE_BY.sub(r"\1 in ", _ARGUMENTS.sub("", detail))
     inner = detail.rpartition("#")[2]  # PyTorch: Optimizer.zero_grad#SGD.zero_grad
     detail = inner if inner.strip("*") and not detail.startswith(LOADER) else detail
     if detail.startswith(LOADER):
@@ -208,16 +212,17 @@ def detail_words(reason: str, detail: str) -> str:
         return "another process on the GPU"
     if detail in (HELD_BACK, NO_LAUNCHER):
         return "the host"
-    return elided(detail.partition(";")[0], LONGEST_DETAIL)
+    return elided(detail.partition(";")[0], LONGEST_FUNCTION if ".py(" in detail else LONGEST_DETAIL)
 
 
 def reasons_in_words(fact: LossFact, devices: int) -> str:
     """Return why devices are idle: the reasons with most time, and what is not explained; mean of the devices."""
     sums: dict[str, int] = {}
+    total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     for reason, detail, ns in fact.reasons:
-        words = detail_words(reason, detail)
+        is_one_of_many = detail.startswith(IN_PYTHON) and ns < LEAST_TOLD * total
+        words = "many Python functions" if is_one_of_many else detail_words(reason, detail)
         sums[words] = sums.get(words, 0) + ns
-    total = sum(sums.values()) + fact.unknown_ns
     told = [(words, ns) for words, ns in sums.items() if ns >= LEAST_TOLD * total]
     if fact.unknown_ns >= LEAST_TOLD * total:
         told.append(("not explained", fact.unknown_ns))
@@ -461,6 +466,22 @@ def of_counter(fact: CounterFact) -> str:
     return f"{record_of(fact.name).label}: {total} in all, {percent(fact.share)} in {kernel_words(fact.kernel)}."
 
 
+def _cause(feature: str, level: str | None, change_percent: float | None) -> str:
+    """Return a cause, and what it changes of the mean."""
+    change = ""
+    if change_percent is not None and abs(change_percent) >= 1:
+        sign = "+" if change_percent > 0 else "−"
+        change = f" ({sign}{significant(abs(change_percent), 2)} % of the mean)"
+    return f"{record_of(feature).label}{f' = {level}' if level else ''}{change}"
+
+
+def of_cause(row: Row) -> str:
+    """Return what a supported cause explains, and by how much it changes the mean between its ends."""
+    unless = ", unless it is computed from it" if row["determines_time"] else ""
+    cause = _cause(row["feature"], row["level"], row["mean_change_percent"])
+    return f"Cause: {cause}. It explains {percent(row['variance_percent'] / 100)} of the variance{unless}."
+
+
 def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
@@ -477,13 +498,7 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     half = f"half of {count(fact.launches)} launches {low} to {high}"
     why = "no cause is supported"
     if fact.cause is not None:
-        label = record_of(fact.cause).label
-        level = f" = {fact.level}" if fact.level else ""
-        change = ""
-        if fact.change_percent is not None and abs(fact.change_percent) >= 1:
-            sign = "+" if fact.change_percent > 0 else "−"
-            change = f" ({sign}{significant(abs(fact.change_percent), 2)} % of the mean)"
-        why = f"cause: {label}{level}{change}"
+        why = f"cause: {_cause(fact.cause, fact.level, fact.change_percent)}"
     each = " per GPU" if run.devices > 1 else ""
     price = f"{time(fact.cost_ns / run.devices)}{each} ({percent(run.share(fact.cost_ns))})"
     varies = f"{kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}. {why[0].upper()}{why[1:]}"

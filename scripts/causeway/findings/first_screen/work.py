@@ -307,6 +307,13 @@ def _supported(tables: RunTables, kernel: str) -> list[Row]:
     return []
 
 
+def cause_of_most(tables: RunTables) -> Row | None:
+    """Return the supported cause that explains most of the variance of one kernel, of a dataset without a time line."""
+    kernels = [search.graph["scope"] for search in tables.searches]
+    rows = [row for kernel in kernels for row in _supported(tables, kernel) if row["variance_percent"]]
+    return max(rows, key=lambda row: row["variance_percent"], default=None)
+
+
 def _cause(tables: RunTables, kernel: str) -> Row | None:
     """Return the supported cause of a kernel's durations that costs most, and surely something."""
     rows = [

@@ -40,7 +40,15 @@ from causeway.readers.pytorch.event_fields import (
     stated_size,
     times_ns,
 )
-from causeway.readers.pytorch.operator_events import AS_WRITTEN, COMPILES, MODULE_CALL, OperatorCodes, are_annotations
+from causeway.readers.pytorch.operator_events import (
+    AS_WRITTEN,
+    COMPILES,
+    LEAST_FUNCTION_NS,
+    MODULE_CALL,
+    NOT_NAMED,
+    OperatorCodes,
+    are_annotations,
+)
 from causeway.readers.pytorch.paddle_events import PaddleEvents
 from causeway.readers.pytorch.range_counters import RangeCounters
 from causeway.readers.pytorch.refusals import UnreadEvents, without_kernel
@@ -176,7 +184,7 @@ class KinetoReader:
                 if is_last or any(len(rows) >= BATCH for rows in self.pending.values()):
                     self._take_pending()
             if any(event.ph in ("B", "E") for event in events):
-                self.begun.take(events, lambda category: kinds.get(category) not in (None, "modules"))
+                self.begun.take(events, lambda category: kinds.get(category) not in (None, "functions"))
                 self._take_begun()
 
     def _take_begun(self, *, is_end: bool = False) -> None:
@@ -213,15 +221,21 @@ class KinetoReader:
             mine = [event for event in events if event.cat == category and event.ph == "X"]
             if len(mine) < categories.count(category):
                 self._count_incomplete(category, events)
-            if self.kinds[category] == "modules":
-                mine = [event for event in mine if isinstance(event.name, str) and event.name.startswith(MODULE_CALL)]
+            if self.kinds[category] == "functions":
+                start, end, _ = spans_ns(mine)
+                long = (end - start >= LEAST_FUNCTION_NS).tolist()
+                mine = [
+                    event
+                    for event, is_long in zip(mine, long, strict=True)
+                    if isinstance(event.name, str) and (is_long or event.name.startswith(MODULE_CALL))
+                ]
             if mine:
                 self.pending.setdefault(category, []).extend(mine)
 
     def _count_incomplete(self, category: str, events: list[Event]) -> None:
         """Count events of a category that would last some time, had they been written as complete ones."""
         phases = [str(event.ph) for event in events if event.cat == category]
-        passed = ARROWS if self.kinds[category] == "modules" else PAIRED
+        passed = ARROWS if self.kinds[category] == "functions" else PAIRED
         found = sum(phase != "X" and phase not in passed for phase in phases)
         if found:
             category = category.lower()
@@ -371,9 +385,20 @@ class KinetoReader:
         if any(compiles):
             self._ranges(rows.where(compiles))
 
-    def _modules(self, rows: CategoryEvents) -> None:
-        """Take calls of modules."""
-        self._take_operators(rows, *self.operator_codes.of_modules(rows.events))
+    def _functions(self, rows: CategoryEvents) -> None:
+        """Take calls of modules and of other Python functions."""
+        are_modules = [event.name.startswith(MODULE_CALL) for event in rows.events]
+        modules = rows.where(are_modules)
+        if modules.events:
+            self._take_operators(modules, *self.operator_codes.of_modules(modules.events))
+        functions = rows.where([not one for one in are_modules])
+        if not functions.events:
+            return
+        start, end = self._times(functions)
+        names = [self._clean(NOT_NAMED.sub("", event.name)) for event in functions.events]
+        name = np.array([self.sink.function_names.code(one) for one in names], np.int64)
+        thread = self.threads.column([event.tid for event in functions.events])
+        self.sink.take("python_functions", start, end, functions.process, thread=thread, name=name)
 
     def _take_operators(self, rows: CategoryEvents, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
         start, end = self._times(rows)

@@ -22,7 +22,13 @@ from causeway.readers.containers.chrome_json import Event
 from causeway.readers.sink.launch_operators import OperatorNames
 
 MODULE_CALL = "nn.Module: "
-"""How the name of a Python function begins that is the call of a module; all other functions are left out."""
+"""How the name of a Python function begins that is the call of a module."""
+NOT_NAMED = re.compile(
+    r"^(?:/(?:[^(]*?/)??(?=(?:site-packages|dist-packages|python3[.0-9]*)/|[^/(]*\()|[.]/)| at 0x[0-9a-fA-F]+"
+)
+"""What names of functions hold beside the file, the line and the function: folders, which name users, and addresses."""
+LEAST_FUNCTION_NS = 20_000
+"""Python functions that are shorter are left out: the function around them stands for them."""
 
 COMPILES = "compile_inner (dynamo_timed)"
 """How the name of an operator ends that is all that torch.compile does before a function runs for new inputs."""

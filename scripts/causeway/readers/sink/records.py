@@ -43,6 +43,7 @@ RECORDS = {
     ),
     "system_calls": _record(*_ON_THREAD),
     "cpu_samples": _record(*_ON_THREAD),
+    "python_functions": _record(*_ON_THREAD),
     # a stream may be absent, or none
     "dependencies": _record(*_SPAN, "kind", "stream", "source_stream", "event", "correlation", stream="<i8"),
     "graphs": _record(*_SPAN, "correlation", "stream", "device"),

@@ -131,6 +131,7 @@ class Sink:
         self.mpi_names = BoundedVocabulary()
         self.system_call_names = BoundedVocabulary()
         self.sampled_names = BoundedVocabulary()
+        self.function_names = BoundedVocabulary()
         self.collective_names = Vocabulary()
         self.communicators = BoundedVocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
@@ -272,15 +273,17 @@ class Sink:
         Parameters
         ----------
         kind : str
-            A key of `RECORDS`: calls, ranges, operators, mpi, system_calls, cpu_samples, dependencies (the
-            synchronisations), graphs that were traced as a whole, collectives (kernels, which are launches, too).
+            A key of `RECORDS`: calls, ranges, operators, mpi, system_calls, cpu_samples, python_functions,
+            dependencies (the synchronisations), graphs that were traced as a whole, collectives (kernels, which are
+            launches, too).
         start_ns, end_ns, process : ndarray of int64, shape (n,), or int
         columns : ndarray of int64, shape (n,), or int
             The others of that kind; what is not given is absent. `name` are codes of `call_names`, `range_names`,
-            `operator_names`, `mpi_names`, `system_call_names`, `sampled_names` and `collective_names`; `kind` of ranges
-            are codes of `range_kinds`, of dependencies places in `codes.SYNCHRONISATIONS`; `inputs` are codes of
-            `operator_names`, `flags` those of `common.operators`; `communicator` of collectives are codes of
-            `communicators`, -1 for none; `peer` is the other rank or the root; `bytes` are those sent or received.
+            `operator_names`, `mpi_names`, `system_call_names`, `sampled_names`, `function_names` and
+            `collective_names`; `kind` of ranges are codes of `range_kinds`, of dependencies places in
+            `codes.SYNCHRONISATIONS`; `inputs` are codes of `operator_names`, `flags` those of `common.operators`;
+            `communicator` of collectives are codes of `communicators`, -1 for none; `peer` is the other rank or the
+            root; `bytes` are those sent or received.
         """
         names = [name for name in RECORDS[kind].names or () if name not in ("start_ns", "duration_ns")]
         given: dict[str, Column] = {name: columns.get(name, NULL) for name in names}

@@ -71,7 +71,7 @@ class StarWriter:
         self._repeated = {
             kind: RepeatedRows(tick_ns if kind in OF_DEVICES else 0)
             for kind in RECORDS
-            if is_one_clock and kind != "samples"
+            if is_one_clock and kind not in ("samples", "python_functions")
         }
         self._near = sink.near_most
         self.digest = RecordingDigest()
@@ -100,6 +100,7 @@ class StarWriter:
         self._write_events("collectives", lambda rows: self._collective_columns(rows, groups))
         self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
         self._write_events("cpu_samples", lambda rows: host_columns(rows, sink.sampled_names.texts))
+        self._write_events("python_functions", lambda rows: host_columns(rows, sink.function_names.texts))
         self._write_events("dependencies", dependency_columns)
         repeated_rows = {kind: rows.count for kind, rows in self._repeated.items() if rows.count}
         named = ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in repeated_rows.items())

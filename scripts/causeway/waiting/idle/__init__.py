@@ -3,5 +3,5 @@
 What becomes of the sums stands in `explain_waiting`.
 
 Imports run from left to right: `export_pass` > `event_waits` > `host_timeline`, `profiler_time`, `taken_time` >
-`named_events`, `totals` > `activities`, `gaps` > `reason_words`, `stack_sweep`.
+`named_events`, `python_functions`, `totals` > `activities`, `gaps` > `reason_words`, `stack_sweep`.
 """

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from causeway.core.codes import (
+    COLLECTION,
     COMPILATION,
     IN_CALL,
     IN_MPI,
@@ -40,19 +41,17 @@ _GRAPH_LAUNCH = re.compile(r"Graph_?Launch", re.IGNORECASE)
 _MODULE = re.compile(
     r"(?:Module|Library)(?:Load|GetFunction|GetKernel|GetGlobal)|nvrtc|hiprtc|FatBinary", re.IGNORECASE
 )
+_COMPILES = re.compile(
+    r"(?i:compil)(?:(?i:e)(?!d|D(?![a-z]))|(?i:ing|ation))|(?i:autotun)(?:(?i:e)(?!d|D(?![a-z]))|(?i:ing))"
+    r"|\(dynamo_timed\)|(?i:inductor\w*[ _.:]*(?:codegen|codecache|lowering))"
+)
 _CAUSES = (
     (
         LOADER,
         re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
     ),
-    ("garbage collection", re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
-    (
-        COMPILATION,
-        re.compile(
-            r"(?i:compil)(?:(?i:e)(?!d|D(?![a-z]))|(?i:ing|ation))|(?i:autotun)(?:(?i:e)(?!d|D(?![a-z]))|(?i:ing))"
-            r"|\(dynamo_timed\)|(?i:inductor\w*[ _.:]*(?:codegen|codecache|lowering))"
-        ),
-    ),
+    (COLLECTION, re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
+    (COMPILATION, _COMPILES),
 )
 """What a range's name holds that loads data, collects garbage or compiles. One that names something compiled runs it:
 `## Call CompiledFxGraph ... ##`, `Torch-Compiled Region`, `CompiledFunctionBackward`, operators of `inductor::`.
@@ -63,7 +62,7 @@ _STEP = re.compile(rf"\W*{NUMBERED_RANGE}[\s#:=_-]*\d+\W*")
 _OTHERS = {
     STEP: OTHER,
     OPERATOR: "other operators",
-    SAMPLED: "other sampled code",
+    SAMPLED: "other functions",
     PLAIN: OTHER,
     CAUSE: "other causes",
     BLOCKING: "other blocking calls",
@@ -149,6 +148,8 @@ def _described(table: str, name: str) -> tuple[str, int, bool]:
     if table == "system_calls":
         return f"{'lock' if _LOCK.search(name) else 'system call'}: {name}", PLAIN, False
     if table == "host_operators":
+        if _COMPILES.search(name):
+            return f"{COMPILATION}: {without_numbers(name)}", CAUSE, False
         return f"{IN_OPERATOR}{name}", OPERATOR, False
     if table == "cpu_samples":
         return f"{IN_SAMPLED}{name}", SAMPLED, False

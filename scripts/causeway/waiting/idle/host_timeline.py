@@ -2,18 +2,17 @@
 as long as a gap can ask for them.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from causeway.core.tables import read_json
 from causeway.core.vocabulary import HOST_KINDS
 from causeway.events.event_blocks import Block, chunks, merged, numbers, times
 from causeway.events.few_values import RowNumbers
-from causeway.waiting.idle.activities import Activities, without_numbers
+from causeway.events.outer_ranges import outer_ranges
+from causeway.waiting.idle.activities import Activities
+from causeway.waiting.idle.python_functions import PythonFunctions
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
     OPEN,
@@ -29,30 +28,9 @@ CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
 MOST_SEGMENTS = 1 << 19
 """Segments kept at once; of a longer gap the earlier host time counts as not recorded."""
-NAMED_TABLES = ("calls", "mpi", "system_calls", "host_operators", "cpu_samples")
+NAMED_TABLES = ("calls", "mpi", "system_calls", "host_operators", "cpu_samples", "python_functions")
 """Tables of what host threads do, beside ranges."""
 NO_THREAD = (1 << 32) - 1
-
-
-OUTER = 0.8
-"""Share of an export's time that a range fills, in all, to be one around all work."""
-
-
-def outer_ranges(folder: Path) -> set[str]:
-    """Return the ranges of the host, digits as *, that fill most of an export's time, on all its ranks."""
-    path = folder / "capabilities.json"
-    document = read_json(path) if path.is_file() else {}
-    time = document.get("time") or {}
-    if time.get("first_ns") is None or time.get("last_ns") is None:
-        return set()
-    filled: Counter = Counter()
-    for batch in chunks(folder, "ranges", ["duration_ns", "kind", "name"]):
-        sums = pa.Table.from_batches([batch]).group_by(["kind", "name"]).aggregate([("duration_ns", "sum")]).to_pylist()
-        for row in sums:
-            if row["kind"] in HOST_KINDS:
-                filled[without_numbers(row["name"])] += row["duration_ns_sum"]
-    whole = (time["last_ns"] - time["first_ns"]) * max(len(document["ranks"]), 1)
-    return {name for name, ns in filled.items() if ns >= OUTER * whole}
 
 
 class HostTimeline:
@@ -72,6 +50,7 @@ class HostTimeline:
         self.activities = activities
         activities.outer = outer_ranges(folder)
         self.threads = RowNumbers()
+        self._functions = PythonFunctions(activities)
         self.slots = np.zeros((CALL_SLOTS, len(SLOT)), np.int64)
         self.segments = np.zeros((0, len(SEGMENT)), np.int64)
         self.offsets = np.zeros(1, np.int64)
@@ -87,12 +66,16 @@ class HostTimeline:
         extra = ["call"] if table == "calls" else []
         for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank", "thread", "name", *extra]):
             names = batch.column("name")
-            codes = np.array([self.activities.of(table, text) for text in names.dictionary.to_pylist()], np.int64)
-            rank = batch.column("rank").to_numpy()
             call = batch.column("call").to_numpy().astype(np.int64) if extra else np.full(batch.num_rows, -1)
             thread = numbers(batch.column("thread"), NO_THREAD)
-            code = codes[names.indices.to_numpy()]
-            yield times(batch) | {"rank": rank, "thread": thread, "code": code, "call": call}
+            block = times(batch) | {"rank": batch.column("rank").to_numpy(), "thread": thread, "call": call}
+            if table == "python_functions":
+                block["code"] = self._functions.codes(block, names)
+                if (explains := block["code"] >= 0).any():
+                    yield {name: values[explains] for name, values in block.items()}
+                continue
+            codes = np.array([self.activities.of(table, text) for text in names.dictionary.to_pylist()], np.int64)
+            yield block | {"code": codes[names.indices.to_numpy()]}
 
     def _ranges(self, folder: Path) -> Iterator[Block]:
         for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "rank", "thread", "kind", "name"]):

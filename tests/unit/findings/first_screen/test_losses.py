@@ -1,6 +1,7 @@
 """What idle time is lost to: ranges around steps say nothing of it, and a replay that keeps MPI says nothing of MPI."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import first_screen_samples as made
 import pytest
@@ -142,3 +143,49 @@ def test_a_host_that_runs_ahead_between_its_waits_needs_no_graph(queued, waits, 
     steps = [step.words for step in advice(run(launches=8000, queued=queued), [], [fact], [], [])]
     assert len(steps) == len(said)
     assert all(step.startswith(words_) for step, words_ in zip(steps, said, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("detail", "step"),
+    [
+        (
+            "Python: fit/train.py(52): decode",
+            "Do it earlier, on another thread, or less often: fit/train.py(52): decode 300 ms.",
+        ),
+        (
+            "data loader: fit/set.py(4): __getitem__",
+            "Load data earlier, with more workers or prefetching: data loader 300 ms.",
+        ),
+        (
+            "garbage collection: collect() in fit/train.py(4): tidy",
+            "Collect garbage at set steps on all ranks, or exempt what stays (gc.freeze):"
+            " garbage collection in fit/train.py(4): tidy 300 ms.",
+        ),
+        (
+            "host code not recorded",
+            "Record call stacks of native code of the host: host code that is not recorded 300 ms.",
+        ),
+    ],
+)
+def test_advice_speaks_of_python_functions_and_asks_for_no_recorded_stacks(detail, step):
+    fact = replace(idle([("launch_starved", detail, 600)], won_ms=300), long_ns=600 * MS)
+    given = replace(run(launches=100), recorded=("kernels", "Python functions", "ranges"))
+    assert [one.words for one in advice(given, [], [fact], [], [])] == [step]
+
+
+def test_many_small_python_functions_are_told_together():
+    rows = [("launch_starved", f"Python: net.py({line}): f", 20) for line in range(20)]
+    fact = idle([*rows, ("launch_starved", "operator: aten::mm", 300)], won_ms=300)
+    assert words.reasons_in_words(fact, 1) == "many Python functions 400 ms, aten::mm 300 ms"
+
+
+def test_the_cause_in_a_plain_table_is_told():
+    row = {"feature": "batch", "level": None, "group": "counters", "verdict": "supported", "variance_percent": 99.9}
+    row |= {"mean_change_percent": 77.9, "determines_time": True}
+    search = SimpleNamespace(
+        graph={"scope": "dataset"}, contributions=[row, row | {"variance_percent": 3, "feature": "run"}]
+    )
+    cause = work.cause_of_most(replace(tables(), searches=[search]))
+    assert words.of_cause(cause) == (
+        "Cause: batch (+78 % of the mean). It explains 99.9 % of the variance, unless it is computed from it."
+    )

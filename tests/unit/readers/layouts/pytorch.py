@@ -12,9 +12,11 @@ def kineto_document(kernel, rows):
         {
             "ph": "X",
             "cat": "python_function",
-            "name": f"/home/{SECRET}/train.py(3)",
+            "name": f"/home/{SECRET}/train.py(3): main",
+            "pid": 5,
+            "tid": 5,
             "ts": 1,
-            "dur": 1,
+            "dur": 100,
             "args": {"Call stack": SECRET},
         },
         {

@@ -12,11 +12,13 @@ import pytest
 from waiting_samples import CALLS, explained, random_export, write_export
 
 from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.events.outer_ranges import outer_ranges
 from causeway.waiting import explain_waiting as program
 from causeway.waiting.explain_waiting import explain_waiting
 from causeway.waiting.idle import activities, export_pass
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.reason_words import AFTER_LAST, BEFORE_FIRST, NAMES
+from causeway.waiting.idle.stack_sweep import CAUSE, OPERATOR
 
 RANKS = 100
 
@@ -374,3 +376,27 @@ def test_steps_are_brought_to_the_clock_of_the_export_of_their_rank_alone(tmp_pa
     folders = [tmp_path / name for name in names]
     explain_waiting("d", folders, tmp_path / "clocks.json", tmp_path / "steps.parquet", tmp_path / "waiting.parquet")
     assert len(seen) == 4
+
+
+@pytest.mark.parametrize(("calls_inside", "is_outer"), [(True, True), (False, False)])
+def test_a_range_is_around_all_work_only_if_it_holds_most_calls(tmp_path, calls_inside, is_outer):
+    """A range that fills four fifths of the run because nothing else happens was said not to be recorded."""
+    row = {"rank": 0, "thread": 1}
+    call = 500 if calls_inside else 5
+    tables = {
+        "launches": [{"start_ns": 10 + at, "duration_ns": 1, "rank": 0, "correlation": at} for at in (0, 990)],
+        "calls": [row | {"start_ns": call, "duration_ns": 1, "name": CALLS[0], "correlation": at} for at in (0, 990)],
+        "ranges": [row | {"start_ns": 100, "duration_ns": 850, "kind": "nvtx", "name": "save 7"}],
+    }
+    write_export(tmp_path / "e0", tables)
+    document = json.loads((tmp_path / "e0/capabilities.json").read_text())
+    document["time"] |= {"first_ns": 10, "last_ns": 1_001}
+    write_json(document, tmp_path / "e0/capabilities.json")
+    assert outer_ranges(tmp_path / "e0") == ({"save *"} if is_outer else set())
+
+
+def test_an_operator_that_compiles_is_named_within_another_of_equal_times():
+    names = Activities()
+    codes = [names.of("host_operators", name) for name in ("Torch-Compiled Region: 0/1", "CachingAutotuner.benchmark")]
+    assert names.priorities()[codes].tolist() == [OPERATOR, CAUSE]
+    assert names.texts[codes[1]] == "compilation: CachingAutotuner.benchmark"
