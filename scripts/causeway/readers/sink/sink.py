@@ -287,6 +287,10 @@ class Sink:
         given["process"] = process
         if kind == "mpi":  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
             given |= {name: np.where(np.less(given[name], 0), NULL, given[name]) for name in ("bytes", "peer")}
+        if kind == "dependencies":  # they may concern no stream
+            for name in ("stream", "source_stream"):
+                fits = np.greater_equal(given[name], 0) & np.less(given[name], NO_STREAM)
+                given[name] = np.where(fits, given[name], NULL)
         if kind == "graphs":
             given["stream"] = np.where(np.equal(given["stream"], NULL), NO_STREAM, given["stream"])
         start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start_ns, end_ns))
