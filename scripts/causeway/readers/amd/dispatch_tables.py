@@ -14,7 +14,6 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas import GRID
-from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, by_launch, checked, take_measured
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
@@ -289,17 +288,9 @@ class PassReader:
     def _launches(self, columns: dict[str, np.ndarray], counters: bool) -> None:
         kept = ~columns["rounded"]  # the others are counted as rounded, not as rows without a time
         columns = {name: column[kept] for name, column in columns.items()}
-        self.sink.launches(
-            columns["start"],
-            columns["stop"],
-            columns["kernel"],
-            columns["process"],
-            device=columns["device"],
-            stream=columns.get("stream", 0),
-            in_queue=True,
-            facts={"queue_ns": columns["queue"]},
-            shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
-        )
+        times = {"start_ns": columns["start"], "end_ns": columns["stop"], "queue_ns": columns["queue"]}
+        of_sink = {name: column for name, column in columns.items() if name != "correlation"}
+        self.sink.launches({**of_sink, **times, "in_queue": True})
         if counters:
             self.store.launches(columns)
 

@@ -211,16 +211,9 @@ class RpdReader:
             if what == "kernel":
                 self._launches(mine)
             else:
-                self.sink.transfers(
-                    mine["start"],
-                    mine["stop"],
-                    mine["process"],
-                    np.array([kinds[one][1] for one in at.tolist()]),
-                    size=mine.get("bytes", NULL),
-                    device=mine["device"],
-                    stream=mine["stream"],
-                    correlation=mine["correlation"],
-                )
+                times = {"start_ns": mine["start"], "end_ns": mine["stop"]}
+                copy_kind = np.array([kinds[one][1] for one in at.tolist()])
+                self.sink.transfers({**mine, **times, "copy_kind": copy_kind})
         for name, (what, _) in zip(self._names(batch["kind"]), kinds, strict=True):
             if not what:
                 self.others[name] += 1

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, Column
+from causeway.readers.common.constants import NULL, UNNAMED_CALL, Column
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -208,34 +207,13 @@ class NsysReader(NsysTables):
             self.sink.issues.add("stream_assumed", rows, table)
         process = self.process(batch, "process", rows)
         self.note_users(process, batch)
-        self.sink.launches(
-            batch["start_ns"],
-            batch["end_ns"],
-            kernel,
-            process,
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            correlation=batch.get("correlation", NULL),
-            facts={name: batch[name] for name in LAUNCH_FACTS.names if name in batch},
-            shape={name: batch[name] for name in LAUNCH_SHAPE if name in batch},
-        )
+        self.sink.launches({**batch, "kernel": kernel, "process": process})
 
     def _transfers(self, table: str, batch: dict) -> None:
         process = self.process(batch, "process", len(batch["start_ns"]))
         self.note_users(process, batch)
-        self.sink.transfers(
-            batch["start_ns"],
-            batch["end_ns"],
-            process,
-            MEMSET_KIND if table.endswith("MEMSET") else batch.get("copy_kind", 0),
-            size=batch.get("bytes", NULL),
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            correlation=batch.get("correlation", NULL),
-            src_kind=batch.get("src_kind", NO_KIND),
-            dst_kind=batch.get("dst_kind", NO_KIND),
-            migration_cause=batch.get("migration_cause", NO_KIND),
-        )
+        kind = MEMSET_KIND if table.endswith("MEMSET") else batch.get("copy_kind", 0)
+        self.sink.transfers({**batch, "process": process, "copy_kind": kind})
 
     def _call_code(self, _: int, text: bytes | None) -> int:
         return self.sink.call_names.code(_API_VERSION.sub("", clean_text(text)) if text else UNNAMED_CALL)

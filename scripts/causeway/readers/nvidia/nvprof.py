@@ -15,13 +15,13 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.constants import (
     EPOCH_FROM_NS,
     NEVER,
     NO_KIND,
     NULL,
     UNNAMED_OVERHEAD,
+    Column,
 )
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
@@ -138,34 +138,15 @@ class NvprofReader(ActivityTables):
         timed = batch["start_ns"] != NULL
         if self.sink.session_start_ns is None and timed.any() and batch["start_ns"][timed][0] > EPOCH_FROM_NS:
             self.sink.session_start_ns = 0
-        self.sink.launches(
-            batch["start_ns"],
-            batch["end_ns"],
-            kernel,
-            self.process,
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            in_queue="stream" not in batch,
-            correlation=batch.get("correlation", NULL),
-            shape={name: batch[name] for name in LAUNCH_SHAPE if name in batch},
-        )
+        self.sink.launches({**batch, "kernel": kernel, "process": self.process, "in_queue": "stream" not in batch})
 
     def _transfers(self, table: str, batch: dict) -> None:
         kind = batch.get("copy_kind", 0)
         if table.endswith("MEMCPY2"):
             kind = np.where(batch.get("copy_kind", np.zeros(len(batch["start_ns"]), np.int64)) <= 0, PEER_KIND, kind)
-        self.sink.transfers(
-            batch["start_ns"],
-            batch["end_ns"],
-            self.process,
-            MEMSET_KIND if table.endswith("MEMSET") else kind,
-            size=batch.get("bytes", NULL),
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            correlation=batch.get("correlation", NULL),
-            src_kind=memory_kinds(batch.get("src_kind")),
-            dst_kind=memory_kinds(batch.get("dst_kind")),
-        )
+        kind = MEMSET_KIND if table.endswith("MEMSET") else kind
+        ends = {side: memory_kinds(batch.get(side)) for side in ("src_kind", "dst_kind")}
+        self.sink.transfers({**batch, **ends, "process": self.process, "copy_kind": kind})
 
     def _migrations(self, batch: dict) -> None:
         """Take what unified memory moves between the host and a device as transfers of the device, as nvprof's trace
@@ -177,16 +158,9 @@ class NvprofReader(ActivityTables):
         for counter, kind in self.map["migrations"].items():
             mine = batch["counter"] == counter
             device = batch.get("source" if kind == UNIFIED_TO_HOST else "target", absent)
-            self.sink.transfers(
-                batch["start_ns"][mine],
-                batch["end_ns"][mine],
-                self.process,
-                kind,
-                size=batch["bytes"][mine],
-                device=device[mine],
-                stream=absent[mine],
-                migration_cause=batch.get("migration_cause", absent)[mine],
-            )
+            moved = {"migration_cause": absent, **batch, "device": device, "stream": absent}
+            columns: dict[str, Column] = {name: values[mine] for name, values in moved.items()}
+            self.sink.transfers(columns | {"process": self.process, "copy_kind": kind})
 
     def _calls(self, table: str, batch: dict) -> None:
         rows = len(batch["start_ns"])

@@ -110,8 +110,8 @@ class LaunchOperators:
         self._latest: int | None = None
         self._done = self._closed = False
         self._threads: dict[tuple[int, int], int] = {}
-        self._stacks = operator_sweep.Stacks(DEEPEST)
-        self._paths = operator_sweep.Paths(MOST)
+        self._stacks = operator_sweep.without_ranges(DEEPEST)
+        self._paths = operator_sweep.empty_paths(MOST)
         self._rows: dict[tuple[Any, ...], int] = {}
         self.lost = 0
 
@@ -189,7 +189,7 @@ class LaunchOperators:
         scope_thread = self._thread_numbers(scopes["process"], scopes["thread"], True)
         call_thread = self._thread_numbers(calls["process"], calls["thread"], False)
         call_thread = np.where((calls["thread"] == NULL) | (calls["correlation"] < 0), -1, call_thread)
-        self._stacks.room_for(len(self._threads))
+        self._stacks = self._sweep.room_for(len(self._threads), self._stacks)
         found = self._sweep.around_calls(
             {name: np.ascontiguousarray(scopes[name], np.int64) for name in ("start", "end", "name", "flags", "inputs")}
             | {"thread": scope_thread},
@@ -216,7 +216,7 @@ class LaunchOperators:
 
     def innermost_range(self, code: int) -> str:
         """Return the name of the innermost range or module of an operator, for a code of `find`; '' without one."""
-        names = self._paths.names_of(list(self._rows)[code][2])
+        names = self._sweep.names_of(list(self._rows)[code][2], self._paths)
         return self._known.names.texts[names[-1]] if len(names) else ""
 
     def operator_rows(self, codes: list[int]) -> dict[str, list[Any]]:
@@ -228,7 +228,7 @@ class LaunchOperators:
         for code in codes:
             leaf, outermost, path, flags = rows[code]
             if path not in paths:
-                names = [texts[at] for at in self._paths.names_of(path)]
+                names = [texts[at] for at in self._sweep.names_of(path, self._paths)]
                 paths[path] = "/".join(name.replace("/", "|") for name in names)[:LONGEST_PATH] or None
             columns["name"].append(texts[leaf][:LONGEST_OPERATOR] if leaf >= 0 else None)
             columns["outermost"].append(texts[outermost][:LONGEST_OPERATOR] if outermost >= 0 else None)

@@ -223,8 +223,8 @@ class StarWriter:
     def table(self, kind: str, rows: EventBatch, more: Mapping[str, Any]) -> pa.Table:
         """Return n > 0 events of a kind as a table, with the columns that they have and more, which count instead."""
         texts = {column: vocabulary(self.sink) for column, vocabulary in TEXTS.get(kind, {}).items()}
-        columns = event_columns(kind, rows, texts) | more
-        return pa.table({"rank": looked_up(self.rank, rows["process"]), **columns})
+        rank = looked_up(self.rank, rows["process"])
+        return pa.table({"rank": rank, **event_columns(kind, rows, texts), **more})
 
     def _write_events(self, kind: str) -> None:
         """Write the events of a kind, block by block."""
