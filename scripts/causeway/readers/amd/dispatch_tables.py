@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
-from causeway.readers.amd.counter_passes import CounterStore, by_launch, checked, take_measured
+from causeway.readers.amd.counter_passes import by_launch, checked, take_measured
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
+from causeway.readers.amd.trace_events import AmdReader
 from causeway.readers.common.constants import NULL, SIGNALS
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvFile, header_of
@@ -87,20 +86,13 @@ class Pass:
         return bool(self.counters or self.pairs)
 
 
-class PassReader:
+class PassReader(AmdReader):
     """The reader of the files of one export."""
 
     def __init__(self, form: str, sink: Sink, options: Options) -> None:
-        self.rules = column_map(form)
-        sink.metadata[GRID] = self.rules["grid"]
-        self.sink = sink
-        self.options = options
-        self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
+        super().__init__(sink, options, form)
         self.store.times_tell = False  # rocprofiler-compute gives counters the times of its timing run
-        self.progress = options.progress()
-        self.done = 0
         self.kernels: dict[str, int] = {}
-        self.failure: ExportError | None = None
         self.rounded = self.other_clock = 0
         self.together: set[str] = set()
 

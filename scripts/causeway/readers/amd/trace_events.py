@@ -7,10 +7,12 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
+from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE, Column
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.common.numbers import Misfits, integer, with_null
+from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
 from causeway.readers.sink.distinct import distinct_rows
 from causeway.readers.sink.sink import Sink
@@ -205,6 +207,52 @@ class RocmEvents:
         stop = np.where(columns["stop"] == NULL, NEVER, columns["stop"])
         facts = {"thread": columns.get("thread", NULL), "name": code, "kind": kind}
         self.sink.take("ranges", columns["start"], stop, columns["process"], **facts)
+
+
+class AmdReader:
+    """What the readers of AMD's exports have in common.
+
+    Parameters
+    ----------
+    sink : Sink
+    options : Options
+    form : str
+        Name of the layout's column map.
+
+    Attributes
+    ----------
+    rules, shared : dict
+        The column map of the layout, and that of rocprofv3.
+    failure : ExportError or None
+        The first damage met.
+    done, before, total : int
+        What was read and what there is of the file that is read, in rows or bytes, and bytes of those before.
+    """
+
+    def __init__(self, sink: Sink, options: Options, form: str) -> None:
+        self.sink = sink
+        self.options = options
+        self.rules = column_map(form)
+        self.shared = column_map("rocprofv3")
+        sink.metadata[GRID] = self.rules["grid"]
+        self.store = CounterStore(sink, self.rules.get("units", self.shared["units"]), self.rules["duration"])
+        self.events = RocmEvents(sink)
+        self.progress = options.progress()
+        self.failure: ExportError | None = None
+        self.done = self.before = 0
+        self.total = 1
+
+    def fail(self, error: ExportError, kind: str, detail: str) -> None:
+        """Count damage as an issue, and keep the first."""
+        self.sink.issues.add(kind, 1, detail)
+        self.failure = self.failure or error
+
+    def count(self, table: str, rows: int, misfits: Misfits) -> None:
+        """Count rows of a database's table as read, and what is none in them."""
+        self.sink.count_in(table, rows)
+        self.sink.issues.add_all(misfits, table)
+        self.done += rows
+        self.progress.at(self.before + int((self.options.size - self.before) * min(1.0, self.done / self.total)))
 
 
 def _of_sink(columns: Mapping[str, Column]) -> dict[str, Column]:
