@@ -6,7 +6,7 @@ first. Of `metadata`, which holds the command line, only the process id is used.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +99,8 @@ class JsonReader(AmdReader):
         self.label = label
         text = Nested(path, set(), lambda done: self.progress.at(self.done + done))
         try:
-            self._document(text, path)
+            for number in self._entered_processes(text):
+                self._process(text, path, number)
         except UNREADABLE:
             found = text.cut or f"the text ends early or is damaged after {text.offset:,} characters"
             error = ExportError(self.options.source, f"{label}: {found}", "a complete JSON document", ADVICE)
@@ -116,7 +117,9 @@ class JsonReader(AmdReader):
         nothing = ExportError(self.options.source, found, "a record under kernel_dispatch", advice)
         self.events.finish(self.failure, nothing)
 
-    def _document(self, text: Nested, path: Path) -> None:
+    @staticmethod
+    def _entered_processes(text: Nested) -> Iterator[int]:
+        """Enter each process of a document; give its number."""
         if not text.enter("{"):
             raise ValueError("no object")
         for key in text.members():
@@ -125,7 +128,7 @@ class JsonReader(AmdReader):
                 continue
             for number, _ in enumerate(text.items()):
                 if text.enter("{"):
-                    self._process(text, path, number)
+                    yield number
                 else:
                     text.discard()
 
@@ -180,17 +183,13 @@ class JsonReader(AmdReader):
         """Look up the names of a process whose records stand before them."""
         text = Nested(path, set())
         try:
-            text.enter("{")
-            for key in text.members():
-                if key != ROOT or not text.enter("["):
-                    text.discard()
-                    continue
-                for number, _ in enumerate(text.items()):
-                    if number != wanted or not text.enter("{"):
-                        text.discard()
-                        continue
-                    for part in text.members():
+            for number in self._entered_processes(text):
+                for part in text.members():
+                    if number == wanted:
                         self._name_table(text, part, names)
+                    else:
+                        text.discard()
+                if number == wanted:
                     return
         except UNREADABLE:
             return  # cut before the names: the launches stay without

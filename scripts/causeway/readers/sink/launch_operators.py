@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.tables import SCHEMAS
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import says_communication
 from causeway.readers.common.operators import (
@@ -293,16 +294,13 @@ class OperatorNumbers:
     def operator_table(self) -> pa.Table:
         """Return the table `operators`."""
         columns = self._operators.operator_rows(list(self._number))
-        arrays = {name: pa.array(texts, pa.string()) for name, texts in columns.items()}
-        return pa.table({"operator": pa.array(range(len(self._number)), pa.uint32()), **arrays})
+        return pa.Table.from_pydict({"operator": range(len(self._number)), **columns}, SCHEMAS["operators"])
 
     def shape_table(self) -> pa.Table:
         """Return the table `shapes`."""
-        columns = list(zip(*self._shapes, strict=True)) or [()] * 5
-        kinds = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.string())
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
-        numbers = pa.array(range(len(self._shapes)), pa.uint32())
-        return pa.table([numbers, *arrays], ["shape", "dims", "types", "elements", "bytes", "layout"])
+        names = SCHEMAS["shapes"].names
+        rows = [dict(zip(names, (number, *row), strict=True)) for number, row in enumerate(self._shapes)]
+        return pa.Table.from_pylist(rows, SCHEMAS["shapes"])
 
 
 class CommunicationRanges:

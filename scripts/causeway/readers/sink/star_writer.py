@@ -348,16 +348,13 @@ class StarWriter:
         known: dict[tuple[int, int], dict[str, Any]] = {}
         for process, device in sorted(self.used_devices):
             known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
-        schema = SCHEMAS["devices"]
         rows = [
             {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0
         ]
         if not rows:
             return
         with self.sink.writer("devices") as writer:
-            writer.write(
-                pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}, schema=schema)
-            )
+            writer.write(pa.Table.from_pylist(rows, SCHEMAS["devices"]))
         self.facts.tables["devices"] = len(rows)
 
 

@@ -120,5 +120,4 @@ def kernel_table(names: list[str], classes: list[str]) -> pa.Table:
         "short_name": [short_name(name) for name in names],
         "class": classes,
     }
-    schema = SCHEMAS["kernels"]
-    return pa.table({f.name: pa.array(columns[f.name], f.type) for f in schema}, schema=schema)
+    return pa.Table.from_pydict(columns, SCHEMAS["kernels"])
