@@ -21,7 +21,7 @@ from causeway.readers.common.numbers import integer
 from causeway.readers.containers.table_source import Batch
 from causeway.readers.nvidia.nsys_tables import NsysTables
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.distinct import distinct_keys, distinct_rows
 from causeway.readers.sink.external_sort import ExternalSort
 
 METRICS = "GPU_METRICS"
@@ -241,12 +241,11 @@ def _with_frames(blocks: Iterator[EventBatch]) -> Iterator[EventBatch]:
 
 def _give_samples(tables: NsysTables, blocks: Iterator[EventBatch]) -> None:
     """Give the sink samples in the order of time, each up to the next one of its thread."""
-    codes: dict[tuple[int, int], int] = {}
+    codes: dict[tuple[int, ...], int] = {}
     last: dict[int, tuple[int, int]] = {}  # time and code of the latest sample of each thread
     most = 0
     for rows in _in_batches(blocks):
-        first, inverse = distinct_rows([rows["symbol"], rows["module"]])
-        pairs = list(zip(rows["symbol"][first].tolist(), rows["module"][first].tolist(), strict=True))
+        pairs, inverse = distinct_keys([rows["symbol"], rows["module"]])
         code = np.array(_frame_codes(tables, pairs, codes))[inverse]
         order = np.argsort(rows["thread"], kind="stable")
         thread = rows["thread"][order]
@@ -295,7 +294,7 @@ def _give(tables: NsysTables, start, end, thread, code, most: int) -> None:
         tables.sink.take("cpu_samples", start, np.minimum(end, start + most), process, thread=thread, name=code)
 
 
-def _frame_codes(tables: NsysTables, pairs: list[tuple[int, int]], codes: dict[tuple[int, int], int]) -> list[int]:
+def _frame_codes(tables: NsysTables, pairs: list[tuple[int, ...]], codes: dict[tuple[int, ...], int]) -> list[int]:
     """Return the code of each frame (ids of its symbol and its module), -1 where it has no name."""
     if len(codes) > MOST_FRAMES:
         codes.clear()

@@ -15,7 +15,7 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.table_source import Batch, TableSource
 from causeway.readers.nvidia.activity_tables import ActivityTables
 from causeway.readers.sink.batches import repeated
-from causeway.readers.sink.distinct import distinct_rows, mapped
+from causeway.readers.sink.distinct import distinct_keys, mapped
 from causeway.readers.sink.sink import Sink
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -182,8 +182,7 @@ class NsysTables(ActivityTables):
     def note_users(self, process: np.ndarray, batch: Batch) -> None:
         """Remember which processes use which devices; one that is not named is device 0, as in the sink."""
         devices = batch.get("device", repeated(0, len(process)))
-        first, _ = distinct_rows([devices, process])
-        for device, code in sorted(zip(devices[first].tolist(), process[first].tolist(), strict=True)):
+        for device, code in sorted(distinct_keys([devices, process])[0]):
             self.users.setdefault(0 if device == NULL else device, {})[code] = None
 
     def gpus_of_users(self) -> list[tuple[int, int, int]]:

@@ -77,6 +77,14 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return _firsts(codes), codes
 
 
+def distinct_keys(columns: list[np.ndarray]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the distinct rows of a table of integers in the order in which they are met, and which of them each row
+    equals; parameters and the latter as of `distinct_rows`.
+    """
+    first, inverse = distinct_rows(columns)
+    return list(zip(*(column[first].tolist() for column in columns), strict=True)), inverse
+
+
 def _coded(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values in the order in which they are met, and the number of each among these; int64."""
     coded = pa.array(values.astype(np.int64, copy=False)).dictionary_encode()

@@ -22,7 +22,7 @@ from causeway.readers.common.operators import (
 )
 from causeway.readers.common.vocabularies import BoundedVocabulary
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.distinct import distinct, distinct_keys
 from causeway.readers.sink.table_columns import nullable
 
 MOST = 1 << 16
@@ -110,7 +110,7 @@ class LaunchOperators:
         self._pending = np.empty(0, _OPEN)
         self._latest: int | None = None
         self._done = self._closed = False
-        self._threads: dict[tuple[int, int], int] = {}
+        self._threads: dict[tuple[int, ...], int] = {}
         self._stacks = operator_sweep.without_ranges(DEEPEST)
         self._paths = operator_sweep.empty_paths(MOST)
         self._rows: dict[tuple[Any, ...], int] = {}
@@ -162,9 +162,9 @@ class LaunchOperators:
         """Return the number of each row's thread, -1 of those that are not followed."""
         if not len(process):
             return np.empty(0, np.int64)
-        first, inverse = distinct_rows([process.astype(np.int64), thread.astype(np.int64)])
+        keys, inverse = distinct_keys([process, thread])
         numbers = []
-        for key in zip(process[first].tolist(), thread[first].tolist(), strict=True):
+        for key in keys:
             number = self._threads.get(key, -1)
             if number < 0 and may_add and len(self._threads) < MOST_THREADS:
                 number = self._threads[key] = len(self._threads)
@@ -204,9 +204,9 @@ class LaunchOperators:
 
     def _codes(self, columns: list[np.ndarray]) -> np.ndarray:
         """Return a code for each distinct row of leaf, outermost, path and flags."""
-        first, inverse = distinct_rows(columns)
+        rows, inverse = distinct_keys(columns)
         codes = []
-        for row in zip(*[column[first].tolist() for column in columns], strict=True):
+        for row in rows:
             code = NULL
             if row[0] >= 0 or row[2] > 0:
                 code = self._rows.get(row, LOST)
@@ -339,8 +339,8 @@ class CommunicationRanges:
         self._outside[kernel[~says]] = True
         columns = [rows[name] for name in ("process", "device", "stream")]
         computes = ~says & ~self._known[kernel]
-        self._computing.update(_rows_of([column[computes] for column in columns]))
-        for code, *stream in _rows_of([kernel[says], *(column[says] for column in columns)]):
+        self._computing.update(distinct_keys([column[computes] for column in columns])[0])
+        for code, *stream in distinct_keys([kernel[says], *(column[says] for column in columns)])[0]:
             self._streams_of.setdefault(code, set()).add(tuple(stream))
 
     def _say(self, operator: np.ndarray) -> np.ndarray:
@@ -361,9 +361,3 @@ class CommunicationRanges:
             and streams.isdisjoint(self._computing)
             and all(stream[:2] in computing for stream in streams)
         }
-
-
-def _rows_of(columns: list[np.ndarray]) -> list[tuple[int, ...]]:
-    """Return the distinct rows of columns of integers, each of shape (n,)."""
-    first, _ = distinct_rows(columns)
-    return list(zip(*(column[first].tolist() for column in columns), strict=True))

@@ -25,7 +25,7 @@ from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, 
 from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
-from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.distinct import distinct_keys
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
@@ -121,7 +121,7 @@ class Sink:
         self.facts = Facts()
         self.overhead = ProfilerOverhead()
         self.other_contexts = OtherContexts()
-        self.queues: set[tuple[int, int, int]] = set()  # process, device, stream: hardware queues in place of streams
+        self.queues: set[tuple[int, ...]] = set()  # process, device, stream: hardware queues in place of streams
         self.work_item_calls: frozenset[str] = frozenset()  # names of calls whose launches have grids in work-items
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
@@ -207,8 +207,7 @@ class Sink:
         self._check_sizes(columns, n)
         if len(self.queues) < MOST_STREAMS and columns["in_queue"].any():
             ids = [columns[name][columns["in_queue"] != 0] for name in ("process", "device", "stream")]
-            first, _ = distinct_rows(ids)
-            self.queues.update(zip(*[column[first].tolist() for column in ids], strict=True))
+            self.queues.update(distinct_keys(ids)[0])
         codes = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
         times = columns["start_ns"], columns["duration_ns"]

@@ -19,7 +19,7 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import kernel_class, says_communication
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
-from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_rows
+from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_keys
 from causeway.readers.sink.event_times import RecordingDigest
 from causeway.readers.sink.joins import OpenRanges, WorkCalls, pieces_in_order
 from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOperators, OperatorNumbers
@@ -70,7 +70,7 @@ class StarWriter:
         self.facts = sink.facts
         self.configurations = FinalNumbers(len(sink.configuration_rows()))
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
-        self.used_devices: set[tuple[int, int]] = set()  # (process, device)
+        self.used_devices: set[tuple[int, ...]] = set()  # (process, device)
         self.used_processes: set[int] = set()
         self.stream_order = StreamOrder(sink.queues, sink.issues)
         self.cuts = Cuts()
@@ -152,9 +152,9 @@ class StarWriter:
         facts.has_start = True
 
     def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
-        first, _ = distinct_rows([process, device])
-        self.used_processes.update(process[first].tolist())
-        self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
+        keys, _ = distinct_keys([process, device])
+        self.used_processes.update(code for code, _ in keys)
+        self.used_devices.update(keys)
 
     def _events(self, kind: str) -> Iterator[EventBatch]:
         """Give the events of a kind in order, each once."""

@@ -16,7 +16,7 @@ from causeway.core.tables import open_table
 from causeway.readers.common.constants import NULL, WRAPPED
 from causeway.readers.common.issues import Issues
 from causeway.readers.sink.batches import EventBatch, is_repeated
-from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.distinct import distinct_keys
 from causeway.readers.sink.records import MOST_STREAMS
 
 SHARED_STREAMS = ("mixed_processes", "merged_ids", "device_assumed")
@@ -63,7 +63,7 @@ class StreamOrder:
         How long after its call returned such a launch starts at most.
     """
 
-    def __init__(self, queues: Collection[tuple[int, int, int]], issues: Issues) -> None:
+    def __init__(self, queues: Collection[tuple[int, ...]], issues: Issues) -> None:
         self.resets = 0
         self.first_reset: int | None = None
         self.outlasting = 0
@@ -74,7 +74,7 @@ class StreamOrder:
         self.most_late_ns = 0
         self._queues = queues
         self._issues = issues
-        self._streams: dict[tuple[int, int, int], int] = {}
+        self._streams: dict[tuple[int, ...], int] = {}
         self._latest = np.empty(0, np.int64)
         self._ends_last = np.empty((5, 0), np.int64)
         self._called = np.empty((3, 0), np.int64)
@@ -92,9 +92,7 @@ class StreamOrder:
         """
         if len(self._streams) >= MOST_STREAMS:
             return
-        columns = [rows[name] for name in ("process", "device", "stream")]
-        first, inverse = distinct_rows(columns)
-        keys = zip(*[column[first].tolist() for column in columns], strict=True)
+        keys, inverse = distinct_keys([rows[name] for name in ("process", "device", "stream")])
         numbers = np.array([self._streams.setdefault(key, len(self._streams)) for key in keys], np.int64)
         new = len(self._streams) - self._called.shape[1]
         self._latest = np.append(self._latest, np.full(new, NULL))
@@ -168,7 +166,7 @@ class StreamOrder:
         self.longest = max(self.longest, int((ends[last] - starts)[within].max(initial=0)))
         state[:] = calls[last[-1]], starts[last[-1]], ends[last[-1]], is_counted[last[-1]], state[4] + count
 
-    def impossible(self) -> list[tuple[int, int, int]]:
+    def impossible(self) -> list[tuple[int, ...]]:
         """Return the streams with launches whose ends are known to be wrong: process, device and stream of each."""
         if self._issues.count("stream_assumed") or any(map(self._issues.count, SHARED_STREAMS)):
             return []
@@ -256,7 +254,7 @@ class Cuts:
         return self.rows.size
 
     @classmethod
-    def of(cls, path: Path, streams: Collection[tuple[int, int, int]], unsure_ns: int = 0) -> "Cuts":
+    def of(cls, path: Path, streams: Collection[tuple[int, ...]], unsure_ns: int = 0) -> "Cuts":
         """Return the cuts of launches on some streams, found from the last launch to the first.
 
         Parameters
@@ -332,7 +330,7 @@ class Cuts:
         return np.array([cut.get(key, key[1]) for key in keys], np.int64)
 
 
-def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Behind], unsure_ns: int) -> np.ndarray:
+def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, ...], _Behind], unsure_ns: int) -> np.ndarray:
     """Return the cuts in a block of launches, whose rows count from 0, by row; `behind` is brought up to date."""
     names = ("rank", "device", "stream")
     order = np.lexsort([block[name] for name in names])
