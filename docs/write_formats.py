@@ -82,20 +82,20 @@ def listed() -> str:
         "|---|---|---|---|---|",
     ]
     for word, layout in layouts:
-        given = dict.fromkeys(table for _, gives, _ in tables_of(layout.columns) for table in _plain(gives))
-        versions = column_map(layout.columns)["versions"]
-        lines.append(f"| `{word}` | {layout.title} | {layout.source} | {versions} | {', '.join(given)} |")
+        given = dict.fromkeys(table for _, gives, _ in tables_of(layout) for table in _plain(gives))
+        title, source, versions = (column_map(layout)[key] for key in ("title", "written_by", "versions"))
+        lines.append(f"| `{word}` | {title} | {source} | {versions} | {', '.join(given)} |")
     for _, layout in layouts:
         lines += [
             "",
-            f"## {layout.title}",
+            f"## {column_map(layout)['title']}",
             "",
-            f"Map: `config/columns/{layout.columns}.yaml`.",
+            f"Map: `config/columns/{layout}.yaml`.",
             "",
             "| table | gives | columns read (theirs: ours) |",
             "|---|---|---|",
         ]
-        for table, gives, columns in tables_of(layout.columns):
+        for table, gives, columns in tables_of(layout):
             read = ", ".join(f"`{raw}`" if raw == ours else f"`{raw}`: {ours}" for raw, ours in columns.items())
             lines.append(f"| {table} | {gives} | {read or '-'} |")
     lines += [

@@ -10,25 +10,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
-    """One way in which exports of a format are laid out: a column map, and its entry on the formats page.
-
-    Parameters
-    ----------
-    columns : str
-        Name of its column map, `config/columns/<columns>.yaml`.
-    title : str
-        Heading of the formats page.
-    source : str
-        The command or tool that writes it, and into what.
-    """
-
-    columns: str
-    title: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Signs:
     """Names by which `detect` recognises CSV files, SQLite databases and folders; other signs are patterns in `detect`.
 
@@ -71,7 +52,9 @@ class Format:
         What the sheet's column `source` names, for the table of `config/README.md`.
     readers : tuple of str
         Modules of `causeway.readers` that read its layouts; the first whose `probe` accepts an export reads it.
-    layouts : tuple of Layout
+    layouts : tuple of str
+        The column maps of the ways in which its exports are laid out, `config/columns/<layout>.yaml`: what each is
+        called, what writes it, and what stands in it.
     signs : Signs
     special_case_of : str
         The format whose signs its exports bear, too: it is looked for before the others. Empty if there is none.
@@ -82,7 +65,7 @@ class Format:
     export: str
     source: str
     readers: tuple[str, ...]
-    layouts: tuple[Layout, ...]
+    layouts: tuple[str, ...]
     signs: Signs = Signs()
     special_case_of: str = ""
 
@@ -99,26 +82,7 @@ _RECORDS = (
             "a sqlite, arrow or json-lines file, or a parquetdir or arrowdir folder of `nsys export`; a recipe's folder"
         ),
         readers=("nvidia.nsys", "nvidia.nsys_columnar", "nvidia.nsys_recipe", "nvidia.nsys_jsonlines"),
-        layouts=(
-            Layout(
-                columns="nsys",
-                title="Nsight Systems tables",
-                source=(
-                    "`nsys export` of type `sqlite` (a file), `parquetdir`, `arrowdir` (folders) or `arrow` (a file);"
-                    " these tables saved as CSV, StringIds.csv beside them (a folder)"
-                ),
-            ),
-            Layout(
-                columns="nsys_jsonlines",
-                title="Nsight Systems JSON lines",
-                source="`nsys export` of type `json` or `jsonlines` (a file)",
-            ),
-            Layout(
-                columns="nsys_recipe",
-                title="Nsight Systems recipe",
-                source="`nsys recipe nvtx_gpu_proj_trace` (its folder, or trace.parquet)",
-            ),
-        ),
+        layouts=("nsys", "nsys_jsonlines", "nsys_recipe"),
         signs=Signs(
             tables=(
                 "StringIds",
@@ -144,16 +108,7 @@ _RECORDS = (
         export="Nsight Compute, `ncu --csv`: long or wide, details or raw page",
         source="one CSV file of `ncu --csv`",
         readers=("nvidia.ncu_wide", "nvidia.ncu_long"),
-        layouts=(
-            Layout(
-                columns="ncu",
-                title="Nsight Compute",
-                source=(
-                    "`ncu --csv`, page `details` or `raw`, long or wide, with what the program printed before it"
-                    " (a file)"
-                ),
-            ),
-        ),
+        layouts=("ncu",),
     ),
     Format(
         word="rocprof",
@@ -163,18 +118,7 @@ _RECORDS = (
             "results.csv, a counter pass, results.db, or the folder of one run; a rocprofiler-compute workload's folder"
         ),
         readers=("amd.rocprof_v1", "amd.rocprof_compute"),
-        layouts=(
-            Layout(
-                columns="rocprof",
-                title="rocprof v1",
-                source="`rocprof --timestamp on`, `rocprof -i counters.txt` (a file, or a folder of passes)",
-            ),
-            Layout(
-                columns="rocprof_compute",
-                title="rocprofiler-compute, Omniperf",
-                source="a workload's folder, its pmc_perf.csv, or one of its passes",
-            ),
-        ),
+        layouts=("rocprof", "rocprof_compute"),
         signs=Signs(
             headers=(
                 ("KernelName", "gpu-id"),
@@ -194,24 +138,7 @@ _RECORDS = (
         export="rocprofv3, folder of CSV files, JSON or Perfetto trace; Perfetto traces of ROCm Systems Profiler",
         source="the output folder, one CSV file of it, the JSON file, or a .pftrace or .proto file",
         readers=("amd.rocprofv3_csv", "amd.rocprofv3_json", "amd.rocm_perfetto"),
-        layouts=(
-            Layout(
-                columns="rocprofv3",
-                title="rocprofv3",
-                source=(
-                    "`rocprofv3 --output-format csv` (a folder, or one file of it) or `json`; also the CSV of"
-                    " `rocpd convert`"
-                ),
-            ),
-            Layout(
-                columns="rocm_perfetto",
-                title="Perfetto traces of AMD's tools",
-                source=(
-                    "`rocprofv3 --output-format pftrace`, `rocpd convert -f pftrace` (a .pftrace file);"
-                    " `rocprof-sys-run` (perfetto-trace-*.proto)"
-                ),
-            ),
-        ),
+        layouts=("rocprofv3", "rocm_perfetto"),
         signs=Signs(
             headers=(
                 ("Agent_Id", "Kernel_Name", "Correlation_Id"),
@@ -240,14 +167,7 @@ _RECORDS = (
         export="rocprofv3's .db, one or several; rocm_profile_data's .rpd",
         source="a .db file, the folder of those of one run, or a .rpd file",
         readers=("amd.rpd", "amd.rocpd"),
-        layouts=(
-            Layout(
-                columns="rocpd",
-                title="rocpd",
-                source=("`rocprofv3 --output-format rocpd` (a .db file, or a folder of those of several processes)"),
-            ),
-            Layout(columns="rpd", title="rocm_profile_data", source="`runTracer.sh` (a .rpd file)"),
-        ),
+        layouts=("rocpd", "rpd"),
         signs=Signs(
             tables=("rocpd_", "rocpd_kernel_dispatch", "rocpd_op", "rocpd_string"),
             files=("*_results.db", "*.rpd"),
@@ -261,21 +181,7 @@ _RECORDS = (
         export="PyTorch / PaddlePaddle / JAX Chrome trace, `.json` or `.json.gz`, NVIDIA, AMD and Intel",
         source="one trace, .json or .json.gz",
         readers=("pytorch.jax_trace", "pytorch.kineto"),
-        layouts=(
-            Layout(
-                columns="kineto",
-                title="PyTorch Kineto",
-                source=(
-                    "`torch.profiler` (`export_chrome_trace`, a .json or .json.gz file), NVIDIA, AMD and Intel;"
-                    " `paddle.profiler` (`export_chrome_tracing`)"
-                ),
-            ),
-            Layout(
-                columns="jax",
-                title="JAX, XLA",
-                source="`jax.profiler.trace` (the .trace.json.gz in its folder plugins/profile), NVIDIA and AMD",
-            ),
-        ),
+        layouts=("kineto", "jax"),
     ),
     Format(
         word="cupti",
@@ -283,21 +189,7 @@ _RECORDS = (
         export="nvprof's database, `nvprof --print-gpu-trace --csv`, CSV dumps of CUPTI activity records",
         source="an .nvvp, .nvprof or .sqlite database, one CSV file, or a folder of dumps",
         readers=("nvidia.nvprof", "nvidia.cupti_csv"),
-        layouts=(
-            Layout(
-                columns="nvprof",
-                title="nvprof's database",
-                source="`nvprof -o` (a .nvvp, .nvprof or .sqlite file)",
-            ),
-            Layout(
-                columns="cupti_csv",
-                title="CSV of CUPTI activity",
-                source=(
-                    "`nvprof --print-gpu-trace --csv`, `nsys stats -r cuda_gpu_trace` (csv, tsv, json, column), dumps"
-                    " of activity records"
-                ),
-            ),
-        ),
+        layouts=("nvprof", "cupti_csv"),
         signs=Signs(
             headers=(("Start", "Duration", "Grid X", "Device"), ("start", "end", "deviceId", "correlationId")),
             tables=("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "StringTable"),
@@ -314,9 +206,7 @@ _RECORDS = (
         ),
         source="one CSV or Parquet file",
         readers=("plain.table",),
-        layouts=(
-            Layout(columns="table", title="plain table", source="CSV or Parquet with one row per launch (a file)"),
-        ),
+        layouts=("table",),
     ),
 )
 

@@ -1,6 +1,6 @@
 """Errors for files and folders that no reader takes: what they are, and what to do."""
 
-import codecs
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -20,11 +20,6 @@ LONGEST_NAMES = 200
 FILES_LOOKED_AT = 256
 """Files of a folder that are examined, to name what it holds."""
 
-_PACKED = ((b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4"))
-_POINTER = b"version https://git-lfs.github.com/"
-_WEB_PAGE = re.compile(rb"\s*<(?:!doctype\s+)?html\b", re.IGNORECASE)
-_PICKLE = re.compile(rb"\x80[\x02-\x05]")
-"""The beginning of a pickle of one of the protocols that Python writes."""
 _TELEMETRY = re.compile(rb"^(?:\S+\s+)?#\s*(?:gpu|entity)\b|\bDCGM_FI_", re.IGNORECASE | re.MULTILINE)
 """The header of `nvidia-smi dmon` or `dcgmi dmon`, and a metric of dcgm-exporter."""
 _JSON_OF_TABLES = re.compile(
@@ -41,36 +36,17 @@ def unknown(path: Path, source: str) -> ExportError:
     if path.is_dir():
         return _folder(path, source, None)
     expected = f"an export of one of {', '.join(FORMATS)}"
-    head = first_bytes(path, 16)
     if entry := column_map("refusals")["files"].get(path.suffix.lower()):
         return ExportError(source, f"it is {entry['what']}, which is not read", expected, entry["advice"])
     if archive_kind(path) == "tar":
         advice = "Unpack it first; `causeway run` and `causeway check` do so themselves."
         return ExportError(source, "it is a tar archive", expected, advice)
-    packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
-    if packed:
-        return ExportError(
-            source,
-            f"it is compressed with {packed}",
-            expected,
-            "Uncompress it first; gzip, xz, bzip2 and zstd are read as they are.",
-        )
-    if _PICKLE.match(head):
-        return ExportError(
-            source,
-            "it is a pickle of Python, as a snapshot of PyTorch's memory is: no launches are in it",
-            expected,
-            "Name the trace that `export_chrome_trace` of torch.profiler writes.",
-        )
-    if error := _other_content(path, source, expected):
-        return error
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return ExportError(
-            source,
-            "it is text in UTF-16, as PowerShell's redirection writes it",
-            expected,
-            "Convert it: `iconv -f UTF-16 -t UTF-8`.",
-        )
+    head = first_bytes(path)
+    for pattern, found, advice in _contents():
+        if pattern.search(head):
+            return ExportError(source, found, expected, advice)
+    if is_database(path):
+        return _other_database(path, source, expected)
     if error := _json_of_tables(path, source):
         return error
     if _TELEMETRY.search(first_bytes(path, 4096)):
@@ -79,25 +55,23 @@ def unknown(path: Path, source: str) -> ExportError:
     return ExportError(source, "its content is of no known format", expected, advice)
 
 
-def _other_content(path: Path, source: str, expected: str) -> ExportError | None:
-    """Return the error for what stands in place of an export where a copy or a download failed, and for databases of
-    other programs; None for any other file.
-    """
-    head = first_bytes(path)
-    again = "Copy it again, or export it again; a full disk and a copy that was cut leave such files."
-    if head.startswith(_POINTER):
-        return ExportError(source, "it is a pointer of Git LFS, not the file", expected, "Fetch it: `git lfs pull`.")
-    if _WEB_PAGE.match(head):
-        advice = "Download the file itself: a page in its place tells of a link that is wrong or asks to log in."
-        return ExportError(source, "it is a web page (HTML)", expected, advice)
-    if head and not head.strip(b"\0"):
-        return ExportError(source, "it begins with nothing but zero bytes", expected, again)
-    if not is_database(path):
-        return None
+@functools.cache
+def _contents() -> list[tuple[re.Pattern[bytes], str, str]]:
+    """Return what may stand in place of an export: a pattern of its first bytes, what is found, and what to do."""
+    known = column_map("refusals")
+    return [
+        (re.compile(entry["pattern"].encode()), entry["found"], known["advice"].get(entry["advice"], entry["advice"]))
+        for entry in known["contents"]
+    ]
+
+
+def _other_database(path: Path, source: str, expected: str) -> ExportError:
+    """Return the error for databases of other programs."""
     tables = clean_text(", ".join(sqlite_tables(path)))[:LONGEST_NAMES]
     if tables:
         found = f"it is a SQLite database without a table that is known: it has {tables}"
         return ExportError(source, found, expected, "Name the database that the profiler wrote.")
+    again = column_map("refusals")["advice"]["copied"]
     return ExportError(source, "it is a SQLite database, cut or damaged, in which no table is left", expected, again)
 
 

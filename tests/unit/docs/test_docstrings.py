@@ -31,7 +31,7 @@ MISSING = {
     "readers/nvidia": 2,
     "readers/plain": 3,
     "readers/pytorch": 2,
-    "readers/sink": 31,
+    "readers/sink": 23,
     "simulate": 2,
     "variability": 1,
     "variability/bins": 29,

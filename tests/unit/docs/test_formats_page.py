@@ -13,7 +13,7 @@ PROGRAM = importlib.util.spec_from_file_location("write_formats", ROOT / "docs" 
 write_formats = importlib.util.module_from_spec(PROGRAM)
 PROGRAM.loader.exec_module(write_formats)
 COMMAND = "PYTHONPATH=scripts python docs/write_formats.py --write"
-MAPS = [layout.columns for record in FORMATS.values() for layout in record.layouts]
+MAPS = [layout for record in FORMATS.values() for layout in record.layouts]
 
 
 @pytest.mark.parametrize("path", write_formats.generated(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -34,7 +34,7 @@ def test_a_record_is_complete(record):
     assert record.kind in ("trace", "counters", "table")
     assert record.readers
     assert record.layouts
-    assert all((COLUMN_MAPS / f"{layout.columns}.yaml").is_file() for layout in record.layouts)
+    assert all((COLUMN_MAPS / f"{layout}.yaml").is_file() for layout in record.layouts)
     assert record.special_case_of in ("", *FORMATS)
 
 

@@ -146,11 +146,12 @@ def _flat(arguments: tuple[Any, ...]) -> Iterator[np.ndarray]:
 
 
 def _rows(signature: Signature, arguments: tuple[Any, ...]) -> int:
-    """Return the rows of a call: the length of the longest array that is only read, else of any."""
+    """Return the rows of a call: the longest axis of the arrays that are only read, else of any."""
     pairs = zip(signature.arguments, arguments, strict=True)
     read = [one for kind, one in pairs if kind.axes and kind.readonly]
     read += [one for one in _flat(arguments) if not one.flags.writeable]
-    return max((len(one) // (BYTES if one.itemsize == 1 else 1) for one in read or _flat(arguments)), default=0)
+    lengths = (max(one.shape) // (BYTES if one.itemsize == 1 else 1) for one in read or _flat(arguments))
+    return max(lengths, default=0)
 
 
 def _widened(kind: StatedType, value: Any, written: list[tuple[np.ndarray, np.ndarray]]) -> Any:

@@ -292,11 +292,10 @@ class CounterStore:
             " BY start, rowid"
         )
         while rows := cursor.fetchmany(BLOCK_ROWS):
-            start, stop, kernel, process, device, stream, queue, shape = np.array(rows, np.int64).T
-            facts = {"queue_ns": queue}
-            self.sink.launches(
-                start, stop, kernel, process, device, stream, facts=facts, shape=self._shape(shape), in_queue=True
-            )
+            *columns, shape = np.array(rows, np.int64).T
+            names = ("start_ns", "end_ns", "kernel", "process", "device", "stream", "queue_ns")
+            launches = dict(zip(names, columns, strict=True)) | self._shape(shape)
+            self.sink.launches(launches | {"in_queue": np.ones(len(rows), bool)})
         database.execute(
             "INSERT INTO emitted SELECT rowid, ROW_NUMBER() OVER (ORDER BY start, rowid) - 1 FROM whole WHERE start IS"
             " NOT NULL"

@@ -12,12 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
-from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.amd.counter_passes import CounterStore, by_launch, checked, take_measured
+from causeway.readers.amd.counter_passes import by_launch, checked, take_measured
 from causeway.readers.amd.executions import at_the_same_time, of_files, span_of
 from causeway.readers.amd.kern_table import KERN, KernSource
+from causeway.readers.amd.trace_events import AmdReader
 from causeway.readers.common.constants import NULL, SIGNALS
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import CsvFile, header_of
@@ -88,20 +86,13 @@ class Pass:
         return bool(self.counters or self.pairs)
 
 
-class PassReader:
+class PassReader(AmdReader):
     """The reader of the files of one export."""
 
     def __init__(self, form: str, sink: Sink, options: Options) -> None:
-        self.rules = column_map(form)
-        sink.metadata[GRID] = self.rules["grid"]
-        self.sink = sink
-        self.options = options
-        self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
+        super().__init__(sink, options, form)
         self.store.times_tell = False  # rocprofiler-compute gives counters the times of its timing run
-        self.progress = options.progress()
-        self.done = 0
         self.kernels: dict[str, int] = {}
-        self.failure: ExportError | None = None
         self.rounded = self.other_clock = 0
         self.together: set[str] = set()
 
@@ -289,17 +280,9 @@ class PassReader:
     def _launches(self, columns: dict[str, np.ndarray], counters: bool) -> None:
         kept = ~columns["rounded"]  # the others are counted as rounded, not as rows without a time
         columns = {name: column[kept] for name, column in columns.items()}
-        self.sink.launches(
-            columns["start"],
-            columns["stop"],
-            columns["kernel"],
-            columns["process"],
-            device=columns["device"],
-            stream=columns.get("stream", 0),
-            in_queue=True,
-            facts={"queue_ns": columns["queue"]},
-            shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
-        )
+        times = {"start_ns": columns["start"], "end_ns": columns["stop"], "queue_ns": columns["queue"]}
+        of_sink = {name: column for name, column in columns.items() if name != "correlation"}
+        self.sink.launches({**of_sink, **times, "in_queue": True})
         if counters:
             self.store.launches(columns)
 

@@ -13,11 +13,8 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
-from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.amd.executions import read_files
-from causeway.readers.amd.trace_events import RocmEvents, agents
+from causeway.readers.amd.trace_events import AmdReader, agents
 from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
@@ -76,25 +73,15 @@ def _group(label: str) -> tuple[str, str]:
     return str(path.parent / numbered[1] if numbered else path.parent), stem
 
 
-class _Reader:
+class _Reader(AmdReader):
     """The reader of the files of one export."""
 
     def __init__(self, sink: Sink, options: Options) -> None:
-        self.sink = sink
-        self.options = options
-        self.rules = column_map("rocm_perfetto")
-        sink.metadata[GRID] = self.rules["grid"]
-        rocprofv3 = column_map("rocprofv3")
-        self.lds_granularity = rocprofv3["lds_granularity"]
-        self.store = CounterStore(sink, rocprofv3["units"], self.rules["duration"])
-        self.events = RocmEvents(sink)
-        self.progress = options.progress()
-        self.done = 0
+        super().__init__(sink, options, "rocm_perfetto")
         self.dispatches = 0
         self.device_assumed = False
         self.path = Path()
         self.first_device: int | None = None
-        self.failure: ExportError | None = None
         slices = self.rules["tables"]
         self.columns = {kind: rules["columns"] for kind, rules in slices.items()}
         self.launch_mark = slices["launches"]["marks"]
@@ -131,9 +118,8 @@ class _Reader:
         issues.add("unreadable_rows", file.damaged, label)
         issues.add("dropped_events", file.lost, label)
         if file.cut:
-            issues.add("truncated", 1, label)
             found = f"{label}: the trace ends within a packet, or is damaged there"
-            self.failure = self.failure or ExportError(self.options.source, found, "a complete trace", ADVICE)
+            self.fail(ExportError(self.options.source, found, "a complete trace", ADVICE), "truncated", label)
         self.done += path.stat().st_size
 
     def finish(self) -> None:
@@ -203,7 +189,7 @@ class _Reader:
         columns["device"] = self._devices(slices, found["device"])
         columns |= self.events.stream_or_queue(self._streams(slices, found), columns["queue_id"])
         lds = self.sink.integers(found["lds_bytes"])
-        step = self.lds_granularity
+        step = self.shared["lds_granularity"]
         columns["lds_bytes"] = np.where(lds == NULL, NULL, -(-lds // step) * step)
         for ours in ("grid", "block"):
             columns |= size_columns(ours, ["" if size is None else str(size)[:LONGEST_SIZE] for size in found[ours]])

@@ -12,10 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
+from causeway.readers.amd.counter_passes import ANY_KERNEL
 from causeway.readers.amd.rocpd_tables import (
     COPIES,
     COUNTERS,
@@ -27,14 +25,13 @@ from causeway.readers.amd.rocpd_tables import (
     real,
     suffixes,
 )
-from causeway.readers.amd.trace_events import RocmEvents, allocated_lds
+from causeway.readers.amd.trace_events import AmdReader, allocated_lds
 from causeway.readers.common.constants import NULL, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import Misfits, integers
+from causeway.readers.common.numbers import integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
-from causeway.readers.containers.table_source import note_state
-from causeway.readers.sink.batches import repeated
+from causeway.readers.containers.table_source import Batch, note_state
 from causeway.readers.sink.distinct import mapped
 from causeway.readers.sink.sink import Sink
 
@@ -70,27 +67,15 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     reader.finish()
 
 
-class RocpdReader:
+class RocpdReader(AmdReader):
     """The reader of the databases of one export."""
 
     def __init__(self, sink: Sink, options: Options) -> None:
-        self.sink = sink
-        self.options = options
-        self.rules = column_map("rocpd")
-        sink.metadata[GRID] = self.rules["grid"]
-        shared = column_map("rocprofv3")
-        self.markers = shared["markers"]
-        self.lds_step = shared["lds_granularity"]
-        self.store = CounterStore(sink, shared["units"], self.rules["duration"])
+        super().__init__(sink, options, "rocpd")
+        self.markers = self.shared["markers"]
+        self.lds_step = self.shared["lds_granularity"]
         self.store.same_run = True  # counters are those of events of the same process
-        self.events = RocmEvents(sink)
-        self.progress = options.progress()
-        self.done = 0
-        self.total = 1
-        self.before = 0
-        self.failure: ExportError | None = None
         self.guids: set[str] = set()
-        self.sets = 0
 
     def read(self, path: Path, label: str) -> None:
         """Read one database; keep in `failure` what is wrong with it."""
@@ -137,10 +122,9 @@ class RocpdReader:
             entry = self.rules["tables"][table]
             lacking = [name for name in entry["required"] if name not in tables.columns(table)]
             if lacking:
-                self._damage(
-                    f"{label}table {table} has no column {', '.join(lacking)}",
-                    f"{label}{table} lacks {', '.join(lacking)}",
-                )
+                found = f"{label}table {table} has no column {', '.join(lacking)}"
+                error = ExportError(self.options.source, found, "the columns that rocprofv3 writes", ADVICE)
+                self.fail(error, "unreadable_table", f"{label}{table} lacks {', '.join(lacking)}")
                 continue
             event = ("stack_id", "category_id", "extdata") if table == REGIONS else ("stack_id",)
             self._try(partial(self._table, tables, table, entry, event, take, guid, label))
@@ -156,30 +140,17 @@ class RocpdReader:
         try:
             step()
         except ExportError as error:
-            self.sink.issues.add("truncated", 1, error.found.partition(" (")[0])
-            self.failure = self.failure or error
-
-    def _damage(self, found: str, detail: str) -> None:
-        self.sink.issues.add("unreadable_table", 1, detail)
-        self.failure = self.failure or ExportError(
-            self.options.source, found, "the columns that rocprofv3 writes", ADVICE
-        )
+            self.fail(error, "truncated", error.found.partition(" (")[0])
 
     def _table(
         self, tables: ProcessTables, table: str, entry: dict, event: tuple, take: Callable, guid: str, label: str
     ) -> None:
-        for misfits, batch in tables.rows(table, entry["columns"], event):
-            rows = len(batch["start"])
-            self._count(label + table, rows, misfits)
-            take(tables, batch, rows, self._process(tables, batch, rows, guid))
+        for misfits, columns in tables.rows(table, entry["columns"], event):
+            batch = Batch(columns)
+            self.count(label + table, batch.rows, misfits)
+            take(tables, batch, self._process(tables, batch, guid))
 
-    def _count(self, table: str, rows: int, misfits: Misfits) -> None:
-        self.sink.count_in(table, rows)
-        self.sink.issues.add_all(misfits, table)
-        self.done += rows
-        self.progress.at(self.before + int((self.options.size - self.before) * min(1.0, self.done / self.total)))
-
-    def _process(self, tables: ProcessTables, batch: dict, rows: int, guid: str) -> np.ndarray:
+    def _process(self, tables: ProcessTables, batch: Batch, guid: str) -> np.ndarray:
         """Return process codes: of each row id, the process that it stands for."""
 
         def code_of(row: int) -> int:
@@ -188,20 +159,18 @@ class RocpdReader:
                 self.processes[row] = self.sink.processes.code(f"{max(int(pid or 0), 0):020d} {guid}")
             return self.processes[row]
 
-        return mapped(batch.get("process", repeated(NULL, rows)), code_of)
+        return mapped(batch["process"], code_of)
 
-    def _launches(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
+    def _launches(self, tables: ProcessTables, batch: Batch, process: np.ndarray) -> None:
         ids = batch["kernel"]
         symbols = tables.kernel_symbols()
         none = (None,) * 5
         columns = {name: batch[name] for name in ("queue_id", *LAUNCH_SHAPE) if name in batch}
         columns |= {"start": batch["start"], "stop": batch["stop"], "process": process}
-        absent = np.full(rows, NULL)
-        columns |= self.events.stream_or_queue(batch.get("stream", absent), batch.get("queue_id", absent))
+        columns |= self.events.stream_or_queue(batch["stream"], batch["queue_id"])
         columns["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
-        columns["device"] = self._agents(tables, batch.get("agent"), rows)
-        columns["thread"] = batch.get("thread", np.full(rows, NULL))
-        columns["correlation"] = batch.get("stack_id", np.full(rows, NULL))
+        columns["device"] = self._agents(tables, batch, "agent")
+        columns |= {"thread": batch["thread"], "correlation": batch["stack_id"]}
         for at, name in enumerate(("lds_bytes", "arch_vgpr", "accum_vgpr", "sgpr"), 1):
             values = integers([symbols.get(one, none)[at] for one in ids.tolist()])[0]
             if name == "lds_bytes":  # as in the CSV: what is allocated, not what is asked for
@@ -212,30 +181,28 @@ class RocpdReader:
             self.events.dispatches(DISPATCHES, process, batch["number"])
         self.events.launches(columns)
         if self.counted and "event" in batch:
-            self.store.launches(
-                columns | {"number": batch["event"], "kernel": np.full(rows, ANY_KERNEL)}, columns["kernel"]
-            )
+            of_events = {"number": batch["event"], "kernel": np.full(batch.rows, ANY_KERNEL)}
+            self.store.launches(columns | of_events, columns["kernel"])
 
-    def _agents(self, tables: ProcessTables, agents: np.ndarray | None, rows: int) -> np.ndarray:
-        if agents is None:
+    def _agents(self, tables: ProcessTables, batch: Batch, column: str) -> np.ndarray:
+        if column not in batch:
             self.sink.issues.add("device_assumed", 1)
-            return np.zeros(rows, np.int64)
-        return mapped(agents, tables.device)
+            return np.zeros(batch.rows, np.int64)
+        return mapped(batch[column], tables.device)
 
-    def _copies(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
-        columns = {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
-        columns |= {"bytes": batch.get("bytes", NULL), "correlation": batch.get("stack_id", np.full(rows, NULL))}
-        absent = np.full(rows, NULL)
-        ends = [self._agents(tables, batch.get(end, absent), rows) for end in ("source", "target")]
-        directions = tables.texts(batch.get("name", absent))
+    def _copies(self, tables: ProcessTables, batch: Batch, process: np.ndarray) -> None:
+        columns = {"start": batch["start"], "stop": batch["stop"], "process": process}
+        columns["stream"] = batch.get("stream", batch.get("queue_id", np.zeros(batch.rows, np.int64)))
+        columns |= {"bytes": batch["bytes"], "correlation": batch["stack_id"]}
+        ends = [mapped(batch[end], tables.device) for end in ("source", "target")]
         directions = [
             name if self.events.knows(name) else self._direction(tables, batch, at)
-            for at, name in enumerate(directions)
+            for at, name in enumerate(tables.texts(batch["name"]))
         ]
         self.events.copies(columns, directions, *ends)
 
     @staticmethod
-    def _direction(tables: ProcessTables, batch: dict, at: int) -> str:
+    def _direction(tables: ProcessTables, batch: Batch, at: int) -> str:
         """Return a copy's direction by the kinds of agents at its ends."""
         kinds = [
             tables.agents.get(int(batch[end][at]), (None,) * 3)[2] if end in batch else None
@@ -244,18 +211,17 @@ class RocpdReader:
         words = ["HOST" if kind == "CPU" else "DEVICE" if kind == "GPU" else "?" for kind in kinds]
         return "_TO_".join(words)
 
-    def _regions(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
-        absent = np.full(rows, NULL)
+    def _regions(self, tables: ProcessTables, batch: Batch, process: np.ndarray) -> None:
         columns = {"start": batch["start"], "stop": batch["stop"], "process": process}
-        columns["thread"] = mapped(batch.get("thread", absent), lambda row: tables.threads.get(row, row))
-        columns["correlation"] = batch.get("stack_id", absent)
-        names = tables.texts(batch.get("name", absent))
+        columns["thread"] = mapped(batch["thread"], lambda row: tables.threads.get(row, row))
+        columns["correlation"] = batch["stack_id"]
+        names = tables.texts(batch["name"])
         named = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
-        categories = tables.texts(batch.get("category_id", absent), *named)
+        categories = tables.texts(batch["category_id"], *named)
         kinds = {one: self._region_kind(one) for one in set(categories)}
         kind = np.array([kinds[one] for one in categories])
         marker = kind == "range"
-        facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * rows
+        facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * batch.rows
         others = sorted(one for one, what in kinds.items() if what == "other")
         self.sink.issues.add("other_regions", int(np.sum(kind == "other")), clean_text(", ".join(others))[:200])
         texts = [
@@ -278,25 +244,21 @@ class RocpdReader:
 
     def _counter_rows(self, tables: ProcessTables, code: int, label: str) -> Iterator[tuple[int, int, str, float]]:
         for bad, batch in tables.counter_values():
-            self._count(label + COUNTERS, len(batch["event"]), bad)
+            self.count(label + COUNTERS, len(batch["event"]), bad)
             for event, counter, value in zip(
                 batch["event"].tolist(), batch["counter"].tolist(), batch["value"].to_pylist(), strict=True
             ):
                 yield code, event, tables.counters.get(counter, ("", None))[0] or f"counter {counter}", real(value)
 
     def _samples(self, tables: ProcessTables, guid: str) -> None:
-        for bad, batch in tables.sampled():
-            rows = len(batch["time"])
-            self._count("rocpd_sample", rows, bad)
+        for bad, columns in tables.sampled():
+            batch = Batch(columns)
+            self.count("rocpd_sample", batch.rows, bad)
             counters = [tables.counters.get(one, ("", None)) for one in batch["counter"].tolist()]
             self.sink.samples(
                 batch["time"],
-                self._process(tables, batch, rows, guid),
+                self._process(tables, batch, guid),
                 np.array([tables.device(agent) if isinstance(agent, int) else 0 for _, agent in counters], np.int64),
                 np.array([self.sink.metrics.code(name or UNNAMED_METRIC) for name, _ in counters], np.int64),
                 np.array([real(value) for value in batch["value"].to_pylist()]),
             )
-
-
-def _stream(batch: dict, rows: int) -> np.ndarray:
-    return batch.get("stream", batch.get("queue_id", np.zeros(rows, np.int64)))

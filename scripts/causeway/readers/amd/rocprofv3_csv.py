@@ -14,11 +14,10 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.amd.counter_passes import CounterStore, Measured, by_launch, checked, take_measured
+from causeway.readers.amd.counter_passes import Measured, by_launch, checked, take_measured
 from causeway.readers.amd.executions import Group, at_the_same_time, by_words, natural, of_counters, of_traces, span_of
-from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
+from causeway.readers.amd.trace_events import AmdReader, agents, device_facts
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.name_ranks import PASS, ranks_in_names, stated_ranks
 from causeway.readers.common.options import Options
@@ -125,24 +124,16 @@ def _pass_of(table: TraceFile) -> str:
     return " ".join(part for part in Path(table.group[0]).parts if PASS.fullmatch(part))
 
 
-class V3Reader:
+class V3Reader(AmdReader):
     """The reader of the files of one export."""
 
     def __init__(self, tables: list[TraceFile], sink: Sink, options: Options) -> None:
+        super().__init__(sink, options, "rocprofv3")
         self.tables = tables
-        self.sink = sink
-        self.options = options
-        rules = column_map("rocprofv3")
-        self.markers = rules["markers"]
-        sink.metadata[GRID] = rules["grid"]
         counted = [table for table in tables if table.kind == "counter_collection"]
         several = len({_pass_of(table) for table in counted}) > 1
-        self.per_pass = frozenset(rules["per_pass"] if several else ())
-        self.store = CounterStore(sink, rules["units"], rules["duration"]) if counted else None
-        self.events = RocmEvents(sink, self.store)
-        self.progress = options.progress()
-        self.done = 0
-        self.failure: ExportError | None = None
+        self.per_pass = frozenset(self.rules["per_pass"] if several else ())
+        self.events.store = self.store if counted else None
         self.agents: list[tuple[int, int, dict]] = []
         self.gpus: dict[str, int] = {}
         self.counted: dict[str, set[str]] = {}  # counters read so far, by process
@@ -170,19 +161,17 @@ class V3Reader:
                     self._at,
                     of_launches=of_launches,
                 ) as file:
-                    if self.store is not None and table.kind == "counter_collection":
-                        self._counters(table, file, self.store)
+                    if table.kind == "counter_collection":
+                        self._counters(table, file)
                     else:
                         for batch in file.batches():
                             readers[table.kind](table, batch)
                     self.sink.count_in(table.label, file.rows)
                     self.failure = self.failure or file.failure
                 self.done += table.path.stat().st_size
-            if self.store is not None:
-                self.store.hand_over()
+            self.store.hand_over()
         except BaseException:
-            if self.store is not None:
-                self.store.close()
+            self.store.close()
             raise
         for device, among_gpus, facts in self.agents:
             self.sink.device(0, among_gpus if self.by_type else device, **facts)
@@ -337,29 +326,29 @@ class V3Reader:
         columns["process"] = self._process(table, batch)
         names = batch.texts(table.ours["name"])
         marker = np.array(
-            [domain.upper().startswith(self.markers) for domain in batch.texts(table.ours["domain"])], bool
+            [domain.upper().startswith(self.rules["markers"]) for domain in batch.texts(table.ours["domain"])], bool
         )
         self.events.calls_and_ranges(columns, names, ~marker, marker)
 
-    def _counters(self, table: TraceFile, file: CsvFile, store: CounterStore) -> None:
+    def _counters(self, table: TraceFile, file: CsvFile) -> None:
         """Take the counters of launches, of which each has a row."""
         if "start" not in table.ours:  # 2024; a name that is a process id is of one execution
-            store.same_run |= table.group[1].isdecimal() and table.group in self.traced
+            self.store.same_run |= table.group[1].isdecimal() and table.group in self.traced
         renamed = {name: f"{_pass_of(table)} {name}" for name in self.per_pass}
         key = [table.ours[name] for name in ("guid", "process", "number") if name in table.ours] or [table.ours["name"]]
         counted: set[str] = set()
         for batch in file.batches():
             launches, measured = by_launch(batch, (table.ours["counter"], table.ours["value"]), key, renamed)
             counted.update(name for launch in measured for name, _ in launch)
-            self._take(store, table, launches, measured)
+            self._take(table, launches, measured)
         before = self.counted.setdefault(self.process_of[table.group][0], set())
         self.sink.issues.add("repeated_run", int(bool(counted) and counted <= before), table.label)
         before |= counted
 
-    def _take(self, store: CounterStore, table: TraceFile, batch: CsvBatch, measured: Measured) -> None:
+    def _take(self, table: TraceFile, batch: CsvBatch, measured: Measured) -> None:
         columns = self._launch_columns(table, batch)
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
             columns["start"], columns["stop"] = checked(self.sink, start, stop, rounded)
             self.events.rounded += int(rounded.sum())
-        take_measured(store, columns, batch, measured)
+        take_measured(self.store, columns, batch, measured)

@@ -6,16 +6,14 @@ first. Of `metadata`, which holds the command line, only the process id is used.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
-from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.counter_passes import checked
 from causeway.readers.amd.executions import read_files
 from causeway.readers.amd.rocprofv3_ids import (
     RecordNames,
@@ -26,7 +24,7 @@ from causeway.readers.amd.rocprofv3_ids import (
     product,
     values_of,
 )
-from causeway.readers.amd.trace_events import RocmEvents, allocated_lds, device_facts
+from causeway.readers.amd.trace_events import AmdReader, allocated_lds, device_facts
 from causeway.readers.common.constants import TIMES
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import PASS
@@ -77,19 +75,11 @@ def _group(label: str) -> tuple[str, str]:
     return str(path.parent), path.name.split(".json")[0]
 
 
-class JsonReader:
+class JsonReader(AmdReader):
     """The reader of the files of one export."""
 
     def __init__(self, sink: Sink, options: Options) -> None:
-        self.sink = sink
-        self.options = options
-        self.rules = column_map("rocprofv3")
-        sink.metadata[GRID] = self.rules["grid"]
-        self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
-        self.events = RocmEvents(sink)
-        self.progress = options.progress()
-        self.done = 0
-        self.failure: ExportError | None = None
+        super().__init__(sink, options, "rocprofv3")
         self.path_parts: tuple[str, ...] = ()
         self.rank: int | None = None
         self.label = ""
@@ -109,13 +99,12 @@ class JsonReader:
         self.label = label
         text = Nested(path, set(), lambda done: self.progress.at(self.done + done))
         try:
-            self._document(text, path)
+            for number in self._entered_processes(text):
+                self._process(text, path, number)
         except UNREADABLE:
             found = text.cut or f"the text ends early or is damaged after {text.offset:,} characters"
-            self.sink.issues.add("truncated", 1, label)
-            self.failure = self.failure or ExportError(
-                self.options.source, f"{label}: {found}", "a complete JSON document", ADVICE
-            )
+            error = ExportError(self.options.source, f"{label}: {found}", "a complete JSON document", ADVICE)
+            self.fail(error, "truncated", label)
         finally:
             self.sink.issues.add("unreadable_rows", text.damaged, label)
             text.close()
@@ -128,7 +117,9 @@ class JsonReader:
         nothing = ExportError(self.options.source, found, "a record under kernel_dispatch", advice)
         self.events.finish(self.failure, nothing)
 
-    def _document(self, text: Nested, path: Path) -> None:
+    @staticmethod
+    def _entered_processes(text: Nested) -> Iterator[int]:
+        """Enter each process of a document; give its number."""
         if not text.enter("{"):
             raise ValueError("no object")
         for key in text.members():
@@ -137,7 +128,7 @@ class JsonReader:
                 continue
             for number, _ in enumerate(text.items()):
                 if text.enter("{"):
-                    self._process(text, path, number)
+                    yield number
                 else:
                     text.discard()
 
@@ -192,17 +183,13 @@ class JsonReader:
         """Look up the names of a process whose records stand before them."""
         text = Nested(path, set())
         try:
-            text.enter("{")
-            for key in text.members():
-                if key != ROOT or not text.enter("["):
-                    text.discard()
-                    continue
-                for number, _ in enumerate(text.items()):
-                    if number != wanted or not text.enter("{"):
-                        text.discard()
-                        continue
-                    for part in text.members():
+            for number in self._entered_processes(text):
+                for part in text.members():
+                    if number == wanted:
                         self._name_table(text, part, names)
+                    else:
+                        text.discard()
+                if number == wanted:
                     return
         except UNREADABLE:
             return  # cut before the names: the launches stay without

@@ -9,19 +9,16 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
 from causeway.core.tables import LAUNCH_SHAPE
-from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
+from causeway.readers.amd.counter_passes import ANY_KERNEL
 from causeway.readers.amd.rocpd_tables import real
-from causeway.readers.amd.trace_events import RocmEvents
+from causeway.readers.amd.trace_events import AmdReader
 from causeway.readers.common.constants import NULL, TIMES, UNNAMED_METRIC
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import Misfits
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport, quoted
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
-from causeway.readers.containers.table_source import note_state
+from causeway.readers.containers.table_source import Batch, note_state
 from causeway.readers.sink.sink import Sink
 
 OPERATIONS = "rocpd_op"
@@ -69,22 +66,14 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     reader.finish()
 
 
-class RpdReader:
+class RpdReader(AmdReader):
     """The reader of one database."""
 
     def __init__(self, export: SqliteExport, sink: Sink, options: Options) -> None:
+        super().__init__(sink, options, "rpd")
         self.export = export
-        self.sink = sink
-        self.options = options
-        self.rules = column_map("rpd")
-        sink.metadata[GRID] = self.rules["grid"]
-        self.events = RocmEvents(sink)
-        self.store = CounterStore(sink, column_map("rocprofv3")["units"], self.rules["duration"])
         self.counted = export.estimated_rows(COUNTERS) > 0 if COUNTERS in export.tables else False
-        self.progress = options.progress()
-        self.done = 0
         self.total = max(1, sum(export.estimated_rows(table) for table in (OPERATIONS, CALLS, MONITOR)))
-        self.failure: ExportError | None = None
         self._kinds: dict[int, tuple[str, int]] = {}
         self.others: dict[str, int] = {}
         self.devices: set[int] = set()
@@ -105,16 +94,13 @@ class RpdReader:
             lacking = [name for name in self.rules["tables"][table]["required"] if name not in export.tables[table]]
             if lacking:
                 found = f"table {table} has no column {', '.join(lacking)}"
-                self._fail(
-                    ExportError(self.options.source, found, "the columns that rocm_profile_data writes", ADVICE),
-                    "unreadable_table",
-                    found,
-                )
+                error = ExportError(self.options.source, found, "the columns that rocm_profile_data writes", ADVICE)
+                self.fail(error, "unreadable_table", found)
                 continue
             try:
                 step()
             except ExportError as error:
-                self._fail(error, "truncated", f"table {table}")
+                self.fail(error, "truncated", f"table {table}")
         for table, rows in export.repeated.items():
             sink.issues.add("repeated_ids", rows, table)
         self.store.hand_over(only_linked=True)
@@ -124,16 +110,6 @@ class RpdReader:
         found = "there is no operation of a GPU in it"
         nothing = ExportError(self.options.source, found, f"rows in {OPERATIONS}", ADVICE)
         self.events.finish(self.failure, nothing, says_why=False)
-
-    def _fail(self, error: ExportError, kind: str, detail: str) -> None:
-        self.sink.issues.add(kind, 1, detail)
-        self.failure = self.failure or error
-
-    def _count(self, table: str, rows: int, misfits: Misfits) -> None:
-        self.sink.count_in(table, rows)
-        self.sink.issues.add_all(misfits, table)
-        self.done += rows
-        self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
 
     def _names(self, ids: np.ndarray, table: str = STRINGS) -> list[str]:
         """Return the texts of ids, '' where there is none."""
@@ -173,8 +149,8 @@ class RpdReader:
             }
         statement = f"SELECT {', '.join(chosen.values())}{query}"
         for misfits, batch in self.export.select(statement, OPERATIONS, list(chosen), times=TIMES):
-            self._count(OPERATIONS, len(batch["start"]), misfits)
-            self._take(batch)
+            self.count(OPERATIONS, len(batch["start"]), misfits)
+            self._take(Batch(batch))
         if self.others:
             named = ", ".join(f"{kind or '(unnamed)'}: {count}" for kind, count in sorted(self.others.items()))
             self.sink.issues.add("other_operations", sum(self.others.values()), clean_text(named)[:200])
@@ -192,11 +168,10 @@ class RpdReader:
                 self.others.setdefault(name, 0)
         return self._kinds[kind]
 
-    def _take(self, batch: dict) -> None:
+    def _take(self, batch: Batch) -> None:
         """Divide a batch into launches and transfers."""
-        rows = len(batch["start"])
         kinds = [self._operation(one) for one in batch["kind"].tolist()]
-        process = self._processes(batch.get("process", np.full(rows, NULL)))
+        process = self._processes(batch["process"])
         self.devices |= set(np.unique(batch.get("device", np.zeros(1, np.int64))).tolist())
         for what in ("kernel", "transfer"):
             at = np.flatnonzero(
@@ -204,31 +179,22 @@ class RpdReader:
             )
             if not len(at):
                 continue
-            mine = {name: column[at] for name, column in batch.items()} | {"process": process[at]}
-            mine["correlation"] = mine.get("call", np.full(len(at), NULL))
-            mine.setdefault("device", np.zeros(len(at), np.int64))
-            mine.setdefault("stream", np.zeros(len(at), np.int64))
+            whole = dict.fromkeys(("device", "stream"), np.zeros(batch.rows, np.int64)) | batch
+            whole |= {"process": process, "correlation": batch["call"]}
+            mine = Batch({name: column[at] for name, column in whole.items()})
             if what == "kernel":
                 self._launches(mine)
             else:
-                self.sink.transfers(
-                    mine["start"],
-                    mine["stop"],
-                    mine["process"],
-                    np.array([kinds[one][1] for one in at.tolist()]),
-                    size=mine.get("bytes", NULL),
-                    device=mine["device"],
-                    stream=mine["stream"],
-                    correlation=mine["correlation"],
-                )
+                times = {"start_ns": mine["start"], "end_ns": mine["stop"]}
+                copy_kind = np.array([kinds[one][1] for one in at.tolist()])
+                self.sink.transfers({**mine, **times, "copy_kind": copy_kind})
         for name, (what, _) in zip(self._names(batch["kind"]), kinds, strict=True):
             if not what:
                 self.others[name] += 1
 
-    def _launches(self, mine: dict) -> None:
-        absent = np.full(len(mine["start"]), NULL)
-        described = self._names(mine.get("description", absent))
-        named = self._names(mine.get("name", absent))
+    def _launches(self, mine: Batch) -> None:
+        described = self._names(mine["description"])
+        named = self._names(mine["name"])
         columns = {
             name: mine[name]
             for name in (*LAUNCH_SHAPE, "start", "stop", "process", "device", "stream", "correlation")
@@ -237,9 +203,8 @@ class RpdReader:
         columns["kernel"] = self.events.kernels([name or other for name, other in zip(described, named, strict=True)])
         self.events.launches(columns)
         if self.counted and "id" in mine:
-            self.store.launches(
-                columns | {"number": mine["id"], "kernel": np.full(len(absent), ANY_KERNEL)}, columns["kernel"]
-            )
+            of_events = {"number": mine["id"], "kernel": np.full(mine.rows, ANY_KERNEL)}
+            self.store.launches(columns | of_events, columns["kernel"])
 
     def _counters(self) -> None:
         self.store.gather(self._counter_rows())
@@ -257,7 +222,7 @@ class RpdReader:
         for misfits, batch in self.export.select(
             statement, COUNTERS, ["number", "name", "value", "process"], ["value"]
         ):
-            self._count(COUNTERS, len(batch["number"]), misfits)
+            self.count(COUNTERS, len(batch["number"]), misfits)
             process = self._processes(batch["process"]).tolist()
             names = self._names(batch["name"])
             yield from zip(process, batch["number"].tolist(), names, map(real, batch["value"].to_pylist()), strict=True)
@@ -282,20 +247,14 @@ class RpdReader:
         }
         times = [raw for raw, ours in columns.items() if ours in TIMES]
         for misfits, batch in self.export.stream(CALLS, list(columns), times=times):
-            rows = {columns[raw]: values for raw, values in batch.items()}
-            n = len(rows["start"])
-            self._count(CALLS, n, misfits)
+            rows = Batch({columns[raw]: values for raw, values in batch.items()})
+            self.count(CALLS, rows.rows, misfits)
             names = self._names(rows["name"])
             marker = np.array([name in markers for name in names], bool)
-            events = {
-                "start": rows["start"],
-                "stop": rows["stop"],
-                "process": self._processes(rows.get("process", np.full(n, NULL))),
-            }
-            events["thread"] = rows.get("thread", np.full(n, NULL))
-            events["correlation"] = rows.get("id", np.full(n, NULL))
+            events = {name: rows[name] for name in ("start", "stop", "thread")}
+            events |= {"process": self._processes(rows["process"]), "correlation": rows["id"]}
             arguments = ARGUMENTS if ARGUMENTS in self.export.tables else STRINGS  # of schema 3, of schema 2
-            messages = self._names(np.where(marker, rows.get("text", np.full(n, NULL)), NULL), arguments)
+            messages = self._names(np.where(marker, rows["text"], NULL), arguments)
             texts = [text if is_marker else name for is_marker, name, text in zip(marker, names, messages, strict=True)]
             self.events.calls_and_ranges(events, texts, ~marker, marker)
 
@@ -316,7 +275,7 @@ class RpdReader:
             times=["start"],
         ):
             rows = len(batch["start"])
-            self._count(MONITOR, rows, misfits)
+            self.count(MONITOR, rows, misfits)
             metric = np.empty(rows, np.int64)
             values = np.empty(rows)
             for at, (kind, value) in enumerate(

@@ -7,11 +7,12 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.tables import LAUNCH_SHAPE
+from causeway.core.schemas import GRID
 from causeway.readers.amd.counter_passes import CounterStore
-from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE, Column
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.common.numbers import Misfits, integer, with_null
+from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
 from causeway.readers.sink.distinct import distinct_rows
 from causeway.readers.sink.sink import Sink
@@ -108,18 +109,7 @@ class RocmEvents:
             columns = {name: np.broadcast_to(column, start.shape)[~rounded] for name, column in columns.items()}
         if "queue_id" in columns:
             columns = {**columns, "stream": self._streams(columns)}
-        correlation = np.asarray(columns.get("correlation", NULL))
-        self.sink.launches(
-            columns["start"],
-            columns["stop"],
-            columns["kernel"],
-            columns["process"],
-            device=columns.get("device", 0),
-            stream=columns.get("stream", 0),
-            in_queue=columns.get("in_queue", True),
-            correlation=np.where(correlation == 0, NULL, correlation),
-            shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
-        )
+        self.sink.launches({"in_queue": True, **_of_sink(columns)})
         if self.store is not None:
             self.store.launches(columns)
 
@@ -184,17 +174,7 @@ class RocmEvents:
             (kind == DEVICE_TO_DEVICE) & (source != target) & (source != NULL) & (target != NULL), PEER_TO_PEER, kind
         )
         device = np.where((kind == DEVICE_TO_HOST) | (target == NULL), source, target)
-        correlation = np.asarray(columns.get("correlation", NULL))
-        self.sink.transfers(
-            columns["start"],
-            columns["stop"],
-            columns["process"],
-            kind,
-            size=columns.get("bytes", NULL),
-            device=device,
-            stream=columns.get("stream", 0),
-            correlation=np.where(correlation == 0, NULL, correlation),
-        )
+        self.sink.transfers(_of_sink(columns) | {"copy_kind": kind, "device": device})
 
     def knows(self, direction: str) -> bool:
         """Return whether a copy's direction is one of the map."""
@@ -206,9 +186,7 @@ class RocmEvents:
     def calls(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take runtime calls: start, stop, process, thread, correlation, and their names."""
         code = _codes(names, self._calls, lambda name: self.sink.call_names.code(clean_text(name) or UNNAMED_CALL))
-        correlation = np.asarray(columns.get("correlation", NULL))
-        correlation = np.where(correlation == 0, NULL, correlation)
-        facts = {"thread": columns.get("thread", NULL), "name": code, "correlation": correlation}
+        facts = {"thread": columns.get("thread", NULL), "name": code, "correlation": _of_sink(columns)["correlation"]}
         self.sink.take("calls", columns["start"], columns["stop"], columns["process"], **facts)
 
     def calls_and_ranges(
@@ -229,6 +207,59 @@ class RocmEvents:
         stop = np.where(columns["stop"] == NULL, NEVER, columns["stop"])
         facts = {"thread": columns.get("thread", NULL), "name": code, "kind": kind}
         self.sink.take("ranges", columns["start"], stop, columns["process"], **facts)
+
+
+class AmdReader:
+    """What the readers of AMD's exports have in common.
+
+    Parameters
+    ----------
+    sink : Sink
+    options : Options
+    form : str
+        Name of the layout's column map.
+
+    Attributes
+    ----------
+    rules, shared : dict
+        The column map of the layout, and that of rocprofv3.
+    failure : ExportError or None
+        The first damage met.
+    done, before, total : int
+        What was read and what there is of the file that is read, in rows or bytes, and bytes of those before.
+    """
+
+    def __init__(self, sink: Sink, options: Options, form: str) -> None:
+        self.sink = sink
+        self.options = options
+        self.rules = column_map(form)
+        self.shared = column_map("rocprofv3")
+        sink.metadata[GRID] = self.rules["grid"]
+        self.store = CounterStore(sink, self.rules.get("units", self.shared["units"]), self.rules["duration"])
+        self.events = RocmEvents(sink)
+        self.progress = options.progress()
+        self.failure: ExportError | None = None
+        self.done = self.before = 0
+        self.total = 1
+
+    def fail(self, error: ExportError, kind: str, detail: str) -> None:
+        """Count damage as an issue, and keep the first."""
+        self.sink.issues.add(kind, 1, detail)
+        self.failure = self.failure or error
+
+    def count(self, table: str, rows: int, misfits: Misfits) -> None:
+        """Count rows of a database's table as read, and what is none in them."""
+        self.sink.count_in(table, rows)
+        self.sink.issues.add_all(misfits, table)
+        self.done += rows
+        self.progress.at(self.before + int((self.options.size - self.before) * min(1.0, self.done / self.total)))
+
+
+def _of_sink(columns: Mapping[str, Column]) -> dict[str, Column]:
+    """Return columns of events as the sink takes them: times by its names, and no correlation where it is 0."""
+    correlation = np.asarray(columns.get("correlation", NULL))
+    named = {"start_ns": columns["start"], "end_ns": columns["stop"]}
+    return {**columns, **named, "correlation": np.where(correlation == 0, NULL, correlation)}
 
 
 def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.ndarray:

@@ -1,16 +1,32 @@
 """The interface of exports that are named tables: a database, a folder of Parquet files, a file of Arrow streams."""
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+
+from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.numbers import Misfits
+from causeway.readers.sink.batches import repeated
 
 
 def note_state(export: "TableSource", issues: Issues) -> None:
     """Count as issues what an export's container shows: that its newest rows may be missing."""
     issues.add("wal_ignored", int(export.wal_ignored))
     issues.add("still_open", int(export.still_open and not export.wal_ignored))
+
+
+class Batch(dict[str, Any]):
+    """Columns of some rows of a table, by name; a column that it has not is `NULL` in every row."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.values())))
+
+    def __missing__(self, name: str) -> np.ndarray:
+        return repeated(NULL, self.rows)
 
 
 class TableSource(Protocol):

@@ -8,7 +8,7 @@ from causeway.core.errors import ExportError
 from causeway.readers.common.constants import NULL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text, unnamed
 from causeway.readers.common.options import Options
-from causeway.readers.containers.table_source import TableSource
+from causeway.readers.containers.table_source import Batch, TableSource
 from causeway.readers.sink.batches import looked_up
 from causeway.readers.sink.distinct import distinct
 from causeway.readers.sink.sink import Sink
@@ -59,7 +59,7 @@ class ActivityTables:
         self._total = sum(export.estimated_rows(table) for table in tables if table in export.tables)
         self._done = 0
 
-    def tables_giving(self, gives: str) -> Iterator[tuple[str, dict]]:
+    def tables_giving(self, gives: str) -> Iterator[tuple[str, Batch]]:
         """Give the batches of all tables that give a kind of event: the table's name, and its columns under our names.
 
         Columns are int64 arrays with `NULL`, or binary Arrow arrays, all of one length. Damage ends a table and is kept
@@ -79,11 +79,10 @@ class ActivityTables:
             times = [raw for raw, ours in columns.items() if ours.endswith(TIME)]
             try:
                 for misfits, batch in self.export.stream(table, list(columns), text=text, times=times):
-                    ours = {columns[raw]: values for raw, values in batch.items()}
-                    rows = len(next(iter(ours.values())))
-                    self.sink.count_in(table, rows)
+                    ours = Batch({columns[raw]: values for raw, values in batch.items()})
+                    self.sink.count_in(table, ours.rows)
                     self.sink.issues.add_all(misfits, table)
-                    self._done += rows
+                    self._done += ours.rows
                     self._progress.at(int(self.options.size * min(1.0, self._done / max(1, self._total))))
                     yield entry.get("form_of", table), ours
             except ExportError as error:

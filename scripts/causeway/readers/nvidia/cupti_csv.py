@@ -271,6 +271,9 @@ class CsvReader:
             return
         stream = values.numbers("stream")
         where: dict[str, np.ndarray | int] = {
+            "start_ns": start,
+            "end_ns": end,
+            "process": process,
             "device": self._devices(values, process),
             "stream": 0 if stream is None else stream,
             "correlation": correlation,
@@ -287,8 +290,7 @@ class CsvReader:
             kernel = np.array([sink.kernel(text or None) for text in names], np.int64)
             if missing := sum(not text or is_unnamed(text) for text in names):
                 sink.issues.add("missing_name", missing)
-            facts = {"queue_ns": values.queue(start)}
-            sink.launches(start, end, kernel, process, facts=facts, shape=values.shape(), in_queue=False, **where)
+            sink.launches(where | values.shape() | {"kernel": kernel, "queue_ns": values.queue(start)})
             return
         if kind == RowKinds.MEMSETS:
             kinds = np.full(n, MEMSET_KIND)
@@ -306,7 +308,7 @@ class CsvReader:
             ends = {"src_kind": NO_KIND, "dst_kind": ends["src_kind"]}
         size, zeros = values.sizes()
         sink.issues.add("rounded_sizes", zeros)
-        sink.transfers(start, end, process, kinds, size=size, **where, **ends)
+        sink.transfers(where | ends | {"copy_kind": kinds, "bytes": size})
 
     def _kernel_name(self, text: str) -> str:
         """Return a kernel's name; a number of a string that stands in another table names none."""

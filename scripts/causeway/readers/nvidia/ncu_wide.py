@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -276,19 +277,9 @@ class WideReader:
 
     def _blocks(self, fields, text_only, cycles, units, codes) -> Iterator[CounterRows]:
         step = max(1, BLOCK_VALUES // max(1, len(self.page.header)))
-        held: list[list[str]] = []
+        usable = (row for _, row, whole in self._rows() if self._usable(row, whole))
         not_numbers = incomplete = 0
-        for _, row, whole in self._rows():
-            if not self._usable(row, whole):
-                continue
-            held.append(row)
-            if len(held) == step:
-                block, more, gaps = self._block(held, fields, text_only, cycles, units, codes)
-                not_numbers += more
-                incomplete += gaps
-                held = []
-                yield block
-        if held:
+        while held := list(islice(usable, step)):
             block, more, gaps = self._block(held, fields, text_only, cycles, units, codes)
             not_numbers += more
             incomplete += gaps

@@ -16,17 +16,16 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, Column
+from causeway.readers.common.constants import NULL, UNNAMED_CALL, Column
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database
-from causeway.readers.containers.table_source import TableSource, note_state
+from causeway.readers.containers.table_source import Batch, TableSource, note_state
 from causeway.readers.nvidia import nsys_extras, synchronisations
 from causeway.readers.nvidia.nsys_tables import KERNELS, NsysTables
-from causeway.readers.sink.batches import EventBatch, repeated
+from causeway.readers.sink.batches import EventBatch
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.sink import Sink
 
@@ -115,7 +114,7 @@ class NsysReader(NsysTables):
                 is_call = (batch["end_ns"] > batch["start_ns"]) | (batch["end_ns"] == NULL)
                 if not is_call.any():
                     continue
-                batch = {name: values[is_call] for name, values in batch.items()}
+                batch = Batch({name: values[is_call] for name, values in batch.items()})
             self._calls(batch, call_names, synchronising)
         self.mpi_domains = set()
         self._named_as_calls: list[bool] = []  # by codes of ranges' names
@@ -193,68 +192,41 @@ class NsysReader(NsysTables):
             if isinstance(thread, int) and isinstance(rank, int) and 0 <= rank < 1 << 32:
                 self.sink.processes.code(self.process_key(thread), rank)
 
-    def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
-        rows = len(batch["start_ns"])
-        ids = batch.get("name", batch.get("short_name", repeated(NULL, rows)))
-        if "name" in batch and "short_name" in batch:
-            ids = np.where(ids == NULL, batch["short_name"], ids)
+    def _launches(self, table: str, batch: Batch, names: dict[int, int]) -> None:
+        ids = np.where(batch["name"] == NULL, batch["short_name"], batch["name"])
         kernel = self.text_codes(ids, names, self.kernel_code)
         why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
         self.sink.count_unnamed(kernel, table + why)
-        self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
+        self.sink.issues.add("graph_launches", int((batch["graph_node"] != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
         if "stream" not in batch:
-            self.sink.issues.add("stream_assumed", rows, table)
-        process = self.process(batch, "process", rows)
+            self.sink.issues.add("stream_assumed", batch.rows, table)
+        process = self.process(batch, "process")
         self.note_users(process, batch)
-        self.sink.launches(
-            batch["start_ns"],
-            batch["end_ns"],
-            kernel,
-            process,
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            correlation=batch.get("correlation", NULL),
-            facts={name: batch[name] for name in LAUNCH_FACTS.names if name in batch},
-            shape={name: batch[name] for name in LAUNCH_SHAPE if name in batch},
-        )
+        self.sink.launches({**batch, "kernel": kernel, "process": process})
 
-    def _transfers(self, table: str, batch: dict) -> None:
-        process = self.process(batch, "process", len(batch["start_ns"]))
+    def _transfers(self, table: str, batch: Batch) -> None:
+        process = self.process(batch, "process")
         self.note_users(process, batch)
-        self.sink.transfers(
-            batch["start_ns"],
-            batch["end_ns"],
-            process,
-            MEMSET_KIND if table.endswith("MEMSET") else batch.get("copy_kind", 0),
-            size=batch.get("bytes", NULL),
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            correlation=batch.get("correlation", NULL),
-            src_kind=batch.get("src_kind", NO_KIND),
-            dst_kind=batch.get("dst_kind", NO_KIND),
-            migration_cause=batch.get("migration_cause", NO_KIND),
-        )
+        kind = MEMSET_KIND if table.endswith("MEMSET") else batch.get("copy_kind", 0)
+        self.sink.transfers({**batch, "process": process, "copy_kind": kind})
 
     def _call_code(self, _: int, text: bytes | None) -> int:
         return self.sink.call_names.code(_API_VERSION.sub("", clean_text(text)) if text else UNNAMED_CALL)
 
-    def _calls(self, batch: dict, names: dict[int, int], synchronising: synchronisations.SynchronisingCalls) -> None:
-        rows = len(batch["start_ns"])
-        absent = np.full(rows, NULL)
-        process = self.process(batch, "global_thread", rows)
-        name = self.text_codes(batch.get("name", absent), names, self._call_code)
-        correlation = batch.get("correlation", absent)
-        columns = {"thread": self.threads(batch), "name": name, "correlation": correlation}
+    def _calls(self, batch: Batch, names: dict[int, int], synchronising: synchronisations.SynchronisingCalls) -> None:
+        process = self.process(batch, "global_thread")
+        name = self.text_codes(batch["name"], names, self._call_code)
+        columns = {"thread": self.threads(batch), "name": name, "correlation": batch["correlation"]}
         self.sink.take("calls", batch["start_ns"], self.ends(batch), process, **columns)
-        synchronising.take(np.broadcast_to(process, rows), correlation, name, self.sink.call_names.texts)
+        synchronising.take(process, batch["correlation"], name, self.sink.call_names.texts)
 
-    def _ranges(self, batch: dict, names: dict[int, int]) -> None:
-        rows = len(batch["start_ns"])
-        process = self.process(batch, "global_thread", rows)
+    def _ranges(self, batch: Batch, names: dict[int, int]) -> None:
+        rows = batch.rows
+        process = self.process(batch, "global_thread")
         event = batch.get("event", np.full(rows, RANGE_EVENTS[0]))
-        ids = batch.get("name", np.full(rows, NULL))
+        ids = batch["name"]
         ranges = np.isin(event, RANGE_EVENTS)
         if "event" not in batch:  # what tells a range that has no end from a mark
             ranges &= batch["end_ns"] != NULL
@@ -279,17 +251,17 @@ class NsysReader(NsysTables):
         columns: dict[str, Column] = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}
         self.sink.take("ranges", batch["start_ns"][ranges], self.ends(batch)[ranges], process[ranges], **columns)
 
-    def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: dict, inline: pa.Array) -> None:
+    def _note_mpi_domains(self, event: np.ndarray, process: np.ndarray, batch: Batch, inline: pa.Array) -> None:
         """Remember the domains, of each process, that are named MPI."""
         if "domain" not in batch:
             return
-        ids = batch.get("name", np.full(len(event), NULL))
+        ids = batch["name"]
         for at in np.flatnonzero(event == DOMAIN_EVENT).tolist():
             name = inline[at].as_py() or self.texts([] if ids[at] == NULL else [int(ids[at])]).get(int(ids[at]))
             if name == b"MPI":
                 self.mpi_domains.add((int(process[at]), int(batch["domain"][at])))
 
-    def _hold_back(self, ranges: np.ndarray, code: np.ndarray, process: np.ndarray, batch: dict) -> np.ndarray:
+    def _hold_back(self, ranges: np.ndarray, code: np.ndarray, process: np.ndarray, batch: Batch) -> np.ndarray:
         """Hold back the ranges of any domain that are named as calls of MPI, where the export has no table of them: a
         domain's creation may stand behind its ranges. Return which these are, bool of shape (n,).
         """

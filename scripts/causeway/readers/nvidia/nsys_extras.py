@@ -18,9 +18,10 @@ from causeway.core.formatting import elided
 from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
+from causeway.readers.containers.table_source import Batch
 from causeway.readers.nvidia.nsys_tables import NsysTables
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.distinct import distinct_keys, distinct_rows
 from causeway.readers.sink.external_sort import ExternalSort
 
 METRICS = "GPU_METRICS"
@@ -140,8 +141,7 @@ def diagnostics_of(tables: NsysTables) -> Diagnostics:
     """Return what the profiler says of its own tracing; all of it is the export's word."""
     found = Diagnostics()
     for _, batch in tables.tables_giving("diagnostics"):
-        levels = batch.get("kind", np.full(len(batch["text"]), NULL)).tolist()
-        for text, level in zip(batch["text"].to_pylist(), levels, strict=True):
+        for text, level in zip(batch["text"].to_pylist(), batch["kind"].tolist(), strict=True):
             if text is not None:
                 found.take(text[:LONGEST_SEARCHED].decode("utf-8", "replace"), level == ERROR)
     return found
@@ -202,21 +202,19 @@ def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:
     for _, batch in tables.tables_giving("cpu_frames"):
         if not {"sample", "name", "depth"} <= batch.keys():
             return
-        absent = np.full(len(batch["sample"]), NULL)
-        module = batch.get("module", absent)
-        outside = tables.text_codes(module, is_system, module_kind)
+        outside = tables.text_codes(batch["module"], is_system, module_kind)
         order = np.clip(batch["depth"], _FRAME, _OUTSIDE - 1) + _OUTSIDE * outside
         best = np.lexsort((order, batch["sample"]))
         sample = batch["sample"][best]
         best = best[np.append(True, sample[1:] != sample[:-1])]
-        name = np.where(batch.get("unresolved", absent) == 1, NULL, batch["name"])
-        columns = {"start_ns": batch["sample"], "order": order, "first": name, "second": module}
+        name = np.where(batch["unresolved"] == 1, NULL, batch["name"])
+        columns = {"start_ns": batch["sample"], "order": order, "first": name, "second": batch["module"]}
         rows.add(EventBatch({key: values[best] for key, values in columns.items()}))
         found += len(best)
     for _, batch in tables.tables_giving("cpu_samples") if found else ():
         if not {"sample", "start_ns", "global_thread"} <= batch.keys():
             return
-        order = np.full(len(batch["sample"]), _EVENT)
+        order = np.full(batch.rows, _EVENT)
         columns = {"start_ns": batch["sample"], "order": order}
         rows.add(EventBatch(columns | {"first": batch["start_ns"], "second": batch["global_thread"]}))
 
@@ -243,12 +241,11 @@ def _with_frames(blocks: Iterator[EventBatch]) -> Iterator[EventBatch]:
 
 def _give_samples(tables: NsysTables, blocks: Iterator[EventBatch]) -> None:
     """Give the sink samples in the order of time, each up to the next one of its thread."""
-    codes: dict[tuple[int, int], int] = {}
+    codes: dict[tuple[int, ...], int] = {}
     last: dict[int, tuple[int, int]] = {}  # time and code of the latest sample of each thread
     most = 0
     for rows in _in_batches(blocks):
-        first, inverse = distinct_rows([rows["symbol"], rows["module"]])
-        pairs = list(zip(rows["symbol"][first].tolist(), rows["module"][first].tolist(), strict=True))
+        pairs, inverse = distinct_keys([rows["symbol"], rows["module"]])
         code = np.array(_frame_codes(tables, pairs, codes))[inverse]
         order = np.argsort(rows["thread"], kind="stable")
         thread = rows["thread"][order]
@@ -291,12 +288,13 @@ def _give(tables: NsysTables, start, end, thread, code, most: int) -> None:
     known = code >= 0
     if known.any():
         start, end, thread, code = (column[known] for column in (start, end, thread, code))
-        process = tables.process({"thread": thread}, "thread", len(thread))
-        thread = tables.threads({"thread": thread}, "thread")
+        packed = Batch(thread=thread)
+        process = tables.process(packed, "thread")
+        thread = tables.threads(packed, "thread")
         tables.sink.take("cpu_samples", start, np.minimum(end, start + most), process, thread=thread, name=code)
 
 
-def _frame_codes(tables: NsysTables, pairs: list[tuple[int, int]], codes: dict[tuple[int, int], int]) -> list[int]:
+def _frame_codes(tables: NsysTables, pairs: list[tuple[int, ...]], codes: dict[tuple[int, ...], int]) -> list[int]:
     """Return the code of each frame (ids of its symbol and its module), -1 where it has no name."""
     if len(codes) > MOST_FRAMES:
         codes.clear()
@@ -324,13 +322,11 @@ def read_diagnostics(tables: NsysTables) -> None:
         return tables.sink.overhead.names.code((clean_text(text) if text else "") or UNNAMED_OVERHEAD)
 
     for _, batch in tables.tables_giving("overhead"):
-        rows = len(batch["start_ns"])
-        absent = np.full(rows, NULL)
-        process = np.broadcast_to(tables.process(batch, "global_thread", rows), rows)
+        process = tables.process(batch, "global_thread")
         if tables.several and "global_thread" not in batch:
-            process = absent
-        name = tables.text_codes(batch.get("name", absent), names, overhead_code)
-        own = ~np.isin(batch.get("kind", absent), OVERHEAD_OF_CUDA)
+            process = batch["global_thread"]
+        name = tables.text_codes(batch["name"], names, overhead_code)
+        own = ~np.isin(batch["kind"], OVERHEAD_OF_CUDA)
         tables.sink.overhead.take(*(one[own] for one in (batch["start_ns"], batch["end_ns"], process, name)))
     said = diagnostics_of(tables)  # which does not say how many were lost
     tables.sink.issues.add("dropped_events", said.lost, said.first_lost, of_launches=False)
@@ -343,13 +339,11 @@ def read_context_switches(tables: NsysTables) -> None:
     leaves, passed_over = ([number for number, name in names.items() if name in some] for some in (LEAVES, NO_SWITCH))
     taken = False
     for _, batch in tables.tables_giving("context_switches"):
-        absent = np.full(len(batch["start_ns"]), NULL)
         kind = batch["kind"]
         used = ~np.isin(kind, passed_over) & (batch["start_ns"] != NULL)
-        process = batch.get("process", absent)
-        pid = np.where(process == NULL, NULL, process >> 24 & 0xFFFFFF)
-        gpu = np.where(batch.get("gpu", absent) == NULL, 0, batch.get("gpu", absent))
-        columns = (gpu, batch["start_ns"], batch.get("sequence", absent), batch["context"], pid, np.isin(kind, leaves))
+        pid = np.where(batch["process"] == NULL, NULL, batch["process"] >> 24 & 0xFFFFFF)
+        gpu = np.where(batch["gpu"] == NULL, 0, batch["gpu"])
+        columns = (gpu, batch["start_ns"], batch["sequence"], batch["context"], pid, np.isin(kind, leaves))
         tables.sink.other_contexts.take(*(column[used] for column in columns))
         taken = True
     if taken:
@@ -365,12 +359,10 @@ def read_graphs(tables: NsysTables) -> None:
     names: dict[int, int] = {}
     graphs = total = 0
     for table, batch in tables.tables_giving("graphs"):
-        rows = len(batch["start_ns"])
-        ids = batch.get("graph", np.full(rows, NULL))
-        used, inverse = np.unique(ids, return_inverse=True)
+        used, inverse = np.unique(batch["graph"], return_inverse=True)
         for key in used.tolist():
             names.setdefault(key, sink.range_names.code("CUDA graph" if key == NULL else f"CUDA graph {key}"))
-        process = tables.process(batch, "process", rows)
+        process = tables.process(batch, "process")
         tables.note_users(process, batch)
         device = batch.get("device")
         if device is None:  # that on which the process launches
@@ -382,7 +374,7 @@ def read_graphs(tables: NsysTables) -> None:
         sink.take("graphs", *times, process, device=device, **where)
         name = np.array([names[key] for key in used.tolist()])[inverse]
         sink.take("ranges", *times, process, name=name, kind=sink.range_kinds.code("cuda_graph"))
-        graphs += rows
+        graphs += batch.rows
         known = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
         total += int(np.maximum(batch["end_ns"] - batch["start_ns"], 0)[known].sum())
     sink.issues.add(
@@ -473,9 +465,7 @@ def _generic_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarra
         if not {"kind", "text"} <= batch.keys():
             tables.sink.issues.add("unreadable_table", 1, f"{table} has no types or no readings")
             return
-        raw = batch.get("raw_ns", np.full(len(batch["kind"]), NULL))
-        start = batch.get("start_ns", raw)
-        time = np.where(start == NULL, raw, start)
+        time = np.where(batch["start_ns"] == NULL, batch["raw_ns"], batch["start_ns"])
         mine = np.flatnonzero(np.isin(batch["kind"], types))
         for first in range(0, len(mine), GENERIC_ROWS):
             found = []
@@ -533,34 +523,29 @@ def read_mpi(tables: NsysTables) -> None:
     last = None
     of = ""
     for table, batch in tables.tables_giving("mpi"):
-        rows = len(batch["start_ns"])
+        rows = batch.rows
         if not rows:
             continue
-        absent = np.full(rows, NULL)
-        thread = batch.get("global_thread", absent)
-        ids = batch.get("name", absent)
-        same = np.stack([batch["start_ns"], batch["end_ns"], thread, ids])
-        alike = (thread != NULL) & (batch["end_ns"] > batch["start_ns"]) | (table == WAITS)
+        same = np.stack([batch[name] for name in ("start_ns", "end_ns", "global_thread", "name")])
+        alike = (batch["global_thread"] != NULL) & (batch["end_ns"] > batch["start_ns"]) | (table == WAITS)
         first, call = distinct_rows([*same, np.where(alike, NULL, np.arange(rows))])
         again = (same[:, first] == last).all(axis=0) & alike[first] if table == of else np.zeros(len(first), bool)
         last = same[:, -1:]
         of = table
         code = tables.text_codes(
-            ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)
+            batch["name"], names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)
         )
         keep = first[~again]
         sink.take(
             "mpi",
             batch["start_ns"][keep],
             tables.ends(batch)[keep],
-            tables.process(batch, "global_thread", rows)[keep],
+            tables.process(batch, "global_thread")[keep],
             thread=tables.threads(batch)[keep],
             name=code[keep],
-            bytes=np.maximum(*(_largest(batch.get(name, absent), call, first) for name in ("bytes", "received")))[
-                ~again
-            ],
-            peer=_common(batch.get("peer", absent), call, first)[~again],
-            communicator=_common(batch.get("communicator", absent), call, first)[~again],
+            bytes=np.maximum(*(_largest(batch[name], call, first) for name in ("bytes", "received")))[~again],
+            peer=_common(batch["peer"], call, first)[~again],
+            communicator=_common(batch["communicator"], call, first)[~again],
         )
 
 

@@ -12,10 +12,10 @@ from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NEVER, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
-from causeway.readers.containers.table_source import TableSource
+from causeway.readers.containers.table_source import Batch, TableSource
 from causeway.readers.nvidia.activity_tables import ActivityTables
 from causeway.readers.sink.batches import repeated
-from causeway.readers.sink.distinct import distinct_rows, mapped
+from causeway.readers.sink.distinct import distinct_keys, mapped
 from causeway.readers.sink.sink import Sink
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -85,12 +85,12 @@ class NsysTables(ActivityTables):
         return ours is not None and newest is not None and ours > newest
 
     @staticmethod
-    def threads(batch: Mapping[str, np.ndarray], column: str = "global_thread") -> np.ndarray:
+    def threads(batch: Batch, column: str = "global_thread") -> np.ndarray:
         """Return the system's number of each row's thread: the lower 24 bits of Nsight Systems' own.
 
         Parameters
         ----------
-        batch : mapping of str to ndarray of int64, shape (n,)
+        batch : Batch
         column : str
 
         Returns
@@ -98,8 +98,7 @@ class NsysTables(ActivityTables):
         ndarray of int64, shape (n,)
             `NULL` where absent.
         """
-        thread = batch.get(column, repeated(NULL, len(next(iter(batch.values())))))
-        return np.where(thread == NULL, NULL, thread & 0xFFFFFF)
+        return np.where(batch[column] == NULL, NULL, batch[column] & 0xFFFFFF)
 
     def forms_of(self, known: str) -> list[str]:
         """Return the export's tables that are a known one, or a newer form of it."""
@@ -162,7 +161,7 @@ class NsysTables(ActivityTables):
         )
 
     @staticmethod
-    def ends(batch: dict) -> np.ndarray:
+    def ends(batch: Batch) -> np.ndarray:
         """Return the ends of calls or ranges, int64 of shape (n,): one that still ran when the recording ended has
         none.
         """
@@ -174,17 +173,16 @@ class NsysTables(ActivityTables):
         """
         return packed >> 24 if self.several else 0
 
-    def process(self, batch: dict, column: str, rows: int) -> np.ndarray:
+    def process(self, batch: Batch, column: str) -> np.ndarray:
         """Return the process codes of a batch's rows, int64 of shape (rows,), from a column of packed ids."""
         if not self.several or column not in batch:
-            return repeated(self.sink.processes.code(0), rows)
+            return repeated(self.sink.processes.code(0), batch.rows)
         return mapped(batch[column], lambda key: self.sink.processes.code(key if key == NULL else key >> 24))
 
-    def note_users(self, process: np.ndarray, batch: dict) -> None:
+    def note_users(self, process: np.ndarray, batch: Batch) -> None:
         """Remember which processes use which devices; one that is not named is device 0, as in the sink."""
         devices = batch.get("device", repeated(0, len(process)))
-        first, _ = distinct_rows([devices, process])
-        for device, code in sorted(zip(devices[first].tolist(), process[first].tolist(), strict=True)):
+        for device, code in sorted(distinct_keys([devices, process])[0]):
             self.users.setdefault(0 if device == NULL else device, {})[code] = None
 
     def gpus_of_users(self) -> list[tuple[int, int, int]]:

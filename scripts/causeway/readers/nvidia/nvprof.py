@@ -15,20 +15,20 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.constants import (
     EPOCH_FROM_NS,
     NEVER,
     NO_KIND,
     NULL,
     UNNAMED_OVERHEAD,
+    Column,
 )
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
-from causeway.readers.containers.table_source import note_state
+from causeway.readers.containers.table_source import Batch, note_state
 from causeway.readers.nvidia.activity_tables import ActivityTables
 from causeway.readers.sink.sink import Sink
 
@@ -104,13 +104,13 @@ class NvprofReader(ActivityTables):
         if self.failure:
             raise self.failure
 
-    def _overhead(self, batch: dict) -> None:
-        kinds = batch.get("kind", np.zeros(len(batch["start_ns"]), np.int64))
+    def _overhead(self, batch: Batch) -> None:
+        kinds = batch["kind"]
         used, inverse = np.unique(kinds, return_inverse=True)
         known = self.map["overhead_kinds"]
         names = [self.sink.overhead.names.code(known.get(kind, UNNAMED_OVERHEAD)) for kind in used.tolist()]
         own = ~np.isin(kinds, self.map["overhead_of_cuda"])
-        columns = batch["start_ns"], batch["end_ns"], np.full(len(kinds), self.process), np.array(names)[inverse]
+        columns = batch["start_ns"], batch["end_ns"], np.full(batch.rows, self.process), np.array(names)[inverse]
         self.sink.overhead.take(*(one[own] for one in columns))
 
     def _rank(self) -> int | None:
@@ -121,7 +121,7 @@ class NvprofReader(ActivityTables):
         found = {int(match[1]) for text in texts.values() if (match := _RANK_NAME.search(clean_text(text)[:200]))}
         return found.pop() if len(found) == 1 else None
 
-    def tables_giving(self, gives: str) -> Iterator[tuple[str, dict]]:
+    def tables_giving(self, gives: str) -> Iterator[tuple[str, Batch]]:
         """Give batches as `ActivityTables` does, without the starts of records that CUPTI could not time."""
         for table, batch in super().tables_giving(gives):
             if "end_ns" in batch:  # CUPTI writes 0 and 0 where it could not take the times
@@ -129,83 +129,53 @@ class NvprofReader(ActivityTables):
                 batch["start_ns"] = np.where(untimed, NULL, batch["start_ns"])
             yield table, batch
 
-    def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
-        rows = len(batch["start_ns"])
-        kernel = self.text_codes(batch.get("name", np.full(rows, NULL)), names, self.kernel_code)
+    def _launches(self, table: str, batch: Batch, names: dict[int, int]) -> None:
+        kernel = self.text_codes(batch["name"], names, self.kernel_code)
         self.sink.count_unnamed(kernel, table)
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
         timed = batch["start_ns"] != NULL
         if self.sink.session_start_ns is None and timed.any() and batch["start_ns"][timed][0] > EPOCH_FROM_NS:
             self.sink.session_start_ns = 0
-        self.sink.launches(
-            batch["start_ns"],
-            batch["end_ns"],
-            kernel,
-            self.process,
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            in_queue="stream" not in batch,
-            correlation=batch.get("correlation", NULL),
-            shape={name: batch[name] for name in LAUNCH_SHAPE if name in batch},
-        )
+        self.sink.launches({**batch, "kernel": kernel, "process": self.process, "in_queue": "stream" not in batch})
 
-    def _transfers(self, table: str, batch: dict) -> None:
+    def _transfers(self, table: str, batch: Batch) -> None:
         kind = batch.get("copy_kind", 0)
         if table.endswith("MEMCPY2"):
-            kind = np.where(batch.get("copy_kind", np.zeros(len(batch["start_ns"]), np.int64)) <= 0, PEER_KIND, kind)
-        self.sink.transfers(
-            batch["start_ns"],
-            batch["end_ns"],
-            self.process,
-            MEMSET_KIND if table.endswith("MEMSET") else kind,
-            size=batch.get("bytes", NULL),
-            device=batch.get("device", 0),
-            stream=batch.get("stream", 0),
-            correlation=batch.get("correlation", NULL),
-            src_kind=memory_kinds(batch.get("src_kind")),
-            dst_kind=memory_kinds(batch.get("dst_kind")),
-        )
+            kind = np.where(batch["copy_kind"] <= 0, PEER_KIND, kind)
+        kind = MEMSET_KIND if table.endswith("MEMSET") else kind
+        ends = {side: memory_kinds(batch.get(side)) for side in ("src_kind", "dst_kind")}
+        self.sink.transfers({**batch, **ends, "process": self.process, "copy_kind": kind})
 
-    def _migrations(self, batch: dict) -> None:
+    def _migrations(self, batch: Batch) -> None:
         """Take what unified memory moves between the host and a device as transfers of the device, as nvprof's trace
         has them. CUPTI gives them no stream; counters until CUDA 7 have no times and are passed over.
         """
         if not {"counter", "bytes", "start_ns", "end_ns"} <= batch.keys():
             return
-        absent = np.full(len(batch["start_ns"]), NULL)
         for counter, kind in self.map["migrations"].items():
             mine = batch["counter"] == counter
-            device = batch.get("source" if kind == UNIFIED_TO_HOST else "target", absent)
-            self.sink.transfers(
-                batch["start_ns"][mine],
-                batch["end_ns"][mine],
-                self.process,
-                kind,
-                size=batch["bytes"][mine],
-                device=device[mine],
-                stream=absent[mine],
-                migration_cause=batch.get("migration_cause", absent)[mine],
-            )
+            device = batch["source" if kind == UNIFIED_TO_HOST else "target"]
+            moved = {**batch, "device": device, "migration_cause": batch["migration_cause"]}
+            columns: dict[str, Column] = {name: values[mine] for name, values in moved.items()}
+            self.sink.transfers(columns | {"process": self.process, "copy_kind": kind})
 
-    def _calls(self, table: str, batch: dict) -> None:
-        rows = len(batch["start_ns"])
+    def _calls(self, table: str, batch: Batch) -> None:
         api = "driver" if table.endswith("DRIVER") else "runtime"
         known = self.map[f"{api}_calls"]
-        used, inverse = np.unique(batch.get("call", np.full(rows, NULL)), return_inverse=True)
+        used, inverse = np.unique(batch["call"], return_inverse=True)
         codes = [
             self.sink.call_names.code(known.get(call) or f"CUDA {api} call {call if call != NULL else '?'}")
             for call in used.tolist()
         ]
-        thread = batch.get("thread", np.full(rows, NULL))
         self.sink.take(
             "calls",
             batch["start_ns"],
             batch["end_ns"],
             self.process,
-            thread=np.where(thread == NULL, NULL, thread & 0xFFFFFFFF),
+            thread=np.where(batch["thread"] == NULL, NULL, batch["thread"] & 0xFFFFFFFF),
             name=np.array(codes)[inverse],
-            correlation=batch.get("correlation", NULL),
+            correlation=batch["correlation"],
         )
 
     def _markers(self) -> None:
@@ -216,11 +186,10 @@ class NvprofReader(ActivityTables):
         names: dict[int, int] = {}
         kind = self.sink.range_kinds.code("nvtx")
         for _, batch in self.tables_giving("markers"):
-            rows = len(batch["start_ns"])
             flags = np.where(batch["flags"] == NULL, 0, batch["flags"])
-            named = np.where((flags & MARKER_START) > 0, batch.get("name", np.full(rows, NULL)), NULL)
+            named = np.where((flags & MARKER_START) > 0, batch["name"], NULL)
             code = self.text_codes(named, names, self.range_code)
-            threads = self._threads(batch, rows)
+            threads = self._threads(batch)
             found = []
             columns = (flags, batch["marker"], batch["start_ns"], code, threads)
             for flag, marker, time, name, thread in zip(*(column.tolist() for column in columns), strict=True):
@@ -238,12 +207,12 @@ class NvprofReader(ActivityTables):
             self.sink.take("ranges", start, end, self.process, thread=thread, name=name, kind=kind)
 
     @staticmethod
-    def _threads(batch: dict, rows: int) -> np.ndarray:
+    def _threads(batch: Batch) -> np.ndarray:
         """Return the thread of each marker: the object's id is two 32-bit numbers, process and thread, in a marker
         of a thread.
         """
         if "object" not in batch or "object_kind" not in batch:
-            return np.full(rows, NULL)
+            return np.full(batch.rows, NULL)
         blobs = batch["object"].to_pylist()
         threads = [
             struct.unpack_from("<I", blob, 4)[0] if blob is not None and len(blob) >= 8 else NULL for blob in blobs

@@ -96,13 +96,10 @@ def read_synchronisations(tables: NsysTables, calls: SynchronisingCalls) -> None
     """Take synchronisations; a wait's event was recorded by the latest record of that event before the wait."""
     records = _records(tables)
     for _, batch in tables.tables_giving("synchronisations"):
-        rows = len(batch["start_ns"])
-        process = np.broadcast_to(tables.process(batch, "process", rows), rows)
-        absent = np.full(rows, NULL)
-        kind = batch.get("kind", np.zeros(rows, np.int64))
-        event = batch.get("event", absent)
-        event = np.where(event == NO_EVENT, NULL, event)
-        correlation = batch.get("correlation", absent)
+        process = tables.process(batch, "process")
+        kind = batch["kind"]
+        event = np.where(batch["event"] == NO_EVENT, NULL, batch["event"])
+        correlation = batch["correlation"]
         kind = np.where((kind < 0) | (kind >= len(SYNCHRONISATIONS)), 0, kind)
         if "event" in batch:  # a kind that concerns an event, without one, is a number of another meaning
             kind = np.where(np.isin(kind, _OF_EVENTS) & (event == NULL), 0, kind)
@@ -115,7 +112,7 @@ def read_synchronisations(tables: NsysTables, calls: SynchronisingCalls) -> None
             batch["end_ns"],
             process,
             kind=kind,
-            stream=batch.get("stream", absent),
+            stream=batch["stream"],
             source_stream=np.where(SYNCHRONISATIONS.index("wait") == kind, source, NULL),
             event=event,
             correlation=correlation,
@@ -126,8 +123,7 @@ def _records(tables: NsysTables) -> np.ndarray:
     """Return the records of events: process, event, correlation and stream, int64 of shape (4, records), ordered."""
     parts = [np.zeros((4, 0), np.int64)]
     for _, batch in tables.tables_giving("recorded_events"):
-        rows = len(batch["event"])
-        process = np.broadcast_to(tables.process(batch, "process", rows), rows)
+        process = tables.process(batch, "process")
         parts.append(np.stack([process, batch["event"], batch["correlation"], batch["stream"]]))
         if sum(part.shape[1] for part in parts) > MOST_RECORDS:
             parts = [parts[0]]
@@ -161,12 +157,11 @@ def read_system_calls(tables: NsysTables) -> None:
         return sink.system_call_names.code(clean_text(text) if text else UNNAMED_CALL)
 
     for _, batch in tables.tables_giving("system_calls"):
-        rows = len(batch["start_ns"])
         sink.take(
             "system_calls",
             batch["start_ns"],
             tables.ends(batch),
-            tables.process(batch, "global_thread", rows),
+            tables.process(batch, "global_thread"),
             thread=tables.threads(batch),
-            name=tables.text_codes(batch.get("name", np.full(rows, NULL)), names, code_of),
+            name=tables.text_codes(batch["name"], names, code_of),
         )

@@ -75,7 +75,7 @@ class CallSizes:
         if self._must_wait("launches", np.all([shape[name] == NULL for name in SHAPE], axis=0), events):
             self._waiting["launches"].add(events | {f"shape {name}": values for name, values in shape.items()})
         else:
-            self._sink.launches(shape=shape, facts=None, **events)
+            self._sink.launches(events | shape)
 
     def transfers(self, size: np.ndarray, **events: np.ndarray) -> None:
         """Hand transfers over, at once or at the end.
@@ -88,9 +88,9 @@ class CallSizes:
             The other columns that `Sink.transfers` takes, by its names.
         """
         if self._must_wait("transfers", size == NULL, events):
-            self._waiting["transfers"].add({"size": size, **events})
+            self._waiting["transfers"].add({"bytes": size, **events})
         else:
-            self._sink.transfers(size=size, **events)
+            self._sink.transfers(events | {"bytes": size})
 
     def _must_wait(self, kind: str, lacking: np.ndarray, events: dict) -> bool:
         return self._waiting[kind].has_calls and bool(np.any(lacking & (events["correlation"] != NULL)))
@@ -105,10 +105,10 @@ class CallSizes:
             lacking = np.all([shape[name] == NULL for name in SHAPE], axis=0)
             for at, name in enumerate(SHAPE):
                 shape[name] = np.where(lacking, shapes[np.where(code == NULL, 0, code + 1), at], shape[name])
-            self._sink.launches(shape=shape, facts=None, **events)
+            self._sink.launches(events | shape)
         for events, stated in self._waiting["transfers"].resolved():
-            events["size"] = np.where(events["size"] == NULL, stated, events["size"])
-            self._sink.transfers(**events)
+            events["bytes"] = np.where(events["bytes"] == NULL, stated, events["bytes"])
+            self._sink.transfers(events)
 
     def close(self) -> None:
         """Remove what was spilled."""

@@ -170,7 +170,8 @@ class JaxReader:
         args = [one for _, one in rows]
         start, end, misfits = spans_ns(events)
         self.sink.issues.add_all(misfits, "ts or dur")
-        getattr(self, f"_{kind}")(events, args, (start, end))
+        span = {"start_ns": start, "end_ns": end, "process": np.full(len(rows), self.sink.processes.code(0))}
+        getattr(self, f"_{kind}")(events, args, span)
 
     def _origin(self, events: list[Event], args: list) -> dict[str, np.ndarray]:
         streams = [self.streams.get((event.pid, event.tid), event.tid) for event in events]
@@ -180,7 +181,7 @@ class JaxReader:
             "correlation": self.sink.integers([one.correlation for one in args]),
         }
 
-    def _launches(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+    def _launches(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         kernel = np.array([self.sink.kernel(event.name) for event in events])
         self.sink.count_unnamed(kernel)
         details = [dict(_DETAIL.findall(one.kernel)) for one in args]
@@ -194,40 +195,32 @@ class JaxReader:
             shape |= {f"{name}_{axis}": self.sink.integers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
         if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
             self.sink.metadata[GRID] = WORK_ITEMS
-        origin = self._origin(events, args)
-        self.sink.launches(*times, kernel, self.sink.processes.code(0), shape=shape, facts=None, **origin)
+        self.sink.launches(span | self._origin(events, args) | shape | {"kernel": kernel})
 
-    def _transfers(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+    def _transfers(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         details = [dict(_DETAIL.findall(one.copy if isinstance(one.copy, str) else one.set)) for one in args]
         is_set = [not isinstance(one.copy, str) for one in args]
         kinds = [
             MEMSET_KIND if sets else copy_kind(event.name[:64]) for event, sets in zip(events, is_set, strict=True)
         ]
         target = [one.get("kind" if sets else "kind_dst") for one, sets in zip(details, is_set, strict=True)]
-        self.sink.transfers(
-            *times,
-            self.sink.processes.code(0),
-            np.array(kinds),
-            size=self.sink.integers([one.get("size", one.get("num_bytes")) for one in details]),
-            src_kind=_memory([one.get("kind_src") for one in details]),
-            dst_kind=_memory(target),
-            **self._origin(events, args),
-        )
+        ends = {"src_kind": _memory([one.get("kind_src") for one in details]), "dst_kind": _memory(target)}
+        size = self.sink.integers([one.get("size", one.get("num_bytes")) for one in details])
+        where = self._origin(events, args)
+        self.sink.transfers(span | where | ends | {"copy_kind": np.array(kinds), "bytes": size})
 
-    def _graphs(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+    def _graphs(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         """Take graphs traced as a whole, as ranges, as those of Nsight Systems."""
-        start, end = times
         self.sink.issues.add("graphs_without_launches", len(events), "see the ranges of kind cuda_graph")
         graph = self.sink.integers([one.graph for one in args])
         names = [
             self.sink.range_names.code("CUDA graph" if at == NULL else f"CUDA graph {at}") for at in graph.tolist()
         ]
-        process = self.sink.processes.code(0)
         kind = self.sink.range_kinds.code("cuda_graph")
-        self.sink.take("ranges", start, end, process, name=np.array(names), kind=kind)
-        self.sink.take("graphs", start, end, process, **self._origin(events, args))
+        self.sink.take("ranges", *span.values(), name=np.array(names), kind=kind)
+        self.sink.take("graphs", *span.values(), **self._origin(events, args))
 
-    def _calls(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+    def _calls(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         names = [_GRAPH.sub("", event.name) for event in events]
         codes = [
             self.sink.call_names.code((clean_text(name) or UNNAMED_CALL) if _CALL.fullmatch(name) else KERNEL_LAUNCH)
@@ -235,14 +228,13 @@ class JaxReader:
         ]
         self.sink.take(
             "calls",
-            *times,
-            self.sink.processes.code(0),
+            *span.values(),
             thread=self.threads.column([event.tid for event in events]),
             name=np.array(codes),
             correlation=self.sink.integers([one.correlation for one in args]),
         )
 
-    def _ranges(self, events: list[Event], args: list, times: tuple[np.ndarray, np.ndarray]) -> None:
+    def _ranges(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         """Take annotations and operations of the host; of a step, which all have one name, its number too."""
         names = [
             event.name if one.step is None else f"{event.name} (step {str(one.step)[:20]})"
@@ -250,8 +242,7 @@ class JaxReader:
         ]
         self.sink.take(
             "ranges",
-            *times,
-            self.sink.processes.code(0),
+            *span.values(),
             thread=self.threads.column([event.tid for event in events]),
             name=np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
             kind=self.sink.range_kinds.code("annotation"),

@@ -7,23 +7,10 @@ rows. Answers are those of `numpy.unique`, to the bit.
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.readers.common.constants import NULL
 from causeway.readers.sink.batches import EventBatch, is_constant, is_repeated, looked_up, repeated
-
-MOST = 1 << 12
-"""Distinct values for which there is room at first: what is looked up stays in the cache."""
-LEAST_ROWS = 1 << 12
-WORTH_ROWS = 1 << 20
-"""Rows of a call, and of all calls so far, from which on loading compiled code (half a second, 100 MB) is worth it."""
-_rows = 0
-
-
-def worth_compiling(rows: int) -> bool:
-    """Count rows that compiled code would serve; return whether it pays to load it for them."""
-    global _rows
-    _rows += rows
-    return rows >= LEAST_ROWS and _rows >= WORTH_ROWS
 
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,12 +29,11 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     if is_repeated(values):
         return values[:1].astype(np.int64), np.zeros(1, np.int64), repeated(0, values.size)
-    values = np.ascontiguousarray(values, np.int64)
-    if worth_compiling(values.size):
-        first, inverse = _hashed(values[None])
-        order = np.argsort(values[first])
-        return values[first[order]], first[order], _inverted(order)[inverse]
-    return np.unique(values, return_index=True, return_inverse=True)
+    known, codes = _coded(values)
+    order = np.argsort(known)
+    inverted = np.empty(order.size, np.int64)
+    inverted[order] = np.arange(order.size)
+    return known[order], _firsts(codes)[order], inverted[codes]
 
 
 def mapped(values: np.ndarray, number_of: Callable[[int], int]) -> np.ndarray:
@@ -84,33 +70,34 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     if not varying:
         rows = columns[0].size
         return np.arange(min(rows, 1)), repeated(0, rows)
-    table = np.stack(varying, dtype=np.int64, casting="unsafe")
-    if worth_compiling(table.shape[1]):
-        return _hashed(table)
-    _, first, inverse = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return first[order], _inverted(order)[inverse.reshape(-1)]
+    _, codes = _coded(varying[0])
+    for column in varying[1:]:
+        known, own = _coded(column)
+        _, codes = _coded(codes * known.size + own)  # below n squared
+    return _firsts(codes), codes
 
 
-def _hashed(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Do what `distinct_rows` does, for a table of shape (columns, n)."""
-    from causeway.readers.sink.compiled_loops import number_rows
-
-    inverse = np.empty(table.shape[1], np.int64)
-    for most in (MOST, table.shape[1]):
-        first = np.empty(most, np.int64)
-        if (k := number_rows(table, first, inverse)) >= 0:
-            break
-    return first[:k], inverse
+def distinct_keys(columns: list[np.ndarray]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the distinct rows of a table of integers in the order in which they are met, and which of them each row
+    equals; parameters and the latter as of `distinct_rows`.
+    """
+    first, inverse = distinct_rows(columns)
+    return list(zip(*(column[first].tolist() for column in columns), strict=True)), inverse
 
 
-def _inverted(order: np.ndarray) -> np.ndarray:
-    """Return the inverse of a permutation."""
-    inverse = np.empty(order.size, np.int64)
-    inverse[order] = np.arange(order.size)
-    return inverse
+def _coded(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct values in the order in which they are met, and the number of each among these; int64."""
+    coded = pa.array(values.astype(np.int64, copy=False)).dictionary_encode()
+    return coded.dictionary.to_numpy(), coded.indices.to_numpy().astype(np.int64)
 
 
+def _firsts(codes: np.ndarray) -> np.ndarray:
+    """Return where each number first stands, of numbers that are 0, 1, ... in the order in which they are met."""
+    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+
+
+MOST_OPEN = 1 << 12
+"""Events of one start that are held to be compared with those of the next batch."""
 LEAST_REPEATED = 0.25
 """Share of repeated events without an id from which on they are repeats: half of an export that was written twice is,
 while an operator may call itself within one tick (6 of 200,000 in a trace of PyTorch).
@@ -160,7 +147,7 @@ class RepeatedRows:
             if "correlation" not in rows.columns and again.mean() < LEAST_REPEATED:
                 again[:] = False
             self.count += int(again.sum())
-        last = max(int(np.searchsorted(start, start[-1])), len(rows) - MOST)
+        last = max(int(np.searchsorted(start, start[-1])), len(rows) - MOST_OPEN)
         self._open = rows[last:].copy()
         return again
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.tables import SCHEMAS
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import says_communication
 from causeway.readers.common.operators import (
@@ -21,7 +22,7 @@ from causeway.readers.common.operators import (
 )
 from causeway.readers.common.vocabularies import BoundedVocabulary
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.distinct import distinct, distinct_keys
 from causeway.readers.sink.table_columns import nullable
 
 MOST = 1 << 16
@@ -109,9 +110,9 @@ class LaunchOperators:
         self._pending = np.empty(0, _OPEN)
         self._latest: int | None = None
         self._done = self._closed = False
-        self._threads: dict[tuple[int, int], int] = {}
-        self._stacks = operator_sweep.Stacks(DEEPEST)
-        self._paths = operator_sweep.Paths(MOST)
+        self._threads: dict[tuple[int, ...], int] = {}
+        self._stacks = operator_sweep.without_ranges(DEEPEST)
+        self._paths = operator_sweep.empty_paths(MOST)
         self._rows: dict[tuple[Any, ...], int] = {}
         self.lost = 0
 
@@ -161,9 +162,9 @@ class LaunchOperators:
         """Return the number of each row's thread, -1 of those that are not followed."""
         if not len(process):
             return np.empty(0, np.int64)
-        first, inverse = distinct_rows([process.astype(np.int64), thread.astype(np.int64)])
+        keys, inverse = distinct_keys([process, thread])
         numbers = []
-        for key in zip(process[first].tolist(), thread[first].tolist(), strict=True):
+        for key in keys:
             number = self._threads.get(key, -1)
             if number < 0 and may_add and len(self._threads) < MOST_THREADS:
                 number = self._threads[key] = len(self._threads)
@@ -189,7 +190,7 @@ class LaunchOperators:
         scope_thread = self._thread_numbers(scopes["process"], scopes["thread"], True)
         call_thread = self._thread_numbers(calls["process"], calls["thread"], False)
         call_thread = np.where((calls["thread"] == NULL) | (calls["correlation"] < 0), -1, call_thread)
-        self._stacks.room_for(len(self._threads))
+        self._stacks = self._sweep.room_for(len(self._threads), self._stacks)
         found = self._sweep.around_calls(
             {name: np.ascontiguousarray(scopes[name], np.int64) for name in ("start", "end", "name", "flags", "inputs")}
             | {"thread": scope_thread},
@@ -203,9 +204,9 @@ class LaunchOperators:
 
     def _codes(self, columns: list[np.ndarray]) -> np.ndarray:
         """Return a code for each distinct row of leaf, outermost, path and flags."""
-        first, inverse = distinct_rows(columns)
+        rows, inverse = distinct_keys(columns)
         codes = []
-        for row in zip(*[column[first].tolist() for column in columns], strict=True):
+        for row in rows:
             code = NULL
             if row[0] >= 0 or row[2] > 0:
                 code = self._rows.get(row, LOST)
@@ -216,7 +217,7 @@ class LaunchOperators:
 
     def innermost_range(self, code: int) -> str:
         """Return the name of the innermost range or module of an operator, for a code of `find`; '' without one."""
-        names = self._paths.names_of(list(self._rows)[code][2])
+        names = self._sweep.names_of(list(self._rows)[code][2], self._paths)
         return self._known.names.texts[names[-1]] if len(names) else ""
 
     def operator_rows(self, codes: list[int]) -> dict[str, list[Any]]:
@@ -228,7 +229,7 @@ class LaunchOperators:
         for code in codes:
             leaf, outermost, path, flags = rows[code]
             if path not in paths:
-                names = [texts[at] for at in self._paths.names_of(path)]
+                names = [texts[at] for at in self._sweep.names_of(path, self._paths)]
                 paths[path] = "/".join(name.replace("/", "|") for name in names)[:LONGEST_PATH] or None
             columns["name"].append(texts[leaf][:LONGEST_OPERATOR] if leaf >= 0 else None)
             columns["outermost"].append(texts[outermost][:LONGEST_OPERATOR] if outermost >= 0 else None)
@@ -293,16 +294,13 @@ class OperatorNumbers:
     def operator_table(self) -> pa.Table:
         """Return the table `operators`."""
         columns = self._operators.operator_rows(list(self._number))
-        arrays = {name: pa.array(texts, pa.string()) for name, texts in columns.items()}
-        return pa.table({"operator": pa.array(range(len(self._number)), pa.uint32()), **arrays})
+        return pa.Table.from_pydict({"operator": range(len(self._number)), **columns}, SCHEMAS["operators"])
 
     def shape_table(self) -> pa.Table:
         """Return the table `shapes`."""
-        columns = list(zip(*self._shapes, strict=True)) or [()] * 5
-        kinds = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.string())
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
-        numbers = pa.array(range(len(self._shapes)), pa.uint32())
-        return pa.table([numbers, *arrays], ["shape", "dims", "types", "elements", "bytes", "layout"])
+        names = SCHEMAS["shapes"].names
+        rows = [dict(zip(names, (number, *row), strict=True)) for number, row in enumerate(self._shapes)]
+        return pa.Table.from_pylist(rows, SCHEMAS["shapes"])
 
 
 class CommunicationRanges:
@@ -341,8 +339,8 @@ class CommunicationRanges:
         self._outside[kernel[~says]] = True
         columns = [rows[name] for name in ("process", "device", "stream")]
         computes = ~says & ~self._known[kernel]
-        self._computing.update(_rows_of([column[computes] for column in columns]))
-        for code, *stream in _rows_of([kernel[says], *(column[says] for column in columns)]):
+        self._computing.update(distinct_keys([column[computes] for column in columns])[0])
+        for code, *stream in distinct_keys([kernel[says], *(column[says] for column in columns)])[0]:
             self._streams_of.setdefault(code, set()).add(tuple(stream))
 
     def _say(self, operator: np.ndarray) -> np.ndarray:
@@ -363,9 +361,3 @@ class CommunicationRanges:
             and streams.isdisjoint(self._computing)
             and all(stream[:2] in computing for stream in streams)
         }
-
-
-def _rows_of(columns: list[np.ndarray]) -> list[tuple[int, ...]]:
-    """Return the distinct rows of columns of integers, each of shape (n,)."""
-    first, _ = distinct_rows(columns)
-    return list(zip(*(column[first].tolist() for column in columns), strict=True))

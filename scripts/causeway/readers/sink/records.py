@@ -12,7 +12,7 @@ from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
-from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.distinct import distinct_keys
 
 _NARROW = {
     **dict.fromkeys(("process", "configuration", "name", "kind", "inputs", "metric"), "<i4"),
@@ -244,9 +244,8 @@ class RowCodes:
 
     def codes(self, columns: list[np.ndarray]) -> np.ndarray:
         """Return the codes, int32 of shape (n,), of rows given as columns of int64, each of shape (n,)."""
-        first, inverse = distinct_rows(columns)
-        rows = zip(*[column[first].tolist() for column in columns], strict=True)
-        return looked_up(np.fromiter(map(self.code_of, rows), np.int32, len(first)), inverse)
+        rows, inverse = distinct_keys(columns)
+        return looked_up(np.fromiter(map(self.code_of, rows), np.int32, len(rows)), inverse)
 
 
 class GridsInBlocks:

@@ -25,7 +25,7 @@ from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, 
 from causeway.readers.common.numbers import integer, integers
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
-from causeway.readers.sink.distinct import distinct_rows
+from causeway.readers.sink.distinct import distinct_keys
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
@@ -60,6 +60,11 @@ whose names are merged are one kernel.
 GRID = tuple(name for name in LAUNCH_SHAPE if name.startswith("grid_"))
 BLOCK = tuple(name for name in LAUNCH_SHAPE if name.startswith("block_"))
 _FITTED = ("device", "stream", "thread")
+OF_LAUNCHES = (
+    *("process", "kernel", "device", "stream", "correlation", "label", "in_queue"),
+    *(*LAUNCH_FACTS.names, *LAUNCH_SHAPE),
+)
+"""What launches have beside their times."""
 LARGEST_SIZE = 1 << 32
 """Of a grid along one axis: HSA's packets, which count work-items, have 32 bits; CUDA takes less."""
 
@@ -116,7 +121,7 @@ class Sink:
         self.facts = Facts()
         self.overhead = ProfilerOverhead()
         self.other_contexts = OtherContexts()
-        self.queues: set[tuple[int, int, int]] = set()  # process, device, stream: hardware queues in place of streams
+        self.queues: set[tuple[int, ...]] = set()  # process, device, stream: hardware queues in place of streams
         self.work_item_calls: frozenset[str] = frozenset()  # names of calls whose launches have grids in work-items
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
@@ -176,20 +181,7 @@ class Sink:
         """Count rows of one of the export's own tables as read, whatever becomes of them."""
         self.rows_in[table] = self.rows_in.get(table, 0) + int(rows)
 
-    def launches(
-        self,
-        start_ns: np.ndarray,
-        end_ns: np.ndarray,
-        kernel: np.ndarray | int,
-        process: np.ndarray | int,
-        device: np.ndarray | int = 0,
-        stream: np.ndarray | int = 0,
-        correlation: np.ndarray | int = NULL,
-        facts: Mapping[str, np.ndarray] | None = None,
-        shape: Mapping[str, np.ndarray] | None = None,
-        label: np.ndarray | int = NULL,
-        in_queue: np.ndarray | bool = False,
-    ) -> None:
+    def launches(self, columns: Mapping[str, Column]) -> None:
         """Take launches, in any order.
 
         The other methods that take events have the same conventions: int64 arrays of one length n, or one value for all
@@ -199,22 +191,16 @@ class Sink:
 
         Parameters
         ----------
-        start_ns, end_ns : ndarray of int64, shape (n,)
-        kernel, process : ndarray of int64, shape (n,), or int
-            Codes from `kernel` and `processes.code`.
-        device, stream, correlation : ndarray of int64, shape (n,), or int
-        facts, shape : mapping of str to ndarray of int64, shape (n,)
-            Columns of `LAUNCH_FACTS`, which the export itself has, and of `LAUNCH_SHAPE`; others are left out.
-        label : ndarray of int64, shape (n,), or int
-            Codes of `labels`.
-        in_queue : ndarray of bool, shape (n,), or bool
-            Whether `stream` is a hardware queue, which may run several launches at a time, and no stream of the
-            program.
+        columns : mapping of str to ndarray of int64, shape (n,), or int
+            start_ns and end_ns; kernel and process, codes from `kernel` and `processes.code`; as far as the export has
+            them device, stream (else 0), correlation, label (codes of `labels`), in_queue (bool: whether the stream is
+            a hardware queue, which may run several launches at a time, and no stream of the program), and columns of
+            `LAUNCH_FACTS` and `LAUNCH_SHAPE`. Others are passed over.
         """
-        given = {"stream": stream, "correlation": correlation, "process": process, "kernel": kernel, "label": label}
-        given |= {"device": device, "in_queue": in_queue, **(shape or {})}
-        given |= dict.fromkeys(LAUNCH_FACTS.names, NULL) | dict(facts or {})
-        n, columns = self._possible(start_ns, end_ns, given, of_device=True, of_launches=True)
+        given: dict[str, Column] = dict.fromkeys(("correlation", "label", *LAUNCH_FACTS.names), NULL)
+        given |= {"device": 0, "stream": 0, "in_queue": False}
+        given |= {name: columns[name] for name in OF_LAUNCHES if name in columns}
+        n, columns = self._possible(columns["start_ns"], columns["end_ns"], given, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", int(np.sum(columns["duration_ns"] == 0)))
@@ -222,37 +208,30 @@ class Sink:
         self._check_sizes(columns, n)
         if len(self.queues) < MOST_STREAMS and columns["in_queue"].any():
             ids = [columns[name][columns["in_queue"] != 0] for name in ("process", "device", "stream")]
-            first, _ = distinct_rows(ids)
-            self.queues.update(zip(*[column[first].tolist() for column in ids], strict=True))
-        columns["configuration"] = self._codes(columns, n)
+            self.queues.update(distinct_keys(ids)[0])
+        codes = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
         times = columns["start_ns"], columns["duration_ns"]
         self.processes.note(columns["process"], columns["device"], launches=True, times=times)
-        self._events["launches"].add(event_batch("launches", n, columns))
+        self._events["launches"].add(event_batch("launches", n, columns | {"configuration": codes}))
 
-    def transfers(
-        self,
-        start_ns: np.ndarray,
-        end_ns: np.ndarray,
-        process: np.ndarray | int,
-        copy_kind: np.ndarray | int,
-        size: np.ndarray | int = NULL,
-        device: np.ndarray | int = 0,
-        stream: np.ndarray | int = 0,
-        correlation: np.ndarray | int = NULL,
-        src_kind: np.ndarray | int = NO_KIND,
-        dst_kind: np.ndarray | int = NO_KIND,
-        migration_cause: np.ndarray | int = NO_KIND,
-    ) -> None:
-        """Take memory copies, memsets and migrations of managed memory: `copy_kind` is a key of `codes.COPY_KINDS`, the
-        kinds of memory at both ends are keys of `codes.MEMORY_KINDS` or `NO_KIND`, `size` is in bytes. Of migrations
-        `migration_cause` is a number of CUPTI's or `NO_KIND`, int64 of shape (n,). Conventions as `launches`. No call
-        makes a migration: the correlation that tools write for it, 0, may be that of another call.
+    def transfers(self, columns: Mapping[str, Column]) -> None:
+        """Take memory copies, memsets and migrations of managed memory; conventions as `launches`.
+
+        No call makes a migration: the correlation that tools write for it, 0, may be that of another call.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of int64, shape (n,), or int
+            start_ns, end_ns, process; as far as the export has them copy_kind, a key of `codes.COPY_KINDS` (else 0),
+            bytes, device, stream (else 0), correlation, src_kind and dst_kind, the kinds of memory at both ends, keys
+            of `codes.MEMORY_KINDS` or `NO_KIND`, and migration_cause, a number of CUPTI's or `NO_KIND`. Others are
+            passed over.
         """
-        given = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}
-        given |= {"copy_kind": copy_kind, "src_kind": src_kind, "dst_kind": dst_kind}
-        given |= {"migration_cause": migration_cause}
-        n, columns = self._possible(start_ns, end_ns, given, of_device=True)
+        given: dict[str, Column] = {"bytes": NULL, "correlation": NULL, "device": 0, "stream": 0, "copy_kind": 0}
+        given |= dict.fromkeys(("src_kind", "dst_kind", "migration_cause"), NO_KIND)
+        given |= {name: columns[name] for name in ("process", *given) if name in columns}
+        n, columns = self._possible(columns["start_ns"], columns["end_ns"], given, of_device=True)
         if n:
             self._fit(columns, "device", "stream")
             for name in ("copy_kind", "src_kind", "dst_kind", "migration_cause"):
@@ -290,6 +269,10 @@ class Sink:
         given["process"] = process
         if kind == "mpi":  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
             given |= {name: np.where(np.less(given[name], 0), NULL, given[name]) for name in ("bytes", "peer")}
+        if kind == "dependencies":  # they may concern no stream
+            for name in ("stream", "source_stream"):
+                fits = np.greater_equal(given[name], 0) & np.less(given[name], NO_STREAM)
+                given[name] = np.where(fits, given[name], NULL)
         if kind == "graphs":
             given["stream"] = np.where(np.equal(given["stream"], NULL), NO_STREAM, given["stream"])
         start, end = (np.atleast_1d(np.asarray(times, np.int64)) for times in (start_ns, end_ns))

@@ -6,21 +6,20 @@ same run read from two formats gives equal tables.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import COMMUNICATION_KERNEL, MIGRATIONS
-from causeway.core.schemas import LAUNCH_FACTS
+from causeway.core.codes import COMMUNICATION_KERNEL, MIGRATIONS, SYNCHRONISATIONS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, open_table
-from causeway.readers.common.constants import NO_KIND, NULL
+from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import kernel_class, says_communication
 from causeway.readers.common.operators import OPERATOR
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
-from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_rows
+from causeway.readers.sink.distinct import RepeatedRows, distinct, distinct_keys
 from causeway.readers.sink.event_times import RecordingDigest
 from causeway.readers.sink.joins import OpenRanges, WorkCalls, pieces_in_order
 from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOperators, OperatorNumbers
@@ -30,18 +29,29 @@ from causeway.readers.sink.stream_order import Cuts, StreamOrder
 from causeway.readers.sink.table_columns import (
     FinalNumbers,
     call_columns,
-    coded_text,
-    collective_columns,
-    dependency_columns,
-    graph_columns,
-    host_columns,
+    event_columns,
     kernel_table,
-    mpi_columns,
     nullable,
 )
 
 _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
 """Calls that launch one kernel each, of CUDA and HIP."""
+TEXTS: dict[str, dict[str, Callable[[Sink], Sequence[str | None]]]] = {
+    "calls": {"name": lambda sink: sink.call_names.texts},
+    "ranges": {"name": lambda sink: sink.range_names.texts, "kind": lambda sink: sink.range_kinds.texts},
+    "host_operators": {"name": lambda sink: sink.operator_names.names.texts},
+    "mpi": {"name": lambda sink: sink.mpi_names.texts},
+    "system_calls": {"name": lambda sink: sink.system_call_names.texts},
+    "python_functions": {"name": lambda sink: sink.function_names.texts},
+    "cpu_samples": {"name": lambda sink: sink.sampled_names.texts},
+    "collectives": {
+        "name": lambda sink: sink.collective_names.texts,
+        "communicator": lambda sink: [*sink.communicators.texts, None],
+    },
+    "dependencies": {"kind": lambda _: SYNCHRONISATIONS},
+    "samples": {"metric": lambda sink: sink.metrics.texts},
+}
+"""Of columns of tables that are codes in events, the text of each code."""
 OF_DEVICES = frozenset({"launches", "transfers", "graphs", "collectives"})
 """Events of a GPU, of which several may begin in one tick of a coarse clock; a thread of the host has one at a time."""
 
@@ -61,7 +71,7 @@ class StarWriter:
         self.facts = sink.facts
         self.configurations = FinalNumbers(len(sink.configuration_rows()))
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
-        self.used_devices: set[tuple[int, int]] = set()  # (process, device)
+        self.used_devices: set[tuple[int, ...]] = set()  # (process, device)
         self.used_processes: set[int] = set()
         self.stream_order = StreamOrder(sink.queues, sink.issues)
         self.cuts = Cuts()
@@ -93,15 +103,17 @@ class StarWriter:
             joined.open_ranges.drain()
             joined.drain_operators()
             self._check(joined.work_calls.unanswered)
-        self._write_events("samples", self._sample_columns)
         sink = self.sink
-        self._write_events("mpi", lambda rows: mpi_columns(rows, sink.mpi_names.texts))
-        groups = sink.communicators.texts
-        self._write_events("collectives", lambda rows: self._collective_columns(rows, groups))
-        self._write_events("system_calls", lambda rows: host_columns(rows, sink.system_call_names.texts))
-        self._write_events("cpu_samples", lambda rows: host_columns(rows, sink.sampled_names.texts))
-        self._write_events("python_functions", lambda rows: host_columns(rows, sink.function_names.texts))
-        self._write_events("dependencies", dependency_columns)
+        for kind in (
+            "samples",
+            "mpi",
+            "collectives",
+            "system_calls",
+            "cpu_samples",
+            "python_functions",
+            "dependencies",
+        ):
+            self._write_events(kind)
         repeated_rows = {kind: rows.count for kind, rows in self._repeated.items() if rows.count}
         named = ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in repeated_rows.items())
         sink.issues.add("repeated_events", sum(repeated_rows.values()), named)
@@ -149,9 +161,9 @@ class StarWriter:
         facts.has_start = True
 
     def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
-        first, _ = distinct_rows([process, device])
-        self.used_processes.update(process[first].tolist())
-        self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
+        keys, _ = distinct_keys([process, device])
+        self.used_processes.update(code for code, _ in keys)
+        self.used_devices.update(keys)
 
     def _events(self, kind: str) -> Iterator[EventBatch]:
         """Give the events of a kind in order, each once."""
@@ -173,7 +185,7 @@ class StarWriter:
     def _write_work(self, calls: WorkCalls, operators: LaunchOperators) -> None:
         """Write launches, transfers and graphs, each row with the call that made it, in one pass over all of them."""
         launches = _Launches(self, operators)
-        columns_of = {"launches": launches.columns, "transfers": self._transfer_columns, "graphs": self._graph_columns}
+        columns_of = {"launches": launches.columns, **dict.fromkeys(("transfers", "graphs"), self._other_columns)}
         blocks = {"launches": launches.blocks(), **{kind: self._events(kind) for kind in ("transfers", "graphs")}}
         kinds = [kind for kind in columns_of if self.sink.count_of(kind)]
         find = calls.find if self.sink.count_of("calls") else calls.unknown
@@ -183,8 +195,8 @@ class StarWriter:
                 rows = self._of_ranks(block)
                 if len(rows):
                     call = find(rows)
-                    columns = columns_of[kinds[at]](rows, call) | call_columns(call)
-                    writers[kinds[at]].write(pa.table({"rank": looked_up(self.rank, rows["process"]), **columns}))
+                    columns = columns_of[kinds[at]](kinds[at], rows, call) | call_columns(call)
+                    writers[kinds[at]].write(self.table(kinds[at], rows, columns))
             self.facts.tables |= {kind: writer.rows for kind, writer in writers.items()}
         if "launches" in kinds:
             self._cut_overruns()
@@ -217,41 +229,36 @@ class StarWriter:
                 writer.write(table)
             self.facts.tables[name] = table.num_rows
 
-    def _write_events(self, kind: str, columns_of: Callable[[EventBatch], dict[str, Any]]) -> None:
-        """Write the events of a kind, block by block, with the columns that `columns_of` makes of a block's rows."""
+    def table(self, kind: str, rows: EventBatch, more: Mapping[str, Any]) -> pa.Table:
+        """Return n > 0 events of a kind as a table, with the columns that they have and more, which count instead."""
+        texts = {column: vocabulary(self.sink) for column, vocabulary in TEXTS.get(kind, {}).items()}
+        rank = looked_up(self.rank, rows["process"])
+        return pa.table({"rank": rank, **event_columns(kind, rows, texts), **more})
+
+    def _write_events(self, kind: str) -> None:
+        """Write the events of a kind, block by block."""
         if not self.sink.count_of(kind):
             return
         with self.sink.writer(kind) as writer:
             for block in self._events(kind):
                 rows = self._of_ranks(block)
-                if len(rows):
-                    rank = looked_up(self.rank, rows["process"])
-                    writer.write(pa.table({"rank": rank, **columns_of(rows)}))
+                if not len(rows):
+                    continue
+                more = {}
+                if kind == "samples":
+                    self.other_processes.update(distinct(rows["process"])[0].tolist())
+                    more = {"time_ns": rows["start_ns"]}
+                elif kind == "collectives":
+                    more = {"duration_ns": self.cuts.durations(looked_up(self.rank, rows["process"]), rows)}
+                writer.write(self.table(kind, rows, more))
             self.facts.tables[kind] = writer.rows
 
-    def _transfer_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict[str, Any]:
+    def _other_columns(self, kind: str, rows: EventBatch, _: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Note transfers and graphs; return no columns beside those that they have."""
         self._note_others(rows)
-        columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
-        for name in ("bytes", "correlation"):
-            columns[name] = nullable(rows[name], pa.int64())
-        for name in ("src_kind", "dst_kind", "migration_cause"):
-            columns[name] = pa.array(rows[name], mask=rows[name] == NO_KIND)
-        self.facts.migrations += int(np.isin(rows["copy_kind"], MIGRATIONS).sum())
-        return columns
-
-    def _collective_columns(self, rows: EventBatch, groups: list[str]) -> dict[str, Any]:
-        columns = collective_columns(rows, self.sink.collective_names.texts, groups)
-        rank = looked_up(self.rank, rows["process"])
-        return columns | {"duration_ns": self.cuts.durations(rank, rows)}
-
-    def _sample_columns(self, rows: EventBatch) -> dict[str, Any]:
-        self.other_processes.update(distinct(rows["process"])[0].tolist())
-        metric = coded_text(rows["metric"], self.sink.metrics.texts)
-        return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
-
-    def _graph_columns(self, rows: EventBatch, _: dict[str, np.ndarray]) -> dict[str, Any]:
-        self._note_others(rows)
-        return graph_columns(rows)
+        if kind == "transfers":
+            self.facts.migrations += int(np.isin(rows["copy_kind"], MIGRATIONS).sum())
+        return {}
 
     def _note_others(self, rows: EventBatch) -> None:
         """Note the times and devices of work other than launches, the next rows of its kind in order."""
@@ -350,16 +357,13 @@ class StarWriter:
         known: dict[tuple[int, int], dict[str, Any]] = {}
         for process, device in sorted(self.used_devices):
             known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
-        schema = SCHEMAS["devices"]
         rows = [
             {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0
         ]
         if not rows:
             return
         with self.sink.writer("devices") as writer:
-            writer.write(
-                pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}, schema=schema)
-            )
+            writer.write(pa.Table.from_pylist(rows, SCHEMAS["devices"]))
         self.facts.tables["devices"] = len(rows)
 
 
@@ -405,8 +409,8 @@ class _Launches:
             seen += len(block)
             yield rows
 
-    def columns(self, rows: EventBatch, call: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Return the columns of n > 0 rows but the rank and those of their calls, which are `WorkCalls.find`'s."""
+    def columns(self, _: str, rows: EventBatch, call: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Return the columns of n > 0 rows beside those that they have and those of their calls, `WorkCalls.find`'s."""
         star = self._star
         end = call["end"]
         queue = rows["queue_ns"]
@@ -428,16 +432,10 @@ class _Launches:
         if self._ranged is not None:
             self._ranged.take(rows, of_kernel, call["operator"])
         star.digest.take(rows["start_ns"], rows["duration_ns"], of_kernel, self._sink.kernels.texts)
-        facts = rows.columns | {"queue_ns": queue}
         return {
-            "start_ns": rows["start_ns"],
-            "duration_ns": rows["duration_ns"],
             "configuration": star.configurations.of(self._grids.of(rows["configuration"], call["work_items"])),
-            "device": rows["device"],
-            "stream": rows["stream"],
-            **{fact.name: nullable(facts[fact.name], fact.type) for fact in LAUNCH_FACTS},
+            "queue_ns": nullable(queue, pa.int64()),
             "range": nullable(call["range"], pa.uint32()),
-            "correlation": nullable(rows["correlation"], pa.int64()),
             **self._numbers.columns(call["operator"], call["inputs"]),
         }
 
@@ -494,22 +492,8 @@ class _RangesAndCalls:
             if not len(rows):
                 continue
             self.star.other_processes.update(distinct(rows["process"])[0].tolist())
-            texts = {"name": (rows["name"], self.sink.range_names), "kind": (rows["kind"], self.sink.range_kinds)}
-            writer.write(
-                pa.table(
-                    {
-                        "start_ns": rows["start_ns"],
-                        "duration_ns": rows["duration_ns"],
-                        "range": np.arange(writer.rows, writer.rows + len(rows)),
-                        "rank": self.star.rank[rows["process"]],
-                        "thread": nullable(rows["thread"], pa.uint32()),
-                    }
-                    | {
-                        name: coded_text(codes, vocabulary.texts).cast(pa.string())
-                        for name, (codes, vocabulary) in texts.items()
-                    }
-                )
-            )
+            number = np.arange(writer.rows, writer.rows + len(rows))
+            writer.write(self.star.table("ranges", rows, {"range": number}))
             self.operators.take(rows)
             yield rows
 
@@ -522,9 +506,7 @@ class _RangesAndCalls:
                 continue
             writer = self.writers["calls"]
             number = np.arange(writer.rows, writer.rows + len(rows))
-            columns = host_columns(rows, self.sink.call_names.texts)
-            columns |= {"call": number, "correlation": nullable(rows["correlation"], pa.int64())}
-            writer.write(pa.table({"rank": self.star.rank[rows["process"]], **columns}))
+            writer.write(self.star.table("calls", rows, {"call": number}))
             yield rows, number, self.open_ranges.find(rows), *self.operators.find(rows)
 
     def _operators(self) -> Iterator[EventBatch]:
@@ -534,9 +516,7 @@ class _RangesAndCalls:
             if len(rows):
                 if "host_operators" not in self.writers:
                     self.writers["host_operators"] = self.sink.writer("host_operators")
-                columns = host_columns(rows, self.sink.operator_names.names.texts)
-                rank = self.star.rank[rows["process"]]
-                self.writers["host_operators"].write(pa.table({"rank": rank, **columns}))
+                self.writers["host_operators"].write(self.star.table("host_operators", rows, {}))
             yield block
 
     def drain_operators(self) -> None:

@@ -3,7 +3,7 @@ what is done about ends that are wrong.
 """
 
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from causeway.core.tables import open_table
 from causeway.readers.common.constants import NULL, WRAPPED
 from causeway.readers.common.issues import Issues
 from causeway.readers.sink.batches import EventBatch, is_repeated
-from causeway.readers.sink.distinct import distinct_rows, worth_compiling
+from causeway.readers.sink.distinct import distinct_keys
 from causeway.readers.sink.records import MOST_STREAMS
 
 SHARED_STREAMS = ("mixed_processes", "merged_ids", "device_assumed")
@@ -63,7 +63,7 @@ class StreamOrder:
         How long after its call returned such a launch starts at most.
     """
 
-    def __init__(self, queues: Collection[tuple[int, int, int]], issues: Issues) -> None:
+    def __init__(self, queues: Collection[tuple[int, ...]], issues: Issues) -> None:
         self.resets = 0
         self.first_reset: int | None = None
         self.outlasting = 0
@@ -74,10 +74,10 @@ class StreamOrder:
         self.most_late_ns = 0
         self._queues = queues
         self._issues = issues
-        self._streams: dict[tuple[int, int, int], int] = {}
+        self._streams: dict[tuple[int, ...], int] = {}
         self._latest = np.empty(0, np.int64)
         self._ends_last = np.empty((5, 0), np.int64)
-        self._called = np.empty((3, 0), np.int64)  # of `_late`
+        self._called = np.empty((3, 0), np.int64)
         self._in_order = np.empty(0, bool)
 
     def take(self, rows: EventBatch, called: np.ndarray, returned: np.ndarray) -> None:
@@ -92,69 +92,81 @@ class StreamOrder:
         """
         if len(self._streams) >= MOST_STREAMS:
             return
-        columns = [rows[name] for name in ("process", "device", "stream")]
-        first, inverse = distinct_rows(columns)
-        keys = zip(*[column[first].tolist() for column in columns], strict=True)
+        keys, inverse = distinct_keys([rows[name] for name in ("process", "device", "stream")])
         numbers = np.array([self._streams.setdefault(key, len(self._streams)) for key in keys], np.int64)
-        new = len(self._streams) - len(self._latest)
+        new = len(self._streams) - self._called.shape[1]
         self._latest = np.append(self._latest, np.full(new, NULL))
-        self._ends_last = np.append(self._ends_last, np.tile([[NULL]] * 4 + [[0]], new), axis=1)
+        self._ends_last = np.append(self._ends_last, np.tile([[NULL]] * 3 + [[0]] * 2, new), axis=1)
         self._called = np.append(self._called, np.full((3, new), NULL), axis=1)
         fresh = [key not in self._queues for key in list(self._streams)[len(self._in_order) :]]
         self._in_order = np.append(self._in_order, np.array(fresh, bool))
         stream = numbers[inverse]
-        correlation = series = np.ascontiguousarray(rows["correlation"], np.int64)
-        start = np.ascontiguousarray(rows["start_ns"], np.int64)
-        end = start + rows["duration_ns"]
-        falls: Callable[..., tuple[int, int]] = _falls
-        outlasting: Callable[..., tuple[int, int]] = _outlasting
-        if worth_compiling(len(stream)):
-            from causeway.readers.sink import compiled_loops
-
-            falls = compiled_loops.falls
-            outlasting = compiled_loops.outlasting
+        start = rows["start_ns"]
         self.launches_ns += int(rows["duration_ns"].sum())
-        late = self._late(stream, start, called, returned)
-        if late.size:
-            series = correlation.copy()
-            series[late] = NULL  # their place among the others says nothing of the clock
-            self.late += late.size
-            self.late_ns += int(rows["duration_ns"][late].sum())
-            self.most_late_ns = max(self.most_late_ns, int((start[late] - returned[late]).max()))
-        count, first_fall = falls(stream, series, self._latest)
-        self.resets += count
-        if count and self.first_reset is None:
-            self.first_reset = int(start[first_fall])
-        count, longest = outlasting(stream, correlation, start, end, self._ends_last)
-        self.outlasting += count
-        self.longest = max(self.longest, longest)
+        has_calls = not (is_repeated(called) and called[0] == NULL)
+        falls: list[int] = []
+        order = np.argsort(stream.astype(np.uint16), kind="stable")  # numbers of 16 bits are sorted by their digits
+        for at in np.split(order, np.flatnonzero(np.diff(stream[order])) + 1):
+            number = int(stream[at[0]])
+            series = rows["correlation"][at]
+            late = self._late(number, start[at], called[at], returned[at]) if has_calls else np.zeros(at.size, bool)
+            if late.any():
+                self.late += int(late.sum())
+                self.late_ns += int(rows["duration_ns"][at[late]].sum())
+                self.most_late_ns = max(self.most_late_ns, int((start[at] - returned[at])[late].max()))
+            # the place of one that is late among the others says nothing of the clock
+            falls += at[self._falls(number, np.where(late, NULL, series))].tolist()
+            self._note_ends(number, series, start[at], start[at] + rows["duration_ns"][at])
+        self.resets += len(falls)
+        if falls and self.first_reset is None:
+            self.first_reset = int(start[min(falls)])
 
-    def _late(self, stream: np.ndarray, start: np.ndarray, called: np.ndarray, returned: np.ndarray) -> np.ndarray:
-        """Return the positions of launches that start after one of their stream whose call began when theirs had
-        returned; int64, ascending.
+    def _late(self, stream: int, start: np.ndarray, called: np.ndarray, returned: np.ndarray) -> np.ndarray:
+        """Return which launches of a stream start after one whose call began when theirs had returned; bool.
 
         A column of `_called` holds of its stream: the latest begin of the calls of all launches that started before the
         latest one, the start of that, and the latest begin of all calls.
         """
-        if is_repeated(called) and called[0] == NULL:
-            return np.empty(0, np.int64)
-        order = np.argsort(stream, kind="stable")
-        bounds = np.flatnonzero(np.diff(stream[order], prepend=-1, append=-1))
-        found = []
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            at = order[begin:end]
-            state = self._called[:, stream[at[0]]]
-            starts = np.append(state[1], start[at])
-            latest = np.maximum.accumulate(np.append(state[2], called[at]))
-            is_new = np.append(False, starts[1:] > starts[:-1])
-            first = np.maximum.accumulate(np.where(is_new, np.arange(starts.size), 0))  # of those that start with it
-            before = np.where(first > 0, latest[first - 1], state[0])
-            if self._in_order[stream[at[0]]]:
-                found.append(at[(returned[at] != NULL) & (before[1:] > returned[at])])
-            state[:] = before[-1], starts[-1], latest[-1]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+        state = self._called[:, stream]
+        starts = np.append(state[1], start)
+        latest = np.maximum.accumulate(np.append(state[2], called))
+        is_new = np.append(False, starts[1:] > starts[:-1])
+        first = np.maximum.accumulate(np.where(is_new, np.arange(starts.size), 0))  # of those that start with it
+        before = np.where(first > 0, latest[first - 1], state[0])
+        state[:] = before[-1], starts[-1], latest[-1]
+        return (returned != NULL) & (before[1:] > returned) & self._in_order[stream]
 
-    def impossible(self) -> list[tuple[int, int, int]]:
+    def _falls(self, stream: int, series: np.ndarray) -> np.ndarray:
+        """Return where a series, `NULL` where it has no value, falls below the last value of its stream, other than by
+        coming to the end of its 32 bits; int64.
+        """
+        has_value = np.flatnonzero(series != NULL)
+        values = np.append(self._latest[stream], series[has_value])
+        self._latest[stream] = values[-1]
+        fell = (values[1:] < values[:-1]) & (values[1:] > values[:-1] - WRAPPED) & (values[:-1] != NULL)
+        return has_value[fell]
+
+    def _note_ends(self, stream: int, series: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
+        """Count the launches of a stream that end after a later one of another launch call has ended.
+
+        A column of `_ends_last` holds of its stream: correlation, start and end of the launch that ends last, whether
+        it was counted, and how many of the stream were.
+        """
+        state = self._ends_last[:, stream]
+        calls, starts, ends = (np.append(*pair) for pair in zip(state[:3], (series, start, end), strict=True))
+        ends_last = np.append(True, ends[1:] >= np.maximum.accumulate(ends)[:-1])
+        last = np.maximum.accumulate(np.where(ends_last, np.arange(ends.size), 0))
+        within = ~ends_last & (starts > starts[last]) & (ends > starts)
+        within &= (calls != calls[last]) | (calls == NULL)
+        is_counted = np.zeros(ends.size, bool)
+        is_counted[0] = state[3]
+        is_counted[last[within]] = True
+        count = int(is_counted.sum()) - int(state[3])
+        self.outlasting += count
+        self.longest = max(self.longest, int((ends[last] - starts)[within].max(initial=0)))
+        state[:] = calls[last[-1]], starts[last[-1]], ends[last[-1]], is_counted[last[-1]], state[4] + count
+
+    def impossible(self) -> list[tuple[int, ...]]:
         """Return the streams with launches whose ends are known to be wrong: process, device and stream of each."""
         if self._issues.count("stream_assumed") or any(map(self._issues.count, SHARED_STREAMS)):
             return []
@@ -242,7 +254,7 @@ class Cuts:
         return self.rows.size
 
     @classmethod
-    def of(cls, path: Path, streams: Collection[tuple[int, int, int]], unsure_ns: int = 0) -> "Cuts":
+    def of(cls, path: Path, streams: Collection[tuple[int, ...]], unsure_ns: int = 0) -> "Cuts":
         """Return the cuts of launches on some streams, found from the last launch to the first.
 
         Parameters
@@ -318,7 +330,7 @@ class Cuts:
         return np.array([cut.get(key, key[1]) for key in keys], np.int64)
 
 
-def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, int, int], _Behind], unsure_ns: int) -> np.ndarray:
+def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, ...], _Behind], unsure_ns: int) -> np.ndarray:
     """Return the cuts in a block of launches, whose rows count from 0, by row; `behind` is brought up to date."""
     names = ("rank", "device", "stream")
     order = np.lexsort([block[name] for name in names])
@@ -365,35 +377,3 @@ def _cut_on_stream(
     cut = np.flatnonzero(start + duration - unsure_ns > after[group[:-1]])
     before = _Behind(int(start[0]), int(call[0]), int(least[0]), int(following[0]), int(after[0]))
     return cut, following[group[:-1]][cut], before
-
-
-def _falls(stream: np.ndarray, series: np.ndarray, latest: np.ndarray) -> tuple[int, int]:
-    """Do what `compiled_loops.falls` does, for few rows, without compiled code."""
-    found = []
-    last = latest.tolist()
-    for at, (number, value) in enumerate(zip(stream.tolist(), series.tolist(), strict=True)):
-        if value != NULL:
-            if last[number] != NULL and last[number] - WRAPPED < value < last[number]:
-                found.append(at)
-            last[number] = value
-    latest[:] = last
-    return len(found), found[0] if found else -1
-
-
-def _outlasting(
-    stream: np.ndarray, series: np.ndarray, start: np.ndarray, end: np.ndarray, latest: np.ndarray
-) -> tuple[int, int]:
-    """Do what `compiled_loops.outlasting` does, for few rows, without compiled code."""
-    count = longest = 0
-    last = latest.T.tolist()
-    for at, call, begin, stop in zip(*(column.tolist() for column in (stream, series, start, end)), strict=True):
-        before = last[at]
-        if stop >= before[2]:
-            last[at] = [call, begin, stop, 0, before[4]]
-        elif begin > before[1] and stop > begin and (call != before[0] or call == NULL):
-            count += 1 - before[3]
-            before[4] += 1 - before[3]
-            before[3] = 1
-            longest = max(longest, before[2] - begin)
-    latest[:] = np.array(last, np.int64).T
-    return count, longest

@@ -1,30 +1,34 @@
 """Columns of the tables that are written: Arrow arrays from coded and nullable integers."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import SYNCHRONISATIONS
 from causeway.core.schemas.star_tables import CALL
 from causeway.core.tables import SCHEMAS
-from causeway.readers.common.constants import NO_STREAM, NULL
+from causeway.readers.common.constants import NO_KIND, NO_STREAM, NULL
 from causeway.readers.common.kernel_names import kernel_id, short_name
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up
 from causeway.readers.sink.distinct import distinct
 
+ABSENT = {np.dtype(np.uint8): NO_KIND, np.dtype(np.uint32): NO_STREAM}
+"""What stands for an absent value in raw columns of these types; in others `NULL` does."""
+
 
 def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return int64 values, shape (n,), as an Arrow array of `kind`, `NULL` as null.
+    """Return integers, shape (n,), as an Arrow array of `kind`, null where they are absent.
 
     Raises
     ------
     ArrowInvalid
         If a value does not fit `kind`.
     """
-    if is_repeated(values) and values[0] == NULL:
+    none = ABSENT.get(values.dtype, NULL)
+    if is_repeated(values) and values[0] == none:
         return pa.nulls(len(values), kind)
-    absent = values == NULL
+    absent = values == none
     if not absent.any():
         return pa.array(values).cast(kind)
     if absent.all():
@@ -32,7 +36,7 @@ def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     return pa.array(np.where(absent, 0, values), mask=absent).cast(kind)
 
 
-def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
+def coded_text(codes: np.ndarray, texts: Sequence[str | None]) -> pa.DictionaryArray:
     """Return the texts of codes, shape (n,), as a dictionary array that holds the used texts only."""
     used, _, inverse = distinct(codes)
     return pa.DictionaryArray.from_arrays(
@@ -40,47 +44,25 @@ def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
     )
 
 
-def host_columns(rows: EventBatch, texts: list[str]) -> dict[str, Any]:
-    """Return when, on which thread and by which name the host did something: columns of calls, of operators and of
-    whatever else threads of the host do. `texts` are those of the names' codes.
+def event_columns(table: str, rows: EventBatch, texts: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
+    """Return the columns of a table that events have under the same names.
+
+    Parameters
+    ----------
+    table : str
+    rows : EventBatch
+    texts : mapping of str to sequence of str
+        Of columns that are codes, the text of each code; None for the code -1, which is none.
     """
-    columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-    return columns | {"thread": nullable(rows["thread"], pa.uint32()), "name": coded_text(rows["name"], texts)}
-
-
-def mpi_columns(rows: EventBatch, texts: list[str]) -> dict[str, Any]:
-    """Return the columns of `mpi` but the rank."""
-    more = {name: nullable(rows[name], pa.int64()) for name in ("bytes", "peer", "communicator")}
-    return host_columns(rows, texts) | more
-
-
-def collective_columns(rows: EventBatch, texts: list[str], groups: list[str]) -> dict[str, Any]:
-    """Return the columns of `collectives` but the rank; `groups` are the texts of communicators."""
-    communicators = [*groups, None]  # code -1 is none
-    columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
-    columns["name"] = coded_text(rows["name"], texts).cast(pa.string())
-    columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
-    for name in ("sequence", "group_size", "bytes", "correlation"):
-        columns[name] = nullable(rows[name], pa.int64())
+    columns: dict[str, Any] = {}
+    for field in SCHEMAS[table]:
+        if field.name in texts:
+            text = coded_text(rows[field.name], texts[field.name])
+            columns[field.name] = text.cast(field.type) if pa.types.is_string(field.type) else text
+        elif field.name in rows.columns:
+            values = rows[field.name]
+            columns[field.name] = nullable(values, field.type) if field.nullable else values
     return columns
-
-
-def dependency_columns(rows: EventBatch) -> dict[str, Any]:
-    """Return the columns of `dependencies` but the rank."""
-    columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-    columns["kind"] = coded_text(rows["kind"], list(SYNCHRONISATIONS)).cast(pa.string())
-    for name in ("stream", "source_stream"):
-        fits = (rows[name] >= 0) & (rows[name] < NO_STREAM)
-        columns[name] = nullable(np.where(fits, rows[name], NULL), pa.uint32())
-    return columns | {name: nullable(rows[name], pa.int64()) for name in ("event", "correlation")}
-
-
-def graph_columns(rows: EventBatch) -> dict[str, Any]:
-    """Return the columns of `graphs` but for the rank."""
-    columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device")}
-    stream = rows["stream"].astype(np.int64)
-    columns["stream"] = nullable(np.where(stream == NO_STREAM, NULL, stream), pa.uint32())
-    return columns | {"correlation": nullable(rows["correlation"], pa.int64())}
 
 
 def call_columns(call: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -138,5 +120,4 @@ def kernel_table(names: list[str], classes: list[str]) -> pa.Table:
         "short_name": [short_name(name) for name in names],
         "class": classes,
     }
-    schema = SCHEMAS["kernels"]
-    return pa.table({f.name: pa.array(columns[f.name], f.type) for f in schema}, schema=schema)
+    return pa.Table.from_pydict(columns, SCHEMAS["kernels"])

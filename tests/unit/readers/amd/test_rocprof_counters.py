@@ -86,7 +86,7 @@ def test_passes_are_joined_as_by_hand(passes, launches, block, tmp_path_factory)
                 "stop": np.array([start + 5 for *_, start in launches]),
                 "process": process,
             }
-            sink.launches(columns["start"], columns["stop"], columns["kernel"], process)
+            sink.launches(columns | {"start_ns": columns["start"], "end_ns": columns["stop"], "process": process})
             store.launches(columns)
         for names, rows in passes:
             if rows:
