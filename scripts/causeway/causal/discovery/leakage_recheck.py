@@ -297,10 +297,11 @@ class PairwiseRelations:
             return 0
         rows = self.rows_of(pair[0]) & self.rows_of(pair[1])
         roots = stages.centring.roots[:, None]
-        columns = (self.values[pair].T * roots)[rows]
-        columns = columns - columns.mean(axis=0)
-        measured = _weighted_on(rows, self.measured, roots)
-        index = leaked_by_itself(measured, columns, [one.column.values for one in numbers], self.raw_measured)
+        columns, measured = (
+            (one.T * roots)[rows] - (one.T * roots)[rows].mean(axis=0)
+            for one in (self.values[pair], self.measured[None, :])
+        )
+        index = leaked_by_itself(measured[:, 0], columns, [one.column.values for one in numbers], self.raw_measured)
         if index is not None:
             return index
         related = related | self._images_of(related, prepared)
@@ -328,8 +329,3 @@ def _sums(series: list[np.ndarray], columns: np.ndarray) -> np.ndarray:
     (len(series), k, p).
     """
     return (np.concatenate(series) @ columns.T).reshape(len(series), -1, len(columns))
-
-
-def _weighted_on(rows: np.ndarray, series: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    part = (series * roots[:, 0])[rows]
-    return part - part.mean()

@@ -190,8 +190,12 @@ def causes_without(
 def leaked_by_itself(
     measured: np.ndarray, related: np.ndarray, raw: Sequence[np.ndarray], raw_measured: np.ndarray
 ) -> int | None:
-    """Return which of two or three related columns is the leaked feature by what they are without other columns; None
-    if that does not tell.
+    """Return which of two related columns is the leaked feature by what they are without other columns; None if that
+    does not tell, or there are three.
+
+    An amount that determines the time, and the amount over the time: the rate hardly varies, and is the leaked feature.
+    A column that determines the time and was calculated from it is not told from one that causes it, so its arrow says
+    that it determines the time. Where neither or both do, rounding tells (`calculated_from`).
 
     Parameters
     ----------
@@ -204,10 +208,10 @@ def leaked_by_itself(
     raw_measured : ndarray of float, shape (n_rows,)
         The value as it was measured.
     """
-    index = rate_beside_determining(measured, related)
-    if index is None:
-        index = nearly_measured(measured, related)
-    return calculated_from(raw[0], raw[1], raw_measured) if index is None and len(raw) == 2 else index
+    if len(raw) != 2:
+        return None
+    determining = _correlations(measured, related) ** 2 > LEAK_R2
+    return int(np.argmin(determining)) if determining.sum() == 1 else calculated_from(*raw, raw_measured)
 
 
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
@@ -217,27 +221,6 @@ def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
     own = np.abs(_correlations(measured, related))
     first, second = np.sort(own)[::-1][:2]
     return int(np.argmax(own)) if first > CLOSE and second < CLOSE else None
-
-
-def rate_beside_determining(measured: np.ndarray, related: np.ndarray) -> int | None:
-    """Return which of two related columns was calculated if the other one determines the measured value; None if
-    neither or both do.
-
-    An amount that determines the time, and the amount over the time: the rate hardly varies, and is the leaked feature.
-    A column that determines the time and was calculated from it is not told from one that causes it, so its arrow says
-    that it determines the time.
-
-    Parameters
-    ----------
-    measured : ndarray of float, shape (n_rows,)
-        Centred and weighted.
-    related : ndarray of float, shape (n_rows, k)
-        Likewise; None is returned for k other than 2.
-    """
-    if related.shape[1] != 2:
-        return None
-    determining = _correlations(measured, related) ** 2 > LEAK_R2
-    return int(np.argmin(determining)) if determining.sum() == 1 else None
 
 
 def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
