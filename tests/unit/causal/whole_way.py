@@ -119,9 +119,9 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, st
     outcomes, of_dataset = outcomes_of(search, whole)
     corrected = correct(outcomes)
     if whole:
-        shares = {kernel.id: kernel.share for kernel in search.chosen()}
-        collectives = totals_of(search.kernels).collectives
-        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, collectives, kernel_names(search.kernels))]
+        totals = totals_of(search.kernels)
+        time = {kernel: own for kernel, own in totals.time.items() if kernel not in totals.collectives}
+        corrected += [borne_out(correct([of_dataset])[0], corrected, time, kernel_names(search.kernels))]
     return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 

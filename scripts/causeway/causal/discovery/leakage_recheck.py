@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
-from causeway.causal.data.observations import FEWEST_ROWS, TENTH, Candidate, Observations
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
 from causeway.causal.preparation.exact_images import EXACT_SPREAD, IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
@@ -20,7 +20,7 @@ from causeway.causal.preparation.leak_attribution import (
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
-from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, in_proportion
+from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import group_means, normal_scores
 
@@ -286,7 +286,7 @@ class PairwiseRelations:
                 usable &= in_proportion(
                     np.nan_to_num(partial), self.spread[one] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
-        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < TENTH * without), residual, 1.0)
+        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
         residual[one] = alone[one] if size >= FEWEST_ROWS and alone[one] < 1.0 - LEAK_R2 else 1.0
         return residual
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.data.observations import CLIP_MEAN, HALF, robust_scale
+from causeway.causal.data.observations import CLIP_MEAN, robust_scale
 from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import RELATED
@@ -32,6 +32,10 @@ from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_
 CLOSE = 0.9
 EVIDENCE = 8.0
 """Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
+LEFT_OF_THIRD = 0.5
+"""Share of a third column that the causes leave, below which it tells nothing more."""
+TOLD_BY_TIME = 0.5
+"""Share of what a related column leaves of a third one, told by the measured value, from which that is related, too."""
 THIRD_COLUMNS = 10
 MOST_CONSIDERED = 30
 NEAREST = 100
@@ -304,7 +308,7 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
     value, or related as well. `before` are the third columns themselves.
     """
     thirds = residuals.thirds
-    alive = ((thirds**2).sum(axis=0) > HALF * (before**2).sum(axis=0)) & (
+    alive = ((thirds**2).sum(axis=0) > LEFT_OF_THIRD * (before**2).sum(axis=0)) & (
         np.abs(_correlations(residuals.measured, thirds)) <= CLOSE
     )
     strength = np.abs(_unit(thirds).T @ _unit(residuals.related)).max(axis=1, initial=0.0) * alive
@@ -320,7 +324,7 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
 def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
     """Tell whether the measured value explains much of what a related column leaves of a third one."""
     rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
-    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > 1 - HALF)
+    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > TOLD_BY_TIME)
 
 
 def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:

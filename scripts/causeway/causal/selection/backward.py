@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.data.feature_names import derived_name
-from causeway.causal.data.observations import FEWEST_ROWS, HALF, Candidate
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate
 from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.linear_model import (
     MIN_PARTIAL_R2,
@@ -56,6 +56,8 @@ correlation above .5) in 16 simulated tables, 95 named the cause and 2 the relat
 """
 THIRD = 20
 """So many third columns are asked: those most correlated with either."""
+MOST_TOLD = 0.5
+"""Squared partial correlation of a third column that counts at most."""
 RELATED = 0.15
 """Least correlation of a third column with either."""
 CLEAR = 0.3
@@ -378,7 +380,7 @@ def _is_original(problem: Problem, one: int, other: int) -> int:
     near = near[strength[near] > RELATED]
     left = max(1.0 - between**2, 1e-6)
     told = [
-        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), HALF).sum()
+        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), MOST_TOLD).sum()
         for a, b in ((first[near], second[near]), (second[near], first[near]))
     ]
     difference = float(told[0] - told[1])
