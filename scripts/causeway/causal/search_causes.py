@@ -337,7 +337,8 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     (whole,) = correct([uncorrected[DATASET_SCOPE]])
     totals = totals_of(search.kernels)
     time = {kernel: own for kernel, own in totals.time.items() if kernel not in totals.collectives}
-    whole = borne_out(whole, kernels, time, kernel_names(search.kernels))
+    shares = {kernel.id: kernel.share for kernel in chosen}
+    whole = borne_out(whole, kernels, shares, time, kernel_names(search.kernels))
     variances = variance_shares(search.folder / "configurations.parquet")
     whole = with_kernels_variance(whole, variances)
     scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]

@@ -121,7 +121,8 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, st
     if whole:
         totals = totals_of(search.kernels)
         time = {kernel: own for kernel, own in totals.time.items() if kernel not in totals.collectives}
-        corrected += [borne_out(correct([of_dataset])[0], corrected, time, kernel_names(search.kernels))]
+        shares = {kernel.id: kernel.share for kernel in search.chosen()}
+        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, time, kernel_names(search.kernels))]
     return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 

@@ -5,9 +5,16 @@ outcomes of a dataset and target come together. Of the kernels, those are select
 and Hochberg's procedure at 5 %, and within them the causes that pass at the level that is left to them. This is decided
 on the outcomes, before anything is written.
 
-A cause of the whole dataset must be one of several kernels: of those with a tenth of the time each, at least two must
-move the way that is said of all. A feature may stand for another cause in a single kernel, or act in one alone: the
-kernel's own search says that.
+Causes of the whole dataset must be borne out by its kernels. The search over all kernels asks whether a feature moves
+with the time in most of them, each in its own standard deviations. So it is inconclusive
+
+- where a feature stands for another cause in a single kernel with much of the time: the kernels, searched alone, lose
+  much less to it than is said of all of them together;
+- where it moves some kernels by a thousandth of their time: all others were searched as well, would have shown such a
+  share of the variability, and do not;
+- where the time of several kernels rises and falls with it, unless kernels have the cause when they are searched alone,
+  and lose half of what it is said to cost;
+- where of the kernels with a tenth of the time each fewer than two move the way that is said of all.
 """
 
 import math
@@ -31,11 +38,14 @@ from causeway.causal.discovery.arrows import PASSING
 from causeway.causal.report.sentences import NEGLIGIBLE
 from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
-from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LEAST_EXPLAINED, LOWERS, RAISES, SUPPORTED
+from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LEAST_EXPLAINED, LOWERS, RAISES, REFUTED, SUPPORTED
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""
 DIRECTIONS = {RAISES: 1, LOWERS: -1}
+MOST = 0.5
+"""Part of the variability in the kernels that were searched, of a cost, or of a share, from which kernels bear it out.
+"""
 LARGE = 0.1
 """Share of the time of all kernels but collectives from which a kernel has a say in what is said of all kernels."""
 FRAGILE = "a moderate unmeasured common cause could explain it, and its share of the variance may be below 1 %"
@@ -48,25 +58,36 @@ UNKNOWN_SIZE = "neither a change of the mean or the spread nor a share of the va
 def borne_out(
     whole: Outcome,
     kernels: Sequence[Outcome],
+    shares: Mapping[str, float],
     time: Mapping[str, float],
     names: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """Return the outcome of a whole dataset, its supported causes as inconclusive where fewer than two kernels with
-    much of the time move the same way.
+    """Return the outcome of a whole dataset, its supported causes as inconclusive where its kernels do not lose what
+    they are said to cost, or where fewer than two kernels with much of the time move the same way.
 
     Parameters
     ----------
     whole : Outcome
     kernels : sequence of Outcome
         All corrected for their number.
+    shares : mapping of str to float
+        Of each kernel, by its id, the share of the dataset's variability, 0 .. 1.
     time : mapping of str to float
         Of the kernels that are no collectives, whose time includes waiting, by their ids the sum of the values.
     names : mapping of str to str or None
         Of kernels, by their ids; None: ids stand for them.
     """
+    answered = [one for one in kernels if one.refusal is None]
+    are_most = math.fsum(shares[one.scope.scope] for one in answered) >= MOST
     weak = {}
     for arrow in whole.arrows:
-        if arrow.verdict == SUPPORTED and (weakness := _of_one_kernel(arrow, whole, kernels, time, names or {})):
+        if arrow.verdict != SUPPORTED:
+            continue
+        weakness = _of_shape(arrow, kernels)
+        if are_most:
+            weakness = weakness or _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
+        weakness = weakness or _of_one_kernel(arrow, whole, kernels, time, names or {})
+        if weakness:
             weak[arrow.name] = weakness
     arrows = tuple(
         replace(arrow, verdict=INCONCLUSIVE, weakness=weak[arrow.name]) if arrow.name in weak else arrow
@@ -96,13 +117,52 @@ def with_kernels_variance(whole: Outcome, shares: Mapping[str, float]) -> Outcom
     return replace(whole, arrows=arrows)
 
 
+def _of_shape(arrow: Arrow, kernels: Sequence[Outcome]) -> str:
+    """Return that the time of several kernels both rises and falls with a cause that none of them has, or to which they
+    lose too little; empty if not.
+    """
+    if len(kernels) < 2 or arrow.in_time is None or arrow.in_time.monotone:
+        return ""
+    both = "the time of all kernels both rises and falls with it, and"
+    if not any(one.verdict == SUPPORTED and _is_same(arrow, one) for kernel in kernels for one in kernel.arrows):
+        return f"{both} no kernel has it when searched alone"
+    cost = _of_cost(arrow, kernels)
+    return f"{both} {cost}" if cost else ""
+
+
+def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:
+    """Return that the kernels lose too little to a cause; empty if they do not, or its cost is not known."""
+    cost = _cost(arrow)
+    if cost is None or not cost > 0:
+        return ""
+    found = [one for kernel in answered for one in kernel.arrows if one.verdict == SUPPORTED and _is_same(arrow, one)]
+    part = math.fsum(max(_cost(one) or 0.0, 0.0) for one in found) / cost
+    said = f"the kernels that have it when searched alone lose {100 * part:.0f} % of what it is said to cost"
+    return said if part < MOST else ""
+
+
+def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[str, float]) -> str:
+    """Return that the kernels that may have a cause vary too little; empty if they do not."""
+    share = arrow.variance.value / 100
+
+    def lacks(kernel: Outcome) -> bool:
+        has = any(one.verdict != REFUTED and _is_same(arrow, one) for one in kernel.arrows)
+        unseen = set(kernel.slow) & set(arrow.node.members)
+        return not has and not unseen and kernel.detectable_share is not None and kernel.detectable_share < share
+
+    left = max(1.0 - math.fsum(shares[one.scope.scope] for one in answered if lacks(one)), 0.0)
+    said = f"the kernels that may have it make up {100 * left:.2g} % of the variability"
+    return said if left < MOST * share else ""
+
+
 def _of_one_kernel(
     arrow: Arrow, whole: Outcome, kernels: Sequence[Outcome], time: Mapping[str, float], names: Mapping[str, str]
 ) -> str:
     """Return that fewer than two kernels move as a cause says of all; empty if two do, or where slopes of single
     kernels are not known or are not about what the sign is about.
 
-    A kernel does if its slope has the sign and a 90 % interval without zero, or its own search supports the cause.
+    A kernel does if its own search supports the cause; one that was not searched, or refused, if its slope has the sign
+    and a 90 % interval without zero.
     """
     direction = DIRECTIONS.get(arrow.sign)
     slopes = [one for one in whole.examination.slopes if one.feature == arrow.name and one.by == "kernel"]
@@ -110,7 +170,9 @@ def _of_one_kernel(
         return ""
     large = {name for name, own in time.items() if own >= LARGE * math.fsum(time.values())}
     asked = large if len(large) > 1 else {*time}
-    moved = {one.group for one in slopes if direction * one.slope.value > 0 and one.slope.low * one.slope.high > 0}
+    answered = {kernel.scope.scope for kernel in kernels if kernel.refusal is None}
+    clear = (one for one in slopes if direction * one.slope.value > 0 and one.slope.low * one.slope.high > 0)
+    moved = {one.group for one in clear if one.group not in answered}
     for kernel in kernels:
         found = [one for one in kernel.arrows if one.verdict == SUPPORTED and one.sign == arrow.sign]
         if any(_is_same(arrow, one) for one in found):
@@ -121,6 +183,14 @@ def _of_one_kernel(
     of_which = "with a tenth of the time or more" if asked is large else "that are no collectives"
     name = name_in_sentence(names.get(having[0], having[0])) if having else "none"
     return f"of the kernels {of_which} {name}{' alone' if having else ''} has it"
+
+
+def _cost(arrow: Arrow) -> float | None:
+    """Return the GPU time that a cause costs, ns; None where its change of the mean is unclear or no time."""
+    effect = arrow.in_time
+    if effect is None or effect.cost is None or effect.mean.low <= 0 <= effect.mean.high:
+        return None
+    return effect.cost.value
 
 
 def _is_same(one: Arrow, other: Arrow) -> bool:
