@@ -82,7 +82,7 @@ class LaunchSweep:
             unknown = rows[0, rows[3] >= self._means.size]
             if unknown.size:
                 return int(unknown[0])
-            self._add_previous(rows)
+            self._add_previous(rows, self._means)
         self._held = np.hstack([self._held, rows])
         if self._held.size:  # launches that begin together are told of together: the next chunk may have more of them
             self._tell(self._held[1, -1])
@@ -92,11 +92,11 @@ class LaunchSweep:
         """Tell of the launches that began at the last instant."""
         self._tell(np.iinfo(np.int64).max)
 
-    def _add_previous(self, rows: np.ndarray) -> None:
+    def _add_previous(self, rows: np.ndarray, means: np.ndarray) -> None:
         """Note what the launch of the kernel before each chosen one deviated by."""
         configuration = rows[3]
         groups = rows[4] * self._kernel_of.size + self._kernel_of[configuration]
-        deviation = rows[2] - rows[1] - self._means[configuration]
+        deviation = rows[2] - rows[1] - means[configuration]
         order = np.argsort(groups, kind="stable")
         ordered = groups[order]
         firsts = np.flatnonzero(np.diff(ordered, prepend=-1))

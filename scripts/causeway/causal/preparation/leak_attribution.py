@@ -215,7 +215,7 @@ def leaked_by_itself(
     if len(raw) != 2:
         return None
     determining = _correlations(measured, related) ** 2 > LEAK_R2
-    return int(np.argmin(determining)) if determining.sum() == 1 else calculated_from(*raw, raw_measured)
+    return int(np.argmin(determining)) if determining.sum() == 1 else calculated_from(raw[0], raw[1], raw_measured)
 
 
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
