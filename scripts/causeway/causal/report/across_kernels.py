@@ -158,8 +158,8 @@ def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[s
 def _of_one_kernel(
     arrow: Arrow, whole: Outcome, kernels: Sequence[Outcome], time: Mapping[str, float], names: Mapping[str, str]
 ) -> str:
-    """Return that fewer than two kernels move as a cause says of all; empty if two do, or where slopes of single
-    kernels are not known or are not about what the sign is about.
+    """Return that fewer than two kernels move as a cause says of all; empty if two do, where slopes of single kernels
+    are not known or are not about what the sign is about, or where no two have much of the time, without collectives.
 
     A kernel does if its own search supports the cause; one that was not searched, or refused, if its slope has the sign
     and a 90 % interval without zero.
@@ -169,6 +169,8 @@ def _of_one_kernel(
     if direction is None or not slopes or any(one.slope_of != arrow.sign_of for one in slopes):
         return ""
     large = {name for name, own in time.items() if own >= LARGE * math.fsum(time.values())}
+    if len(large) < 2 and all(one.group in time for one in slopes if one.group is not None):
+        return ""  # one kernel is nearly all, or all are small: what is said of all is not that of another one
     asked = large if len(large) > 1 else {*time}
     answered = {kernel.scope.scope for kernel in kernels if kernel.refusal is None}
     clear = (one for one in slopes if direction * one.slope.value > 0 and one.slope.low * one.slope.high > 0)
