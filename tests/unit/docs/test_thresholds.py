@@ -38,7 +38,7 @@ NO_THRESHOLDS = {
     "causal/effects/user_interventions.py": "TOLERANCE",
     "causal/examination/falsification.py": "MOST_ARROWS SUBSETS MOST_GROUPS",
     "causal/models/log_time_estimator.py": "SEED",
-    "causal/preparation/exact_images.py": "AT_ONCE NEAREST PRINTED_DIGITS NEAR_LINE",
+    "causal/preparation/exact_images.py": "AT_ONCE ROUNDING PROJECTIONS NEAREST PRINTED_DIGITS NEAR_LINE",
     "causal/preparation/categorical.py": "MOST_WORDS LONG MAX_PLACES MOST_NAMED",
     "causal/preparation/numeric_columns.py": "ROUNDING",
     "causal/preparation/known_relations.py": "TREES LONGEST_NAME ALL_TOLD FOLDS BLOCKS_PER_FOLD RATE LEAVES LEVELS",

@@ -17,12 +17,14 @@ scheduler and in percent of the peak (b x). Whatever x says of the measured valu
 which x was found out need not find out the image: a rate is a product with the time, 100 minus the rate is none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS
 from causeway.causal.preparation.numeric_columns import NumericColumn
+from causeway.numeric.seeds import generator
 
 EXACT_SPREAD = 0.003
 """A relation is exact that leaves less than this share of the time's standard deviation (1 - R^2 below 1e-5): single
@@ -38,6 +40,10 @@ UNIT_TOLERANCE = 0.005
 """A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
 comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
 """
+ROUNDING = 1e-9
+"""Relative error of double precision, some digits spared."""
+PROJECTIONS = 12
+"""Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
 NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
 BEYOND_STEP = 1.2
@@ -254,20 +260,115 @@ def _step(values: np.ndarray) -> float:
     return decimal_step(values, first, first + 1 - PRINTED_DIGITS)
 
 
+def _images_of(column: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column times the time and divided by it, shape (n_rows,) each: the amount behind a rate, the clock
+    behind cycles.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return column * time, column / time
+
+
+def image_error(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> float:
+    """Return the relative error of the time if a column times or divided by it were an affine function of another one.
+
+    Parameters
+    ----------
+    column, other, time : ndarray of float, shape (n_rows,)
+        As measured; NaN where missing. Times are positive.
+
+    Returns
+    -------
+    float
+        The smaller one of both forms; infinite where the error is no smaller than what a relation has that is not
+        exact.
+    """
+    limit = min(EXACT_LEVEL, MISFIT * float(np.std(np.log(time))))
+    if error_of_time(column, np.arange(column.size)) <= limit / MISFIT:
+        return np.inf  # nearly constant: times the time it is a copy of the time, of which there may be another
+    error = min(error_of_time(image, other) for image in _images_of(column, time))
+    return error if error < limit else np.inf
+
+
 def is_image(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
     """Tell whether a column times or divided by the time is an affine function of another one, but for rounding.
 
     Parameters
     ----------
     column, other, time : ndarray of float, shape (n_rows,)
-        As measured; NaN where missing. Times are positive.
+        As of `image_error`.
     """
-    limit = min(EXACT_LEVEL, MISFIT * float(np.std(np.log(time))))
-    if error_of_time(column, np.arange(column.size)) <= limit / MISFIT:
-        return False  # nearly constant: times the time it is a copy of the time, of which there may be another
-    with np.errstate(over="ignore", invalid="ignore"):  # the amount behind a rate, the clock behind cycles
-        images = (column * time, column / time)
-    return min(error_of_time(image, other) for image in images) < limit
+    return bool(np.isfinite(image_error(column, other, time)))
+
+
+def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
+    """Tell whether a column is the image of another one and this one none of it, or a much poorer one."""
+    error = max(image_error(column, other, time), ROUNDING)
+    if not np.isfinite(error):
+        return False
+    return error < MISFIT * min(error_of_time(image, column) for image in _images_of(other, time))
+
+
+def product_images(
+    columns: Sequence[np.ndarray],
+    counters: Sequence[bool],
+    time: np.ndarray,
+    calculated: Callable[[np.ndarray, np.ndarray, np.ndarray], int | None] = lambda one, other, time: None,
+) -> np.ndarray:
+    """Return the counters that were computed from the time and another column, where the form of the relation tells.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of float, shape (n_rows,)
+        As measured, without gaps.
+    counters : sequence of bool
+        Which of them may be computed from the time; what is known when the launch begins is not.
+    time : ndarray of float, shape (n_rows,), positive
+    calculated : callable
+        `leak_attribution.calculated_from`: which of two columns, shape (n_rows,) each, was calculated, 0, 1 or None,
+        where the relation is exact both ways.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_columns,)
+        Those of which the image is an affine function of another column, that one's image none of it. `amount / time`
+        is among them only if `calculated` tells: the amount is the time times the rate as well. 100 minus a rate is
+        of another form than the rate, and tells no more than the rate does where that is there.
+
+    Notes
+    -----
+    An exact relation makes the unit vectors of an image and of a column equal but for the sign. Pairs that may be equal
+    are looked up among their projections on a few orthonormal directions, which never lengthen a distance.
+    """
+    found = np.zeros(len(columns), bool)
+    if len(columns) < 2 or time.size <= PROJECTIONS:
+        return found
+    directions = np.linalg.qr(generator(0, "exact images").standard_normal((time.size, PROJECTIONS)))[0]
+    projected = np.stack([_projected(column, directions) for column in columns])
+    tree = cKDTree(np.concatenate([projected, -projected]))
+    reach = 4 * EXACT_LEVEL
+    for j in np.flatnonzero(np.asarray(counters, bool)).tolist():
+        projections = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
+        near = tree.query(projections, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]
+        others = {int(i) % len(columns) for i in near.ravel() if i < 2 * len(columns)} - {int(j)}
+        images = [i for i in sorted(others) if is_image(columns[j], columns[i], time)]
+        one_way = {i for i in images if _of_one_form(columns[j], columns[i], time)}
+        both_ways = [columns[i] for i in images if i not in one_way]
+        found[j] = any(
+            not counters[i]
+            or (i in one_way and not any(is_affine_image(columns[i], one) for one in both_ways))
+            or calculated(columns[j], columns[i], time) == 0
+            for i in images
+        )
+    return found
+
+
+def _projected(column: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return the coordinates of a column's unit vector, its mean taken off, on some directions."""
+    largest = np.abs(column).max()
+    centred = column / (largest or 1.0)
+    centred = centred - centred.mean()
+    length = np.sqrt(centred @ centred)
+    return directions.T @ (centred / (length or 1.0))
 
 
 IMAGE = "follows exactly from a column that follows from the measured value itself"

@@ -14,8 +14,8 @@ import numpy as np
 from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
-from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order
-from causeway.causal.preparation.leak_attribution import LeakAttribution
+from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
+from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import (
     NumericColumn,
     better_standardised,
@@ -179,7 +179,7 @@ def _without_leaked(
     """
     measured = rows.mean + rows.signed
     counters = [i for i, number in enumerate(numbers) if number.is_counter]
-    leaked = _in_order_of_time(numbers, measured)
+    leaked = _products_with_time(numbers, measured) | _in_order_of_time(numbers, measured)
     size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
     in_levels: list[np.ndarray | None] = [n.centred for n in numbers]
     scales = [(False, centring.centred(measured), in_levels)]
@@ -222,6 +222,16 @@ def _without_leaked(
     for name, source in images.items():
         prepared.drop(name, f"{IMAGE}: {source}")
     return [number for number in kept if number.name not in images]
+
+
+def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
+    """Return which columns times or divided by the time are an affine function of another one, shape (n_columns,)."""
+    found = np.zeros(len(numbers), dtype=bool)
+    whole = [i for i, number in enumerate(numbers) if number.known.all()]
+    if np.all(measured > 0):
+        raw = [np.asarray(numbers[i].column.values, dtype=float) for i in whole]
+        found[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
+    return found
 
 
 def _in_order_of_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:

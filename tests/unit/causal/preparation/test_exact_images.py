@@ -7,7 +7,9 @@ from causal_tables import rows_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.preparation.exact_images import has_time_unit, is_image, is_unit_copy, keeps_order
+from causeway.causal.preparation.exact_images import has_time_unit, is_image, is_unit_copy, keeps_order, product_images
+from causeway.causal.preparation.leak_attribution import calculated_from
+from causeway.causal.preparation.prepare import prepare
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 600
@@ -42,13 +44,18 @@ def test_the_rate_of_a_cause_that_determines_the_time_is_the_leak(seed):
     assert [arrow.name for arrow in arrows(columns, y)] == ["sectors"]
 
 
-@pytest.mark.parametrize("offset", [0.0, 1.0])
+@pytest.mark.parametrize("offset", [0.0, 1.0, 50.0])
 def test_a_rate_that_is_not_in_proportion_to_its_amount_is_a_leak(offset):
     rng = np.random.default_rng(7200)
     amount = np.floor(100 * rng.random(N))
-    y = 1e5 * (1 + amount / 200) * np.exp(0.1 * rng.standard_normal(N))
+    y = 1e5 * np.exp(0.1 * rng.standard_normal(N))
     columns = {"amount": amount, "xyz": (amount + offset) / y, "z": rng.standard_normal(N)}
-    assert [arrow.name for arrow in arrows(columns, y)] == ["amount"]
+    dropped = prepare([Feature(name, values) for name, values in columns.items()], rows_of(y), "y").dropped
+    assert "amount" not in {one.feature for one in dropped}
+    raw = [columns[name] for name in ("amount", "xyz", "z")]
+    assert product_images(raw, [True] * 3, y).tolist() == [False, offset > 0, False]
+    assert product_images(raw, [True] * 3, y, calculated_from).tolist() == [False, True, False]
+    assert product_images(raw, [False, True, True], y).tolist() == [False, True, False]
 
 
 def test_noise_of_one_percent_is_no_image_and_rounding_is():
