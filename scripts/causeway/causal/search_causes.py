@@ -335,8 +335,10 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     }
     kernels = correct([uncorrected[kernel.id] for kernel in chosen])
     (whole,) = correct([uncorrected[DATASET_SCOPE]])
+    totals = totals_of(search.kernels)
+    time = {kernel: own for kernel, own in totals.time.items() if kernel not in totals.collectives}
     shares = {kernel.id: kernel.share for kernel in chosen}
-    whole = borne_out(whole, kernels, shares, totals_of(search.kernels).collectives, kernel_names(search.kernels))
+    whole = borne_out(whole, kernels, shares, time, kernel_names(search.kernels))
     variances = variance_shares(search.folder / "configurations.parquet")
     whole = with_kernels_variance(whole, variances)
     scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
@@ -357,7 +359,9 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     if search.causes.get("as_published"):
         blocks = row_blocks(search.features)
         parts = capped_blocks(search, blocks, blocks.column("kernel").unique().to_pylist())
-        published = published_rows(read_features(search.features, parts), list(shares), search.target)
+        published = published_rows(
+            read_features(search.features, parts), [kernel.id for kernel in chosen], search.target
+        )
         write_rows(published, folder / AS_PUBLISHED, "as_published", facts)
     write_json({"scopes": [kernel.id for kernel in chosen]}, folder / "scopes.json", schema="scopes")
 

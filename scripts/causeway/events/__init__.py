@@ -2,6 +2,5 @@
 
 What a row of a table means stands in `core`; statistics of values stand in `numeric`.
 
-Imports run from left to right: `device_events`, `outer_ranges` > `event_blocks`, `few_values`, `row_heap` >
-`distinct_texts`.
+Imports run from left to right: `device_events`, `outer_ranges` > `event_blocks`, `few_values` > `distinct_texts`.
 """

@@ -119,9 +119,10 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, st
     outcomes, of_dataset = outcomes_of(search, whole)
     corrected = correct(outcomes)
     if whole:
+        totals = totals_of(search.kernels)
+        time = {kernel: own for kernel, own in totals.time.items() if kernel not in totals.collectives}
         shares = {kernel.id: kernel.share for kernel in search.chosen()}
-        collectives = totals_of(search.kernels).collectives
-        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, collectives, kernel_names(search.kernels))]
+        corrected += [borne_out(correct([of_dataset])[0], corrected, shares, time, kernel_names(search.kernels))]
     return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 

@@ -14,14 +14,6 @@ from causeway.core.schemas import BLOCKS
 
 FEWEST_ROWS = 50
 """Rows from which a slope, or a relation of two columns, is told. Chosen."""
-HALF = 0.5
-"""Most of something: of the rows that are known, independent or of one run; of what one of two things explains beside
-the other; of a range, a cost or the variability.
-"""
-TENTH = 0.1
-"""What is left of something that is gone, or what stands beside what is nearly all."""
-HUNDREDTH = 0.01
-"""Least share that is worth a level, a way or a name of its own; what is left where nearly all is explained."""
 FEW_VALUES = 5
 """A number with at most so many different values acts by these, as by levels, and a line is told of no fewer."""
 PRIOR_LAUNCHES = 5.0

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chndtrinc, fdtrc, fdtri
 
-from causeway.causal.data.observations import FEWEST_ROWS, HALF, Candidate, Observations
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
 from causeway.causal.data.outcome import (
     CONFIGURATION,
     TARGET,
@@ -60,7 +60,7 @@ from causeway.numeric.seeds import derived_seed, generator
 
 MOST_COLUMNS = 30
 """Columns whose pairs are scanned: those that tell most by themselves; 435 pairs."""
-STRONG = 100 * HALF
+STRONG = 50.0
 """Percent of the variance of the measured value: a cause that surely explains as much (the lower end of the interval)
 needs `FEWEST_ROWS` effective rows. Chosen on 600 simulated tables with slow columns, in which all of 37 such causes
 with fewer than 100 rows were true; judged on 400 of another generator: 93 of 93

@@ -23,7 +23,6 @@ from scipy.special import chdtri
 
 from causeway.causal.data.feature_names import HOST_RECORD
 from causeway.causal.data.observations import (
-    TENTH,
     Candidate,
     Dropped,
     Feature,
@@ -120,6 +119,8 @@ def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str
 FOLLOWS_TIME = "an effect of the time: what it tells of the causes follows from the time alone"
 NEAREST_TO_TIME = 12
 """So many columns, those nearest to the time, are asked."""
+REST = 0.1
+"""Share of a squared correlation that is a rest of it."""
 RELATED, UNRELATED = chdtri(1, [ALPHA / 1000, ALPHA])
 """Squared correlation times effective rows from which two columns are related, at a level for some hundred pairs, and
 below which they are not: quantiles of chi-squared.
@@ -186,7 +187,7 @@ def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndar
 
 def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
     """Tell which correlations given the time are nothing, or a rest of what they are without it."""
-    return ((given * plain > 0) & (given**2 < TENTH * plain**2)) | (n * given**2 < UNRELATED)
+    return ((given * plain > 0) & (given**2 < REST * plain**2)) | (n * given**2 < UNRELATED)
 
 
 def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
-from causeway.causal.data.observations import FEWEST_ROWS, TENTH, Candidate, Observations
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
 from causeway.causal.preparation.exact_images import EXACT_SPREAD, IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
@@ -20,7 +20,7 @@ from causeway.causal.preparation.leak_attribution import (
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
-from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, in_proportion
+from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import group_means, normal_scores
 
@@ -286,7 +286,7 @@ class PairwiseRelations:
                 usable &= in_proportion(
                     np.nan_to_num(partial), self.spread[one] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
-        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < TENTH * without), residual, 1.0)
+        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
         residual[one] = alone[one] if size >= FEWEST_ROWS and alone[one] < 1.0 - LEAK_R2 else 1.0
         return residual
 
@@ -297,10 +297,11 @@ class PairwiseRelations:
             return 0
         rows = self.rows_of(pair[0]) & self.rows_of(pair[1])
         roots = stages.centring.roots[:, None]
-        columns = (self.values[pair].T * roots)[rows]
-        columns = columns - columns.mean(axis=0)
-        measured = _weighted_on(rows, self.measured, roots)
-        index = leaked_by_itself(measured, columns, [one.column.values for one in numbers], self.raw_measured)
+        columns, measured = (
+            (one.T * roots)[rows] - (one.T * roots)[rows].mean(axis=0)
+            for one in (self.values[pair], self.measured[None, :])
+        )
+        index = leaked_by_itself(measured[:, 0], columns, [one.column.values for one in numbers], self.raw_measured)
         if index is not None:
             return index
         related = related | self._images_of(related, prepared)
@@ -328,8 +329,3 @@ def _sums(series: list[np.ndarray], columns: np.ndarray) -> np.ndarray:
     (len(series), k, p).
     """
     return (np.concatenate(series) @ columns.T).reshape(len(series), -1, len(columns))
-
-
-def _weighted_on(rows: np.ndarray, series: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    part = (series * roots[:, 0])[rows]
-    return part - part.mean()

@@ -19,8 +19,6 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import (
-    HALF,
-    HUNDREDTH,
     POWER,
     Candidate,
     Observations,
@@ -48,6 +46,10 @@ from causeway.causal.selection.linear_model import (
 from causeway.causal.selection.problem import Design, DesignCache
 from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
+LEAST_CARRIED = 0.01
+"""Share of a mediator that a root explains at least, to act through it."""
+INDEPENDENT = 0.5
+"""Share of the rows behind a test that autocorrelation leaves, from which they are nearly independent."""
 MIN_SPREAD = 0.25
 """Smallest fitted spread of a row, in the average one: no row is given more than 16 times the average precision."""
 WEIGHTED_ROUNDS = 2
@@ -133,7 +135,7 @@ def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[i
         explained = float(first @ first - residual @ residual)
         size = effective_test_size(roots.problem, root, residual)
         p_values, shares = model.tests(np.asarray([explained]), np.asarray([df]), np.asarray([size]))
-        if p_values[0] <= ALPHA / len(mediators) and shares[0] >= HUNDREDTH:
+        if p_values[0] <= ALPHA / len(mediators) and shares[0] >= LEAST_CARRIED:
             strongest = max(
                 test.partial_r2 for stage in stages.both for test in stage.tests if test.candidate == mediator
             )
@@ -156,7 +158,7 @@ def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, giv
 
 def nearly_independent(stage: Stage) -> bool:
     """Tell whether autocorrelation takes less than half of the rows behind each of a stage's parents."""
-    return all(test.n_effective >= HALF * stage.problem.n_independent for test in stage.tests)
+    return all(test.n_effective >= INDEPENDENT * stage.problem.n_independent for test in stage.tests)
 
 
 def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:

@@ -13,12 +13,12 @@ from functools import cache
 import numpy as np
 
 from causeway.causal.data.feature_names import PROGRAM_ORDER
-from causeway.causal.data.observations import HALF, HUNDREDTH, TENTH, Feature, Observations
+from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, Verdict, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
 from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, TAIL_Z, quantile_donors
-from causeway.causal.preparation.categorical import listed
+from causeway.causal.preparation.categorical import OF_TYPICAL, listed
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
@@ -26,6 +26,12 @@ from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MIN_SHARE = 0.02
 """A level counts as observed from this share of the launches."""
+MOST_OUTSIDE = 0.1
+"""Share of the launches that an intervention may bring where none was observed."""
+USUAL_DISTANCE = 0.99
+"""Quantile of the distances between nearest launches that is still usual."""
+BEYOND_NEAREST = 0.5
+"""Standard deviations that a setting may lie from the nearest launch beyond that."""
 SUPPORT_ROWS = 1000
 """So many launches, evenly spread, are asked whether an intervention brings them where none was observed."""
 QUANTILES = {0.1: "10th percentile", 0.5: "median", 0.9: "90th percentile"}
@@ -70,7 +76,7 @@ class Support:
         self.own = np.arange(0, len(self.points), max(1, len(self.points) // SUPPORT_ROWS))
         self.tree = cKDTree(self.points)
         near = self.tree.query(self.points[self.own], k=2)[0][:, 1]
-        self.limit = float(np.quantile(near, 1 - HUNDREDTH)) + HALF
+        self.limit = float(np.quantile(near, USUAL_DISTANCE)) + BEYOND_NEAREST
 
     def outside(self, donors: Mapping[int, np.ndarray], weight: np.ndarray) -> float:
         """Return the share of the launches, 0 to 1, that an intervention would make unlike any launch.
@@ -138,7 +144,7 @@ def least_share(shares: np.ndarray) -> float:
     >>> least_share(np.full(64, 1 / 64)), least_share(np.array([0.5, 0.5]))
     (0.0078125, 0.02)
     """
-    return min(MIN_SHARE, HALF * float(shares @ shares))
+    return min(MIN_SHARE, OF_TYPICAL * float(shares @ shares))
 
 
 def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
@@ -326,7 +332,7 @@ def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     if model.constant_target():
         return [_row(arrow, settings[0].before, settings[0].after, reason="refused: the target is zero as it is")]
     outside = {id(one): model.outside({arrow.name: one.donor}) for one in settings}
-    possible = [one for one in settings if outside[id(one)] <= TENTH]
+    possible = [one for one in settings if outside[id(one)] <= MOST_OUTSIDE]
 
     @cache
     def change_to(number: int) -> Change:

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.causal.data.feature_names import called
-from causeway.causal.data.observations import HALF, TENTH, Candidate
+from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Outcome, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.effects.interventions import (
+    BEYOND_NEAREST,
     MOMENTS,
+    MOST_OUTSIDE,
     NO_LEVER,
     NONE,
     InterventionModel,
@@ -329,7 +331,7 @@ def _nearest(raw: np.ndarray, value: float, configuration: np.ndarray) -> np.nda
         mine = np.flatnonzero((configuration == number) & np.isfinite(raw))
         if mine.size and raw[mine].min() <= value <= raw[mine].max():
             row = mine[np.argmin(np.abs(raw[mine] - value))]
-            if abs(raw[row] - value) <= HALF * raw[mine].std():
+            if abs(raw[row] - value) <= BEYOND_NEAREST * raw[mine].std():
                 donors[configuration == number] = row
     return donors
 
@@ -359,7 +361,7 @@ def _change(
     found: dict = {}
     if donors:
         outside = model.outside(donors)
-        if outside > TENTH:
+        if outside > MOST_OUTSIDE:
             raise RefusedError(out_of_support_reason(outside).removeprefix("refused: "))
         within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
         set_to = {name: own_where_missing(rows) for name, rows in donors.items()}

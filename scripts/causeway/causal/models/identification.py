@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.causal.data.observations import HALF
 from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE
 from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, HIGH, LOW
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from dowhy.causal_identifier.identified_estimand import IdentifiedEstimand
 
+ALIKE = 0.5
+"""The smaller of two estimates whose intervals do not meet is at least so much of the larger, if they agree."""
 NOT_INSTALLED = "identification and the second estimate need dowhy, which supports Python up to 3.13"
 
 
@@ -126,7 +127,7 @@ def alike(first: Estimate, second: Estimate) -> bool:
     if first.low <= second.high and second.low <= first.high:
         return True
     small, large = sorted((first.value, second.value), key=abs)
-    return small * large > 0 and small / large >= HALF
+    return small * large > 0 and small / large >= ALIKE
 
 
 def _second(

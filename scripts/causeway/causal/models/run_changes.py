@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import stats
 
-from causeway.causal.data.observations import HUNDREDTH, TENTH
 from causeway.causal.data.outcome import CONFIGURATION
 from causeway.causal.data.scopes import kernel_names
 from causeway.causal.effects.time_model import MAX_ROWS
@@ -59,7 +58,9 @@ DRAWS = 2000
 """Launches that are drawn from a model."""
 RESAMPLES = 30
 """Of blocks, behind a standard error: known to 13 %."""
-TAIL = 1 - HUNDREDTH
+TAIL = 0.99
+LEAST_OVERLAP = 0.1
+"""Share of launches with values that both runs have, below which input and mechanism are not told apart."""
 WIDER_TAIL = 1.25
 """Widening of the interval of the 99th percentile's parts, which held .82 of 140 truths without: 1.645 / 1.34."""
 
@@ -159,7 +160,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     if mean[1] <= 0 <= mean[2]:
         return "the change is within the noise of the runs"
     shares = np.array([_shares(pair, categories, names) for pair in drawn])  # draw by player
-    apart = [_overlap(code, weights) < TENTH for code in codes]
+    apart = [_overlap(code, weights) < LEAST_OVERLAP for code in codes]
     merged = [*(number for number, is_apart in enumerate(apart) if is_apart), len(names)]
     shares[:, len(names)] = shares[:, merged].sum(axis=1)
     parts = []

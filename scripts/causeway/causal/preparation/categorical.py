@@ -16,10 +16,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.observations import HALF, HUNDREDTH, Candidate, Dropped, Feature, Observations
+from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
 from causeway.core.formatting import count
 from causeway.events.distinct_texts import distinct_texts
 
+LEAST_SHARE = 0.01
+"""Share of the rows that a level of its own has at least."""
+OF_TYPICAL = 0.5
+"""Part of the share of a typical row's level that is enough where levels are many."""
 MIN_LEVEL_ROWS = 4
 """Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
 category.
@@ -125,8 +129,8 @@ def category_candidates(
         shown = _shown(levels, codes, fewest, most, own_ranks)
         if shown.size < 2:
             but_one = ", but for one" if counts.max() >= fewest else ","
-            is_share = fewest == HUNDREDTH * codes.size
-            least = f"{100 * HUNDREDTH:.0f} % of the rows" if is_share else f"{math.ceil(fewest)} rows"
+            is_share = fewest == LEAST_SHARE * codes.size
+            least = f"{100 * LEAST_SHARE:.0f} % of the rows" if is_share else f"{math.ceil(fewest)} rows"
             if np.count_nonzero(counts >= fewest) > 1:
                 least = "more than about one launch of each rank"
             dropped.append(Dropped(name, f"{levels.size:,} levels{but_one} none holds {least}"))
@@ -166,9 +170,9 @@ def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, rank
 
 def _fewest(counts: np.ndarray, group: str) -> float:
     """Return how many rows a level of its own has at least, given those of all levels."""
-    share = HUNDREDTH * counts.sum()
+    share = LEAST_SHARE * counts.sum()
     if group == PLACEMENT:
-        share = min(share, HALF * float(counts @ counts) / counts.sum())
+        share = min(share, OF_TYPICAL * float(counts @ counts) / counts.sum())
     return max(share, MIN_LEVEL_ROWS)
 
 

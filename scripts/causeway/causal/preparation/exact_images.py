@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.spatial import cKDTree
 
-from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS, HALF, TENTH
+from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.numeric.seeds import generator
 
@@ -34,6 +34,8 @@ EXACT_LEVEL = 0.002
 """Likewise less than this share of the time itself. Chosen: rounding to three digits leaves about .1 %; causes are told
 from images while launches of equal work differ by more, and are named with noise of 1 % in all of 20 tables.
 """
+MISFIT = 0.1
+"""Most that a relation which is exact but for rounding leaves, of what the column itself, or the time, varies by."""
 UNIT_TOLERANCE = 0.005
 """A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
 comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
@@ -46,6 +48,8 @@ NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
 BEYOND_STEP = 1.2
 """Half steps of rounding that the line of least squares may leave: it misses the true line by a little. Chosen."""
+LEAST_ROUNDING = 0.5
+"""Half steps that rounding leaves at least, as a standard deviation: evenly spread errors have 0.58."""
 PRINTED_DIGITS = 9
 """Digits of a printed number; one that takes more was not rounded."""
 TIME_UNITS = frozenset(
@@ -242,8 +246,8 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
         return True
     rounding = (_step(y) / y_unit + abs(slope) * _step(x) / x_unit) / 2
     if few >= FEWEST_ROWS:
-        return bool(left <= min(rounding, TENTH * spread))
-    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= HALF * rounding)
+        return bool(left <= min(rounding, MISFIT * spread))
+    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= LEAST_ROUNDING * rounding)
 
 
 def _first(pair: tuple[int, np.ndarray]) -> int:
@@ -278,8 +282,8 @@ def image_error(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> floa
         The smaller one of both forms; infinite where the error is no smaller than what a relation has that is not
         exact.
     """
-    limit = min(EXACT_LEVEL, TENTH * float(np.std(np.log(time))))
-    if error_of_time(column, np.arange(column.size)) <= limit / TENTH:
+    limit = min(EXACT_LEVEL, MISFIT * float(np.std(np.log(time))))
+    if error_of_time(column, np.arange(column.size)) <= limit / MISFIT:
         return np.inf  # nearly constant: times the time it is a copy of the time, of which there may be another
     error = min(error_of_time(image, other) for image in _images_of(column, time))
     return error if error < limit else np.inf
@@ -301,7 +305,7 @@ def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> boo
     error = max(image_error(column, other, time), ROUNDING)
     if not np.isfinite(error):
         return False
-    return error < TENTH * min(error_of_time(image, column) for image in _images_of(other, time))
+    return error < MISFIT * min(error_of_time(image, column) for image in _images_of(other, time))
 
 
 def product_images(

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.data.observations import CLIP_MEAN, HALF, robust_scale
+from causeway.causal.data.observations import CLIP_MEAN, robust_scale
 from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import RELATED
@@ -32,6 +32,10 @@ from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_
 CLOSE = 0.9
 EVIDENCE = 8.0
 """Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
+LEFT_OF_THIRD = 0.5
+"""Share of a third column that the causes leave, below which it tells nothing more."""
+TOLD_BY_TIME = 0.5
+"""Share of what a related column leaves of a third one, told by the measured value, from which that is related, too."""
 THIRD_COLUMNS = 10
 MOST_CONSIDERED = 30
 NEAREST = 100
@@ -190,8 +194,12 @@ def causes_without(
 def leaked_by_itself(
     measured: np.ndarray, related: np.ndarray, raw: Sequence[np.ndarray], raw_measured: np.ndarray
 ) -> int | None:
-    """Return which of two or three related columns is the leaked feature by what they are without other columns; None
-    if that does not tell.
+    """Return which of two related columns is the leaked feature by what they are without other columns; None if that
+    does not tell, or there are three.
+
+    An amount that determines the time, and the amount over the time: the rate hardly varies, and is the leaked feature.
+    A column that determines the time and was calculated from it is not told from one that causes it, so its arrow says
+    that it determines the time. Where neither or both do, rounding tells (`calculated_from`).
 
     Parameters
     ----------
@@ -204,10 +212,10 @@ def leaked_by_itself(
     raw_measured : ndarray of float, shape (n_rows,)
         The value as it was measured.
     """
-    index = rate_beside_determining(measured, related)
-    if index is None:
-        index = nearly_measured(measured, related)
-    return calculated_from(raw[0], raw[1], raw_measured) if index is None and len(raw) == 2 else index
+    if len(raw) != 2:
+        return None
+    determining = _correlations(measured, related) ** 2 > LEAK_R2
+    return int(np.argmin(determining)) if determining.sum() == 1 else calculated_from(raw[0], raw[1], raw_measured)
 
 
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
@@ -217,27 +225,6 @@ def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
     own = np.abs(_correlations(measured, related))
     first, second = np.sort(own)[::-1][:2]
     return int(np.argmax(own)) if first > CLOSE and second < CLOSE else None
-
-
-def rate_beside_determining(measured: np.ndarray, related: np.ndarray) -> int | None:
-    """Return which of two related columns was calculated if the other one determines the measured value; None if
-    neither or both do.
-
-    An amount that determines the time, and the amount over the time: the rate hardly varies, and is the leaked feature.
-    A column that determines the time and was calculated from it is not told from one that causes it, so its arrow says
-    that it determines the time.
-
-    Parameters
-    ----------
-    measured : ndarray of float, shape (n_rows,)
-        Centred and weighted.
-    related : ndarray of float, shape (n_rows, k)
-        Likewise; None is returned for k other than 2.
-    """
-    if related.shape[1] != 2:
-        return None
-    determining = _correlations(measured, related) ** 2 > LEAK_R2
-    return int(np.argmin(determining)) if determining.sum() == 1 else None
 
 
 def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
@@ -321,7 +308,7 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
     value, or related as well. `before` are the third columns themselves.
     """
     thirds = residuals.thirds
-    alive = ((thirds**2).sum(axis=0) > HALF * (before**2).sum(axis=0)) & (
+    alive = ((thirds**2).sum(axis=0) > LEFT_OF_THIRD * (before**2).sum(axis=0)) & (
         np.abs(_correlations(residuals.measured, thirds)) <= CLOSE
     )
     strength = np.abs(_unit(thirds).T @ _unit(residuals.related)).max(axis=1, initial=0.0) * alive
@@ -337,7 +324,7 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
 def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
     """Tell whether the measured value explains much of what a related column leaves of a third one."""
     rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
-    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > 1 - HALF)
+    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > TOLD_BY_TIME)
 
 
 def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:

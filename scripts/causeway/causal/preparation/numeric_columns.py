@@ -14,7 +14,6 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name, derived_name
 from causeway.causal.data.observations import (
-    HALF,
     PRIOR_LAUNCHES,
     Candidate,
     Feature,
@@ -30,6 +29,8 @@ from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, build_basis
 
 ROUNDING = 1e-9
 """A spread below this share of a column's size is what subtracting the mean of equal values leaves."""
+MOST_MISSING = 0.5
+"""A column that is missing in more of the rows is of no use."""
 MIN_POSITIVE = 0.2
 """A column with fewer positive values than this share has no logarithm to speak of."""
 RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
@@ -190,7 +191,7 @@ def numeric_column(column: Feature, name: str, rows: Observations) -> NumericCol
     infinite = int(np.isinf(values).sum())
     if not known.any():
         return "holds no value" + (f" ({infinite} infinite)" if infinite else "")
-    if known.mean() < 1 - HALF:
+    if known.mean() < 1 - MOST_MISSING:
         return f"missing in {100 * (1 - known.mean()):.0f} % of the rows"
     if values[known].min() == values[known].max():
         return "constant"

@@ -59,11 +59,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.causal.data.observations import HUNDREDTH, TENTH
 from causeway.causal.preparation.exact_images import is_exact, is_unit_copy
 
-LEAK_R2 = 1 - HUNDREDTH
+LEAK_R2 = 0.99
 """Squared multiple correlation below which no relation is exact, and from which a column determines the time."""
+STILL_LEFT = 0.1
+"""What the measured value leaves of a column must be less than this share of what is left without it."""
+OFF_PROPORTION = 0.1
+"""How far a slope between logarithms lies from 1 at most; twice as far beside a third column."""
 NOT_ROUNDING = 1e-4
 """Copies leave less of each other than this, and then the measured value's part in it is rounding."""
 ROUNDING = 1e-5
@@ -176,7 +179,7 @@ class ExactRelations:
         """
         without = 1.0 - self.correlations[j].astype(float) ** 2
         residual = self.residual[j] * (1.0 - np.minimum(self.partial[j].astype(float) ** 2, 1.0))
-        needed = (without > NOT_ROUNDING) & (residual < TENTH * without) & ~self.alone
+        needed = (without > NOT_ROUNDING) & (residual < STILL_LEFT * without) & ~self.alone
         needed[j] = False
         if self.logarithmic:
             needed &= in_proportion(
@@ -219,7 +222,7 @@ class ExactRelations:
         if slopes is None:
             return []
         ratio = self.lengths[j] / self.lengths[helpers] if self.logarithmic else 1.0
-        if self.logarithmic and np.any(np.abs(np.abs(slopes * ratio) - 1) > 2 * TENTH):
+        if self.logarithmic and np.any(np.abs(np.abs(slopes * ratio) - 1) > 2 * OFF_PROPORTION):
             return []
         return helpers
 
@@ -238,7 +241,7 @@ class ExactRelations:
         extended = np.block([[np.ones((1, 1)), of_measured[None, :]], [of_measured[:, None], among]])
         without, _ = solved(among, towards)
         residual, slopes = solved(extended, np.concatenate(([self.with_measured[column]], towards)))
-        needed = without > NOT_ROUNDING and residual < 1 - LEAK_R2 and residual < TENTH * without
+        needed = without > NOT_ROUNDING and residual < 1 - LEAK_R2 and residual < STILL_LEFT * without
         return slopes[1:] if needed else None
 
 
@@ -332,4 +335,4 @@ def in_proportion(partial: np.ndarray, own: float | np.ndarray, others: np.ndarr
     """
     ratio = own / np.where(others > 0, others, np.inf)
     slopes = np.abs(np.stack([partial * ratio, partial / np.where(ratio > 0, ratio, np.inf)]))
-    return np.logical_or.reduce(np.abs(slopes - 1.0) < TENTH)
+    return np.logical_or.reduce(np.abs(slopes - 1.0) < OFF_PROPORTION)

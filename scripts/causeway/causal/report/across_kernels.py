@@ -14,8 +14,7 @@ with the time in most of them, each in its own standard deviations. So it is inc
   share of the variability, and do not;
 - where the time of several kernels rises and falls with it, unless kernels have the cause when they are searched alone,
   and lose half of what it is said to cost;
-- where collectives, whose time is mostly waiting, hold most of the variability, and by the slopes of the single kernels
-  one alone has the cause, and the rest together none or much less of it.
+- where of the kernels with a tenth of the time each fewer than two move the way that is said of all.
 """
 
 import math
@@ -23,17 +22,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from causeway.causal.data.feature_names import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
-from causeway.causal.data.observations import HALF, HUNDREDTH, Dropped
+from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import (
-    NORMAL_QUANTILE,
     REFUSED,
     Arrow,
     Estimate,
     Examination,
-    GroupSlope,
     Outcome,
     WhatIf,
     six_digits,
@@ -42,11 +38,16 @@ from causeway.causal.discovery.arrows import PASSING
 from causeway.causal.report.sentences import NEGLIGIBLE
 from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
-from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LOWERS, RAISES, REFUTED, SUPPORTED
+from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LEAST_EXPLAINED, LOWERS, RAISES, REFUTED, SUPPORTED
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""
 DIRECTIONS = {RAISES: 1, LOWERS: -1}
+MOST = 0.5
+"""Part of the variability in the kernels that were searched, of a cost, or of a share, from which kernels bear it out.
+"""
+LARGE = 0.1
+"""Share of the time of all kernels but collectives from which a kernel has a say in what is said of all kernels."""
 FRAGILE = "a moderate unmeasured common cause could explain it, and its share of the variance may be below 1 %"
 PASSING_TIME = "it stands for anything that changes along the run, and a moderate cause of that could explain it"
 TRIFLE = f"it changes the time by less than {NEGLIGIBLE} %"
@@ -58,11 +59,11 @@ def borne_out(
     whole: Outcome,
     kernels: Sequence[Outcome],
     shares: Mapping[str, float],
-    collectives: Collection[str] = (),
+    time: Mapping[str, float],
     names: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Return the outcome of a whole dataset, its supported causes as inconclusive where its kernels do not lose what
-    they are said to cost, or where one kernel alone has them, beside collectives with most of the variability.
+    they are said to cost, or where fewer than two kernels with much of the time move the same way.
 
     Parameters
     ----------
@@ -71,14 +72,13 @@ def borne_out(
         All corrected for their number.
     shares : mapping of str to float
         Of each kernel, by its id, the share of the dataset's variability, 0 .. 1.
-    collectives : collection of str
-        Ids of the kernels whose time includes waiting.
+    time : mapping of str to float
+        Of the kernels that are no collectives, whose time includes waiting, by their ids the sum of the values.
     names : mapping of str to str or None
         Of kernels, by their ids; None: ids stand for them.
     """
     answered = [one for one in kernels if one.refusal is None]
-    are_most = math.fsum(shares[one.scope.scope] for one in answered) >= HALF
-    others = math.fsum(shares[one.scope.scope] for one in answered if one.scope.scope not in collectives)
+    are_most = math.fsum(shares[one.scope.scope] for one in answered) >= MOST
     weak = {}
     for arrow in whole.arrows:
         if arrow.verdict != SUPPORTED:
@@ -86,8 +86,7 @@ def borne_out(
         weakness = _of_shape(arrow, kernels)
         if are_most:
             weakness = weakness or _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
-        if others < HALF:
-            weakness = weakness or _of_one_kernel(arrow, whole, kernels, collectives, names or {})
+        weakness = weakness or _of_one_kernel(arrow, whole, kernels, time, names or {})
         if weakness:
             weak[arrow.name] = weakness
     arrows = tuple(
@@ -139,7 +138,7 @@ def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:
     found = [one for kernel in answered for one in kernel.arrows if one.verdict == SUPPORTED and _is_same(arrow, one)]
     part = math.fsum(max(_cost(one) or 0.0, 0.0) for one in found) / cost
     said = f"the kernels that have it when searched alone lose {100 * part:.0f} % of what it is said to cost"
-    return said if part < HALF else ""
+    return said if part < MOST else ""
 
 
 def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[str, float]) -> str:
@@ -153,49 +152,39 @@ def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[s
 
     left = max(1.0 - math.fsum(shares[one.scope.scope] for one in answered if lacks(one)), 0.0)
     said = f"the kernels that may have it make up {100 * left:.2g} % of the variability"
-    return said if left < HALF * share else ""
+    return said if left < MOST * share else ""
 
 
 def _of_one_kernel(
-    arrow: Arrow, whole: Outcome, kernels: Sequence[Outcome], collectives: Collection[str], names: Mapping[str, str]
+    arrow: Arrow, whole: Outcome, kernels: Sequence[Outcome], time: Mapping[str, float], names: Mapping[str, str]
 ) -> str:
-    """Return that at most one of the kernels that are no collectives has a cause; empty if more do, or where slopes of
-    single kernels are not known or are not about what the sign is about.
+    """Return that fewer than two kernels move as a cause says of all; empty if two do, where slopes of single kernels
+    are not known or are not about what the sign is about, or where no two have much of the time, without collectives.
+
+    A kernel does if its own search supports the cause; one that was not searched, or refused, if its slope has the sign
+    and a 90 % interval without zero.
     """
     direction = DIRECTIONS.get(arrow.sign)
     slopes = [one for one in whole.examination.slopes if one.feature == arrow.name and one.by == "kernel"]
-    pooled = next((one for one in slopes if one.group is None), None)
-    if direction is None or pooled is None or pooled.slope_of != arrow.sign_of:
+    if direction is None or not slopes or any(one.slope_of != arrow.sign_of for one in slopes):
         return ""
-    own = [one for one in slopes if one.group is not None and one.group not in collectives]
-    limit = -float(ndtri(SIGNIFICANT / max(len(own), 1)))
-    having = {one.group for one in own if one.group is not None and direction * one.slope.value > limit * _error(one)}
+    large = {name for name, own in time.items() if own >= LARGE * math.fsum(time.values())}
+    if len(large) < 2 and all(one.group in time for one in slopes if one.group is not None):
+        return ""  # one kernel is nearly all, or all are small: what is said of all is not that of another one
+    asked = large if len(large) > 1 else {*time}
+    answered = {kernel.scope.scope for kernel in kernels if kernel.refusal is None}
+    clear = (one for one in slopes if direction * one.slope.value > 0 and one.slope.low * one.slope.high > 0)
+    moved = {one.group for one in clear if one.group not in answered}
     for kernel in kernels:
         found = [one for one in kernel.arrows if one.verdict == SUPPORTED and one.sign == arrow.sign]
-        if kernel.scope.scope not in collectives and any(_is_same(arrow, one) for one in found):
-            having.add(kernel.scope.scope)
-    rest = [one for one in own if one.group not in having]
-    if len(having) > 1 or (rest and _have_together(rest, pooled, direction)):
+        if any(_is_same(arrow, one) for one in found):
+            moved.add(kernel.scope.scope)
+    having = sorted(one for one in moved & asked if one is not None)
+    if len(having) > 1:
         return ""
-    if not having:
-        return "of all kernels only collectives have it" if collectives else ""
-    (one,) = having
-    return f"of the kernels that are no collectives {name_in_sentence(names.get(one, one))} alone has it"
-
-
-def _error(one: GroupSlope) -> float:
-    """Return the standard error behind the 90 % interval of a slope."""
-    return (one.slope.high - one.slope.low) / (2 * NORMAL_QUANTILE)
-
-
-def _have_together(slopes: Sequence[GroupSlope], pooled: GroupSlope, direction: int) -> bool:
-    """Tell whether slopes, pooled by their inverse variances, have a direction, and either an interval without zero or
-    half the size of the slope of all: of what is not clear in any one kernel there may be much in all.
-    """
-    weights = [_error(one) ** -2 for one in slopes]
-    total = math.fsum(weights)
-    slope = direction * math.fsum(weight * one.slope.value for weight, one in zip(weights, slopes, strict=True)) / total
-    return slope > NORMAL_QUANTILE * total**-0.5 or slope >= HALF * abs(pooled.slope.value)
+    of_which = "with a tenth of the time or more" if asked is large else "that are no collectives"
+    name = name_in_sentence(names.get(having[0], having[0])) if having else "none"
+    return f"of the kernels {of_which} {name}{' alone' if having else ''} has it"
 
 
 def _cost(arrow: Arrow) -> float | None:
@@ -279,7 +268,7 @@ def _weakness(arrow: Arrow) -> str:
         return UNKNOWN_SIZE
     if arrow.robustness < FRAGILE_BELOW and arrow.role in PASSING:
         return PASSING_TIME
-    if arrow.robustness < FRAGILE_BELOW and arrow.variance.low < 100 * HUNDREDTH:
+    if arrow.robustness < FRAGILE_BELOW and arrow.variance.low < LEAST_EXPLAINED:
         return FRAGILE
     return TRIFLE if _is_trifle(arrow) else ""
 

@@ -8,6 +8,7 @@ candidate with information of its own stays.
 What each of the two stages of a search found is a `Stage`.
 """
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.data.feature_names import derived_name
-from causeway.causal.data.observations import FEWEST_ROWS, HALF, Candidate
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate
 from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.linear_model import (
     MIN_PARTIAL_R2,
@@ -41,6 +42,10 @@ MOST_ALTERNATIVES = 6
 """So many raw counters are tried in the place of a derived one, the most correlated first."""
 ALTERNATIVE_CORRELATION = 0.3
 """Least correlation of such a counter with the derived one."""
+LEFT_OF_RATIO = 0.1
+"""Share of a column that two others and their product leave, below which it may be their ratio: scores of a ratio are
+no line of theirs. Chosen.
+"""
 BETTER = 2.0
 """Difference of the Bayesian information criterion from which a candidate gives way to another: "positive" evidence
 (R. E. Kass, A. E. Raftery, Bayes factors, J. Am. Stat. Assoc. 90 (1995) 773).
@@ -51,6 +56,8 @@ correlation above .5) in 16 simulated tables, 95 named the cause and 2 the relat
 """
 THIRD = 20
 """So many third columns are asked: those most correlated with either."""
+MOST_TOLD = 0.5
+"""Squared partial correlation of a third column that counts at most."""
 RELATED = 0.15
 """Least correlation of a third column with either."""
 CLEAR = 0.3
@@ -245,7 +252,48 @@ class Pruner:
             limit = max(VERY_STRONG, 2 * MIN_PARTIAL_R2 * n_rows) if named else -BETTER
             if score[best] < limit:
                 chosen[position] = best
+            else:
+                parts = self._better_parts(model, candidate, alternatives, others)
+                chosen[position : position + 1] = parts or [candidate]
         return chosen
+
+    def _better_parts(self, model: LinearModel, candidate: int, raw: list[int], others: list[int]) -> list[int]:
+        """Return the two raw counters that a candidate was computed from, as a ratio say, if they tell more together
+        than it does: it stood for both. None where no two say so.
+
+        Parameters
+        ----------
+        model : LinearModel
+            Of the others, without the candidate and the raw counters.
+        candidate : int
+        raw, others : list of int
+        """
+
+        def criterion(members: tuple[int, ...]) -> float:
+            firsts = [self.candidates[one].first for one in members]
+            products = [one * self.candidates[other].first for one in firsts for other in others]
+            products += [one * other for one, other in itertools.combinations(firsts, 2)]
+            parts = [self.problem.basis.columns[:, self.problem.basis.of(one)].astype(float) for one in members]
+            if products:
+                parts.append(unit_columns(self.centring.weighted(np.column_stack(products))))
+            rest, df = model.residual_with(np.hstack(parts))
+            n_rows = self.problem.n_independent
+            return n_rows * float(np.log(max(float(rest @ rest), 1e-300))) + df * float(np.log(n_rows))
+
+        told = {pair: criterion(pair) for pair in itertools.combinations(raw, 2) if self._follows(candidate, pair)}
+        best = min(told, key=told.__getitem__, default=())
+        return list(best) if best and told[best] < criterion((candidate,)) - BETTER else []
+
+    def _follows(self, candidate: int, parts: tuple[int, int]) -> bool:
+        """Tell whether a candidate follows from two others, but for `LEFT_OF_RATIO` of its variance."""
+        first = self.problem.basis.columns[:, self.problem.basis.of(candidate)][:, 0].astype(float)
+        model = LinearModel(self.problem, first)
+        for one in parts:
+            model.add_candidate(one)
+        firsts = [self.candidates[one].first for one in parts]
+        model.add(unit_columns(self.centring.weighted((firsts[0] * firsts[1])[:, None])))
+        left = float(model.residual @ model.residual)
+        return left < LEFT_OF_RATIO
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
@@ -332,7 +380,7 @@ def _is_original(problem: Problem, one: int, other: int) -> int:
     near = near[strength[near] > RELATED]
     left = max(1.0 - between**2, 1e-6)
     told = [
-        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), HALF).sum()
+        np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), MOST_TOLD).sum()
         for a, b in ((first[near], second[near]), (second[near], first[near]))
     ]
     difference = float(told[0] - told[1])

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.fft import dct
 from scipy.special import fdtrc
 
-from causeway.causal.data.observations import HALF, Candidate, Dropped, Observations
+from causeway.causal.data.observations import Candidate, Dropped, Observations
 from causeway.causal.selection.backward import ROWS_PER_COLUMN, Stage, Stages
 from causeway.causal.selection.linear_model import ALPHA, SIGNIFICANT, bonferroni, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
@@ -52,6 +52,8 @@ Chosen.
 """
 MIN_LAGS = LAGS // 4
 """Fewest lags that are held, however few the rows. Chosen."""
+BEGINS_ANEW = 0.5
+"""Part of its range by which a clock falls where it begins anew."""
 RANK = 1e-5
 """Single precision of the bases, some digits spared."""
 
@@ -142,7 +144,7 @@ def stretches(values: np.ndarray) -> np.ndarray:
     >>> stretches(np.array([0.0, 1.0, 3.0, 2.5, 4.0, 0.5, 3.0]))
     array([0, 5])
     """
-    falls = np.diff(values) < -HALF * np.ptp(values)
+    falls = np.diff(values) < -BEGINS_ANEW * np.ptp(values)
     return np.concatenate([[0], np.flatnonzero(falls) + 1])
 
 

@@ -116,6 +116,14 @@ def test_pooled_kernels_with_a_paradox_between_them(tables):
     assert all(ours in (truth, "?") for ours, truth in pairs)
 
 
+def test_a_ratio_does_not_stand_for_the_two_counts_that_act():
+    """One acts upwards and one downwards, so that their ratio goes with the time more closely than either."""
+    table = make_table(9801, rho=0.9)
+    names = {arrow.name for arrow in found(table).arrows}
+    assert names >= {"unit1_events_001", "unit3_events_003"}
+    assert not any("ratio_of" in name for name in names)
+
+
 @pytest.mark.parametrize("seeds", [range(9602, 9604), pytest.param(range(9600, 9604), marks=pytest.mark.slow)])
 def test_a_hidden_common_cause_is_shown_as_fragile(seeds):
     sums = np.zeros(3)
