@@ -14,16 +14,15 @@ from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
+from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
-from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
-from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
-from causeway.efficiency.trees.role_balance import role_balance
+from causeway.efficiency.trees.assemble import MeasuredDataset, document, role_balance, table
 from causeway.events.event_blocks import recorded_spans
 from causeway.numeric.mpi import Ranks, merged
 

@@ -1,13 +1,17 @@
-"""Write a rank's events as an Nsight Systems SQLite export (schema 3.16.1), batch by batch in bounded memory."""
+"""Write a rank's events as an Nsight Systems SQLite export (schema 3.16.1), batch by batch in bounded memory.
+
+Tables of an Nsight Systems SQLite export: the statements of `assets/nsys_tables.sql`.
+"""
 
 import datetime
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from causeway.simulate import nsys_schema, schedule
+from causeway.simulate import schedule
 from causeway.simulate.device_metrics import METRICS
 from causeway.simulate.scenario import HostClock, Scenario, clock_of
 from causeway.simulate.stream_events import RankBatch
@@ -104,7 +108,7 @@ class NsysSqlite:
         self.last_ns = 0
         self.rows: dict[str, int] = {}
         self.created: set[str] = set()
-        self.statements = nsys_schema.statements()
+        self.statements = statements()
         self.strings: dict[str, int] = {}
         self.connection = sqlite3.connect(self.partial, isolation_level=None)
         for pragma in (
@@ -331,12 +335,12 @@ class NsysSqlite:
             ("CAPTURE_EVENT_TYPE", "Cuda"),
         ):
             self.insert("META_DATA_CAPTURE", name=name, value=value)
-        major, minor, micro = nsys_schema.VERSION.split(".")
+        major, minor, micro = VERSION.split(".")
         facts = {
             "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",
             "EXPORT_PRODUCT_VERSION": "2024.6.2.25",
             "EXPORT_PRODUCT_DATE": "2024.6",
-            "EXPORT_SCHEMA_VERSION": nsys_schema.VERSION,
+            "EXPORT_SCHEMA_VERSION": VERSION,
             "EXPORT_SCHEMA_VERSION_MAJOR": major,
             "EXPORT_SCHEMA_VERSION_MINOR": minor,
             "EXPORT_SCHEMA_VERSION_MICRO": micro,
@@ -361,3 +365,19 @@ def _literal(value: str | float | None) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(int(value))
+
+
+VERSION = "3.16.1"
+SCRIPT = Path(__file__).parent / "assets" / "nsys_tables.sql"
+TABLE = re.compile(r"(?:CREATE TABLE|INSERT INTO) (\w+)")
+
+
+def statements() -> dict[str, list[str]]:
+    """Return for each table, in the script's order, the statement that makes it and, of an enumeration, the one that
+    fills it.
+    """
+    found: dict[str, list[str]] = {}
+    for part in SCRIPT.read_text(encoding="utf-8").split(";\n"):
+        if begun := TABLE.search(part):
+            found.setdefault(begun[1], []).append(part[begun.start() :])
+    return found

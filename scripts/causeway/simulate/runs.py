@@ -17,7 +17,7 @@ from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
 from causeway.simulate.scenario import Scenario, causes_of, clock_of, delayed_iterations, is_collective
 from causeway.simulate.schedule import simulate_batches
-from causeway.simulate.truth.removals import effects_of, without
+from causeway.simulate.truth import effects_of, without
 
 KIND = "kind"
 LEAST_STALL_CHANGE = 2.0

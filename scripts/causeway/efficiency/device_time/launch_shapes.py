@@ -10,8 +10,7 @@ import numpy as np
 
 from causeway.core.schemas.launch_threads import grids_in_blocks
 from causeway.core.tables import read_table
-from causeway.efficiency.device_time.event_streams import class_bits
-from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.efficiency.device_time.event_streams import LaunchSums, class_bits
 from causeway.events.event_blocks import kernel_columns
 
 MOST = 10

@@ -10,7 +10,7 @@ from causeway.core.errors import TableError
 from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, regions
-from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.states import CALL, GRAPH, MIGRATION, MPI, STATES
 from causeway.efficiency.device_time.sweep import (
     COPY_FIELDS,

@@ -21,10 +21,10 @@ from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
-from causeway.levels.explorer.recorded_devices import RecordedDevices
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,
     BUILT_IN,
+    RecordedDevices,
     devices_of,
     metrics_of,
     tile_cells,

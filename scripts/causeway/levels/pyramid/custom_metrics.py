@@ -20,11 +20,10 @@ from causeway.core.errors import CausewayError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.levels.pyramid.expressions import KERNEL_NAMES, Expression, parse
 from causeway.levels.pyramid.launch_columns import LaunchColumns, stored, values
-from causeway.levels.pyramid.ordered_rows import chunks
+from causeway.levels.pyramid.ordered_rows import StreamNumbers, chunks
 from causeway.levels.pyramid.pyramid import Level, Sums
 from causeway.levels.pyramid.side_tables import EnclosingIntervals, LinkFunction
 from causeway.levels.pyramid.sketch import Buckets
-from causeway.levels.pyramid.stream_numbers import StreamNumbers
 
 SCALE = 1024
 """Values are summed as whole multiples of 1/1024, as sampled metrics are; one that is null counts nowhere."""
